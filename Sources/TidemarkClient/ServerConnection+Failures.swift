@@ -6,7 +6,7 @@ import TidemarkModel
 import TidemarkWire
 
 extension ServerConnection {
-    /// Bytes that an error may have: a conflict holds three records.
+    /// The maximum bytes of an error: a conflict contains three records.
     private static let errorByteLimit = 16 << 20
 
     /// Returns the error in an answer, or the error for its status if another program wrote the

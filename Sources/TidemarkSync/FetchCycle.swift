@@ -163,9 +163,9 @@ struct FetchCycle: Sendable {
 }
 
 extension SyncState {
-    /// Takes in a page of the list of changed zones.
+    /// Takes a page of the list of changed zones.
     ///
-    /// The default zone has no changes that could be fetched from a token.
+    /// The default zone is left out: its changes cannot be fetched from a token.
     fileprivate mutating func take(changed: [ZoneID], deleted: [ZoneID], token: ChangeToken) {
         for zone in deleted {
             unfetchedZones.removeAll { $0 == zone }

@@ -1,8 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Changes that wait to be sent: at most one for each thing that is changed, in the order in which
-/// these were first changed.
+/// The pending changes: at most one for each zone or record, in the order in which these were first
+/// changed.
 ///
 /// Adding and removing one take amortized O(1).
 struct Outbox<Change: Identifiable & Hashable & Sendable>: Sendable where Change.ID: Sendable {
@@ -12,7 +12,7 @@ struct Outbox<Change: Identifiable & Hashable & Sendable>: Sendable where Change
         var edition: Int
     }
 
-    /// `nil` where a change was taken out.
+    /// The changes; `nil` in place of a removed one.
     private var entries: [Entry?] = []
     private var places: [Change.ID: Int] = [:]
     /// The number of additions so far, including those of changes that were already present.

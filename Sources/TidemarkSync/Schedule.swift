@@ -15,7 +15,7 @@ struct Schedule: Sendable {
     var accountAt: Int64?
     /// The number of consecutive failures of each kind of work.
     private var failureCounts = [Int](repeating: 0, count: Work.allCases.count)
-    /// The server wants nothing before this.
+    /// The time before which the server accepts no requests.
     private var notBefore: Int64 = 0
 
     /// The kinds of work that are retried separately.
@@ -33,7 +33,7 @@ struct Schedule: Sendable {
     /// The longest wait that a server can request: a hundred years.
     private static let longestAskedWait = 100.0 * 365 * 24 * 60 * 60 * 1000
 
-    /// There is news to fetch.
+    /// Schedules a fetch for news.
     mutating func fetchSoon(_ now: Int64) {
         let soon = max(now, notBefore)
         fetchAt = min(fetchAt ?? soon, soon)
@@ -47,7 +47,7 @@ struct Schedule: Sendable {
         sendAt = failureCounts[Work.sending.rawValue] > 1 ? sendAt ?? soon : soon
     }
 
-    /// Nothing is to be fetched or sent until there is news.
+    /// Cancels all scheduled work until there is news.
     mutating func cancel() {
         fetchAt = nil
         sendAt = nil

@@ -49,7 +49,7 @@ public struct SyncLoop: Sendable {
         case usable
     }
 
-    /// A call of the app that is to be answered.
+    /// A call of the app that has not been answered yet.
     struct WaitingCall: Sendable {
         enum Wish: Sendable {
             case fetch(FetchScope)
@@ -87,7 +87,7 @@ public struct SyncLoop: Sendable {
 // MARK: - What happens outside
 
 extension SyncLoop {
-    /// Zones to make and remove, in the order in which they were added.
+    /// The zones to create and delete, in the order in which they were added.
     public var outgoingZones: [OutgoingZone] { state.outgoingZones.changes }
 
     /// Records to save and remove, in the order in which they were added.

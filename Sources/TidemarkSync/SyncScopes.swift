@@ -26,7 +26,7 @@ public enum FetchScope: Hashable, Sendable {
 public enum SendScope: Hashable, Sendable {
     /// Every change.
     case all
-    /// Every change but those in some zones.
+    /// All changes except those in some zones.
     case allExcluding([ZoneID])
     /// Changes in some zones.
     case zones([ZoneID])

@@ -3,11 +3,11 @@
 
 public import TidemarkModel
 
-/// A zone that is to be made or removed.
+/// A zone to create or to delete.
 public enum OutgoingZone: Hashable, Sendable, Identifiable {
-    /// The zone is to be there.
+    /// The zone is created unless it exists.
     case save(ZoneID)
-    /// The zone is to be gone.
+    /// The zone is deleted.
     case delete(ZoneID)
 
     /// The zone.
@@ -20,9 +20,9 @@ public enum OutgoingZone: Hashable, Sendable, Identifiable {
 
 /// A record to save, with the app's version of it, or a record to delete.
 public enum OutgoingRecord: Hashable, Sendable, Identifiable {
-    /// The record is to be saved.
+    /// The record is saved.
     case save(RecordID)
-    /// The record is to be gone.
+    /// The record is deleted.
     case delete(RecordID)
 
     /// The record.
@@ -46,7 +46,7 @@ public struct SyncState: Sendable {
     var zoneTokens: [ZoneID: ChangeToken] = [:] { didSet { edition += 1 } }
     /// Zones that have changes which were not fetched yet, the longest known first.
     var unfetchedZones: [ZoneID] = [] { didSet { edition += 1 } }
-    /// Zones to make and remove.
+    /// The zones to create and delete.
     var outgoingZones = Outbox<OutgoingZone>() { didSet { edition += 1 } }
     /// Records to save and remove.
     var outgoingRecords = Outbox<OutgoingRecord>() { didSet { edition += 1 } }
@@ -125,7 +125,7 @@ extension SyncState: Codable {
         }
     }
 
-    /// Writes the state, so that the same state always has the same content.
+    /// Writes the state; equal states have equal content.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(Self.version, forKey: .version)

@@ -20,7 +20,7 @@ public enum SyncStep: Hashable, Sendable {
     case fetchZoneList(since: ChangeToken?)
     /// Fetch a page of a zone's changes: ``SyncOutcome/zoneChanges(isEmpty:token:moreComing:)``.
     case fetchZoneChanges(ZoneID, since: ChangeToken?)
-    /// Make and remove zones: ``SyncOutcome/sentZones(_:)``.
+    /// Create and delete zones: ``SyncOutcome/sentZones(_:)``.
     case sendZones([OutgoingZone])
     /// Ask the app for records to save and delete: ``SyncOutcome/batch(_:)``.
     case askBatch(SyncReason, SendScope)
@@ -34,18 +34,18 @@ public enum SyncStep: Hashable, Sendable {
 ///
 /// The driver has the fetched or sent data, from the step just before.
 public enum SyncNotice: Hashable, Sendable {
-    /// The state is another one, and may be kept now.
+    /// The state has changed, and may be stored now.
     case stateChanged
     /// Another user has signed in, or the user has signed out; the previous user's pending changes
     /// are dropped.
     case accountChanged(from: UserID?, to: UserID?)
     /// A fetch begins.
     case willFetch(SyncReason, FetchScope)
-    /// A page of the list of changed zones has come.
+    /// A page of the list of changed zones was fetched.
     case fetchedZoneList
     /// A zone's changes are being fetched.
     case willFetchZone(ZoneID)
-    /// A page of a zone's changes has come.
+    /// A page of a zone's changes was fetched.
     case fetchedZoneChanges(ZoneID)
     /// All changes of a zone were fetched, or the fetch failed with the error.
     case didFetchZone(ZoneID, SyncError?)
@@ -53,7 +53,7 @@ public enum SyncNotice: Hashable, Sendable {
     case didFetch(SyncReason, FetchScope)
     /// A sending begins.
     case willSend(SyncReason, SendScope)
-    /// Zones were made and removed, or not.
+    /// Zones were created and deleted, or that failed.
     case sentZones
     /// Records were saved and removed, or not.
     case sentBatch

@@ -21,7 +21,7 @@ enum RequestSigning {
     ) -> [(name: String, value: String)] {
         let date = Date().formatted(.iso8601)
         let hash = Data(SHA256.hash(data: body)).base64EncodedString()
-        // Signing with a key that is in memory does not fail.
+        // Signing with a key in memory does not fail.
         let signature = try? key.signature(for: Data("\(date):\(hash):\(path)".utf8))
         return [
             ("X-Apple-CloudKit-Request-KeyID", keyID),

@@ -52,7 +52,7 @@ package struct ServerAnswer: Sendable {
     let answer: IncomingAnswer
     let byteLimit: Int
 
-    /// The value of a header; `nil` if it is not there.
+    /// Returns the value of a header; `nil` if it does not exist.
     package func header(_ name: String) -> String? { answer.header(name) }
 
     /// The whole body, and its form.
@@ -68,7 +68,7 @@ package struct ServerAnswer: Sendable {
         return ReceivedMessage(form, try await answer.body.all(upTo: byteLimit))
     }
 
-    /// Begins to take the body piece by piece.
+    /// Begins to read the body piece by piece.
     package func pieces() -> @Sendable () async throws(SyncError) -> [UInt8]? {
         answer.body.pieces()
     }

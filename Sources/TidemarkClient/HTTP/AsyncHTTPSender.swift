@@ -25,7 +25,7 @@ struct AsyncHTTPSender: HTTPSender {
     /// Creates a sender with its own client; close it.
     init(_ options: ConnectionOptions, connectionLimit: Int, pause: Duration) throws(SyncError) {
         var configuration = HTTPClient.Configuration()
-        // A token goes to the server that it is for, and nowhere else.
+        // A token is only sent to its own server.
         configuration.redirectConfiguration = .disallow
         configuration.timeout = HTTPClient.Configuration.Timeout(
             connect: TimeAmount(options.connectTimeout),
@@ -64,7 +64,7 @@ struct AsyncHTTPSender: HTTPSender {
     }
 
     func close() async {
-        // It fails only where it was closed before.
+        // It only fails if the client was closed before.
         try? await client.shutdown()
     }
 
@@ -130,7 +130,7 @@ private struct AsyncHTTPBody: IncomingBody {
     }
 }
 
-/// Takes the pieces of a body, one at a time.
+/// An iterator over the pieces of a body.
 private actor PieceIterator {
     private var iterator: HTTPClientResponse.Body.AsyncIterator
 

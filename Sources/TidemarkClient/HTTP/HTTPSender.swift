@@ -23,7 +23,7 @@ struct OutgoingRequest: Sendable {
     var timeout: Duration
 }
 
-/// An answer whose body has not come yet.
+/// An answer whose body has not arrived yet.
 struct IncomingAnswer: Sendable {
     let status: Int
     /// The values of a header, by any spelling of its name.
@@ -31,11 +31,12 @@ struct IncomingAnswer: Sendable {
     let body: any IncomingBody
 }
 
-/// The body of an answer; it is taken once, by one of the two.
+/// The body of an answer; it is read once, by one of the two functions.
 protocol IncomingBody: Sendable {
-    /// Takes all of it, up to a limit.
+    /// Reads the whole body, up to a limit.
     func all(upTo limit: Int) async throws(SyncError) -> [UInt8]
-    /// Begins to take it piece by piece: each call returns the next, `nil` after the last.
+    /// Begins to read the body piece by piece: each call returns the next piece, `nil` after the
+    /// last.
     func pieces() -> @Sendable () async throws(SyncError) -> [UInt8]?
 }
 

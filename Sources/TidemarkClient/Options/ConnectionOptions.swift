@@ -4,11 +4,11 @@
 #if Client
 public import TidemarkWire
 
-/// The options of a connection to a server: how long it waits, and by which way it goes.
+/// The options of a connection to a server: its timeouts and its proxy.
 public struct ConnectionOptions: Sendable {
     /// A proxy between the client and the server.
     public enum Proxy: Hashable, Sendable {
-        /// A proxy for HTTP, through which TLS goes by `CONNECT`.
+        /// An HTTP proxy, through which TLS is tunnelled by `CONNECT`.
         case http(host: String, port: Int)
         /// An HTTP proxy that requires a user name and a password.
         case authenticated(host: String, port: Int, user: String, password: String)
@@ -16,15 +16,15 @@ public struct ConnectionOptions: Sendable {
         case socks(host: String, port: Int)
     }
 
-    /// The time in which a connection must come to be.
+    /// The time within which a connection must be established.
     public var connectTimeout = Duration.seconds(10)
     /// The time in which an answer must begin, and the longest pause in one.
     public var requestTimeout = Duration.seconds(60)
     /// The longest silence of a stream before it counts as lost; servers write every 20 seconds.
     public var streamTimeout = Duration.seconds(60)
-    /// The most connections for requests to the server at once, over HTTP/1.1.
+    /// The maximum number of connections for requests to the server, over HTTP/1.1.
     ///
-    /// Streams, uploads and downloads have others, as many as there are of them.
+    /// Streams, uploads and downloads each have another connection.
     public var connectionLimit = 8
     /// Bytes that an answer may have; a longer one is refused.
     public var answerByteLimit = 256 << 20

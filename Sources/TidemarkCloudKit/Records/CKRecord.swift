@@ -150,7 +150,7 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
 
     // MARK: Shares
 
-    /// The content of a share beside its fields; `nil` for every other record.
+    /// The content of a share except its fields; `nil` for every other record.
     var archivedTerms: CKShare.Terms? { nil }
 
     /// The content of a share to save; `nil` for every other record.

@@ -65,7 +65,7 @@ extension RecordArchive {
         return shareTerms.map { CKShare(id, content, $0) } ?? CKRecord(recordType, id, content)
     }
 
-    /// The content of the archived record beside its names.
+    /// The content of the archived record except its names.
     var content: RecordContent {
         var content = RecordContent()
         for field in fields ?? [] {

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// The content of a record beside its names.
+/// The content of a record except its names.
 struct RecordContent: Sendable {
     /// A field that has a value.
     struct Field: Sendable {

@@ -4,7 +4,7 @@
 public import TidemarkModel
 
 extension Database {
-    /// Saves a subscription; one of the user's with the same id is replaced.
+    /// Saves a subscription; it replaces the user's subscription with the same id.
     ///
     /// Durable when it returns.
     @discardableResult

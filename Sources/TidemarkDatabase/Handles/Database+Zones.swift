@@ -16,7 +16,7 @@ extension Database {
 
     /// The zone that every public and private database has.
     ///
-    /// Its records are saved each alone: it has no atomic batches.
+    /// Its records are saved independently: it has no atomic batches.
     public var defaultZone: ZoneHandle { zone(.default) }
 
     /// Creates a zone; one that exists is left as it is.
@@ -29,7 +29,7 @@ extension Database {
         return zone(try result.saves.only().zoneID)
     }
 
-    /// Deletes a zone, with all that is in it.
+    /// Deletes a zone with its content.
     ///
     /// Durable when it returns.
     public func deleteZone(_ name: String) async throws {
@@ -37,7 +37,7 @@ extension Database {
         _ = try await service.modifyZones(request, as: caller).deletions.only()
     }
 
-    /// The zones there are, in the order of their names' bytes.
+    /// Returns the zones of the database, in the order of their names' bytes.
     public func zones() async throws -> [ZoneHandle] {
         try await service.zones(as: caller).map { zone($0.zoneID) }
     }

@@ -21,7 +21,7 @@ public struct Database: Sendable {
     /// The caller of every request: the user, the device and the database.
     public let caller: Caller
 
-    /// Makes a handle of a caller.
+    /// Creates a handle for a caller.
     public init(_ service: any DatabaseService, as caller: Caller) {
         self.service = service
         self.caller = caller
@@ -33,7 +33,7 @@ public struct Database: Sendable {
     /// The user; `nil` if nobody is signed in.
     public var user: UserID? { caller.user }
 
-    /// The user's own database.
+    /// The user's own private database.
     public var privateDatabase: Database { at(.private) }
 
     /// The database that every user sees.

@@ -67,8 +67,7 @@ public struct RecordBatch: Sendable {
         }
     }
 
-    /// Deletes a record: of a record that was read, that version alone; by its name, whichever
-    /// there is.
+    /// Deletes a record: given a fetched record, only that version; given a name, any version.
     public mutating func delete(_ record: some RecordNamed) {
         noting { (batch) throws(SyncError) in
             let deletion = RecordDeletion(

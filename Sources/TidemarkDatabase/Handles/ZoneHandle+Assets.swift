@@ -12,17 +12,17 @@ extension ZoneHandle {
         try await service.uploadAsset([UInt8](bytes), UploadAssetRequest(zone: id), as: caller)
     }
 
-    /// Stores bytes that come piece by piece, in bounded memory.
+    /// Uploads bytes that arrive piece by piece, in bounded memory.
     public func upload<Pieces: AsyncSequence>(
         pieces: Pieces
     ) async throws -> AssetReference where Pieces.Element == [UInt8] {
         try await service.uploadAsset(pieces, UploadAssetRequest(zone: id), as: caller)
     }
 
-    /// The bytes of an asset that a field of a record names, or some of them: piece by piece, or
-    /// with ``AssetDownload/bytes()`` all at once.
+    /// Downloads the bytes, or a range, of an asset that a field of a record names.
     ///
-    /// Of a record that was read it is that version's; of a name, the newest.
+    /// Read them piece by piece, or with ``AssetDownload/bytes()`` all at once. Given a fetched
+    /// record, the asset is that of its version; given a name, that of the newest version.
     public func download(
         _ field: String,
         of record: some RecordNamed,

@@ -8,10 +8,10 @@ extension ZoneHandle {
 
     /// Saves a value as a new record.
     ///
-    /// By default it is saved only if there is no record of its name; `.changedKeys` and the other
-    /// policies of ``SavePolicy`` save over one. Durable when it returns.
+    /// By default it is saved only if there is no record with its name. `.changedKeys` and the
+    /// other policies of ``SavePolicy`` save over an existing one. Durable when it returns.
     ///
-    /// Throws `serverRecordChanged`, with the records of the conflict, if there is one already.
+    /// Throws `serverRecordChanged`, with the records of the conflict, if the record exists.
     @discardableResult
     public func save<Value: RecordCodable>(
         _ value: Value,
@@ -129,8 +129,7 @@ extension ZoneHandle {
         }
     }
 
-    /// Deletes a record: of a record that was read, that version alone; by its name, whichever
-    /// there is.
+    /// Deletes a record: given a fetched record, only that version; given a name, any version.
     ///
     /// Durable when it returns.
     public func delete(_ record: some RecordNamed) async throws {

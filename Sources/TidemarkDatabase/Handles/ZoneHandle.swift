@@ -13,7 +13,7 @@ public struct ZoneHandle: Sendable {
     /// The zone.
     public let id: ZoneID
 
-    /// Makes a handle of a zone.
+    /// Creates a handle of a zone.
     public init(_ database: Database, _ id: ZoneID) {
         self.database = database
         self.id = id
@@ -25,7 +25,7 @@ public struct ZoneHandle: Sendable {
     package var service: any DatabaseService { database.service }
     package var caller: Caller { database.caller }
 
-    /// The record that something names, if it is one of this zone.
+    /// Returns the id of a named record, if it is in this zone.
     package func recordID(_ record: some RecordNamed) throws(SyncError) -> RecordID {
         let found = record.recordID(in: id)
         guard found.zone == id else {

@@ -23,12 +23,12 @@ public struct Encrypted<Value: Codable & Sendable>: Codable, Sendable {
         self.wrappedValue = wrappedValue
     }
 
-    /// Reads the value alone.
+    /// Decodes the value without a wrapper.
     public init(from decoder: any Decoder) throws {
         wrappedValue = try decoder.singleValueContainer().decode(Value.self)
     }
 
-    /// Writes the value alone.
+    /// Encodes the value without a wrapper.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(wrappedValue)
@@ -40,7 +40,7 @@ extension Encrypted: Hashable where Value: Hashable {}
 
 /// The access of coders to an encrypted property whose type they do not know.
 protocol EncryptedProperty {
-    /// The value in it.
+    /// The wrapped value.
     var content: any Encodable { get }
     /// Decodes the value with a closure.
     static func decoded(by decode: (any Decodable.Type) throws -> Any) throws -> Self

@@ -3,7 +3,7 @@
 
 import TidemarkModel
 
-/// Decodes the properties of one value from the fields of a record, where they lie.
+/// A decoder of a value's properties from the fields of a record, in place.
 final class RecordDecoder: Decoder {
     let fields: Fields
     private let record: Record
@@ -118,7 +118,7 @@ final class RecordDecoder: Decoder {
     }
 }
 
-/// A list, which is empty where the field is absent.
+/// A list type, whose value is empty if the field is absent.
 private protocol List {
     init()
 }

@@ -4,7 +4,7 @@
 package import TidemarkModel
 
 extension RecordCodable {
-    /// The value's properties as fields; absent ones are left out.
+    /// Returns the value's properties as fields, without absent ones.
     ///
     /// Throws `invalidArguments` with the property that cannot be a field. O(bytes).
     package func fields() throws(SyncError) -> Fields {
@@ -42,7 +42,7 @@ final class RecordEncoder: Encoder {
         KeyedEncodingContainer(PropertiesEncoding<Key>(encoder: self))
     }
 
-    // A type that is no structure with properties finds out when it writes.
+    // A type that is not a structure with properties gets an error when it writes.
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
         ValueEncoder(field: recordType).unkeyedContainer()
     }

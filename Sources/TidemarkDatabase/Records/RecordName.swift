@@ -3,7 +3,7 @@
 
 package import TidemarkModel
 
-/// The name of a record in its zone, as a typed record holds it.
+/// The name of a record in its zone, in a typed record.
 ///
 /// A property of this type is not a field: it is the record's name.
 public struct RecordName: Sendable {
@@ -24,7 +24,7 @@ public struct RecordName: Sendable {
         return unique(using: &random)
     }
 
-    /// A name made of 122 random bits, in the form of a UUID of version 4.
+    /// Creates a name from 122 random bits, in the form of a UUID of version 4.
     package static func unique(using random: inout some RandomNumberGenerator) -> RecordName {
         RecordName(UniqueName.make(using: &random))
     }

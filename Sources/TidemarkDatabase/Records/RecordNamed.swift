@@ -6,10 +6,10 @@ public import TidemarkModel
 /// A value that identifies a record of a zone: a name, a ``RecordName``, a ``RecordID``, a record,
 /// or a typed one.
 public protocol RecordNamed {
-    /// The record's identity; names alone are of the zone that is given.
+    /// Returns the record's identity; a name alone is in the given zone.
     func recordID(in zone: ZoneID) -> RecordID
 
-    /// The version that was read; `nil` for a name, which means whichever version there is.
+    /// The version that was read; `nil` for a name, which stands for any version.
     var readVersion: RecordChangeTag? { get }
 }
 
@@ -42,7 +42,7 @@ extension Record: RecordNamed {
 }
 
 extension ParentChange {
-    /// This record, which must be of the same zone, is the parent.
+    /// Sets this record, which must be in the same zone, as the parent.
     public static func set(_ record: some RecordNamed) -> ParentChange {
         .set(Name(record.recordID(in: .default).recordName))
     }

@@ -134,7 +134,7 @@ private struct ElementsEncoding: UnkeyedEncodingContainer {
     func superEncoder() -> any Encoder { encoder }
 }
 
-/// The members of a structure or dictionary, which no field holds: each is refused.
+/// The members of a structure or dictionary, which a field cannot contain: each is refused.
 private struct RefusedMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let encoder: ValueEncoder
 

@@ -15,15 +15,15 @@ extension Database {
     }
 }
 
-/// One thing that a device has to do to catch up with a database.
+/// One change that a device applies to catch up with a database.
 public struct DatabaseChanged: Sendable {
     /// A change to apply.
     public enum Event: Sendable {
         /// The zone changed: fetch its changes.
         case changed(ZoneHandle)
-        /// Forget a zone, for a reason.
+        /// Drop a zone, for a reason.
         case deleted(ZoneID, ZoneDeletionReason)
-        /// Forget all zones that do not follow: the token could no longer be answered.
+        /// Drop all zones that do not follow: the token has expired.
         case reset
     }
 
@@ -41,7 +41,7 @@ public struct ChangesOfDatabase: AsyncSequence, Sendable {
     /// Begins at the token.
     public func makeAsyncIterator() -> Iterator { Iterator(database, token) }
 
-    /// Takes one change at a time.
+    /// An iterator over the changes.
     public struct Iterator: AsyncIteratorProtocol {
         private let database: Database
         /// The start of the next page.

@@ -40,7 +40,7 @@ public struct NotificationStream: AsyncSequence, Sendable {
     /// Begins to listen with the first call of ``Iterator/next()``.
     public func makeAsyncIterator() -> Iterator { Iterator(database, token) }
 
-    /// Takes one notification at a time.
+    /// An iterator over the notifications.
     public struct Iterator: AsyncIteratorProtocol {
         private let database: Database
         private let token: ChangeToken?

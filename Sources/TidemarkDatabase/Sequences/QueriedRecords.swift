@@ -40,7 +40,7 @@ public struct QueriedRecords<Element: Sendable>: AsyncSequence, Sendable {
     /// Starts the query.
     public func makeAsyncIterator() -> Iterator { Iterator(pages: pages.makeAsyncIterator()) }
 
-    /// Takes one record at a time.
+    /// An iterator over the records.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate var pages: Pages.Iterator
         private var page: ArraySlice<Element> = []

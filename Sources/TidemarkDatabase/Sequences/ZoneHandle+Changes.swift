@@ -62,7 +62,7 @@ public struct ChangesOfZone: AsyncSequence, Sendable {
         Iterator(pages: pages.makeAsyncIterator(), token)
     }
 
-    /// Takes one change at a time.
+    /// An iterator over the changes.
     public struct Iterator: AsyncIteratorProtocol {
         private var pages: Pages.Iterator
         private var page: Page?

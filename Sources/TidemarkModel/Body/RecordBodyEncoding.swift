@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The part of a record's body beside its fields.
+/// The part of a record's body that is not fields.
 package struct RecordHeader: Sendable {
     /// The record's name.
     package var recordName: Name
@@ -18,7 +18,7 @@ package struct RecordHeader: Sendable {
     /// The name of the share that this record is the root of.
     package var shareName: Name?
 
-    /// Creates the part of a record beside its fields.
+    /// Creates the part of a record's body that is not fields.
     ///
     /// Every text has at most 65,535 bytes.
     package init(

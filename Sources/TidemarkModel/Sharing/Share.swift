@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The content of a share record beside its own fields: records, participants and permissions.
+/// The content of a share record except its own fields: records, participants and permissions.
 public struct Share: Hashable, Sendable {
     /// The type of share records.
     public static let recordType = "cloudkit.share"

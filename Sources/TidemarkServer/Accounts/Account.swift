@@ -13,7 +13,7 @@ public struct Account: RecordCodable, Sendable {
     public var id: RecordName
     /// The address with which the person signs in.
     public var email: String
-    /// The given name; empty for none.
+    /// The given name; empty if there is none.
     public var givenName: String
     /// The family name; empty for none.
     public var familyName: String
@@ -24,7 +24,7 @@ public struct Account: RecordCodable, Sendable {
     /// True if signing in is refused.
     public var isLocked = false
 
-    /// The user that the person is in a container: different in each, and always the same in one.
+    /// Returns the person's user in a container: different in each, and always the same in one.
     public func user(in container: ContainerID) -> UserID {
         let bytes = [UInt8].sha256("user|\(id.text)|\(container.identifier)")
         return UserID("_" + bytes.prefix(16).hexadecimal)

@@ -10,7 +10,7 @@ import TidemarkModel
 /// It can be sent to a directory in this process, or to a running server: see
 /// ``AdministrationSocket``.
 public enum AdministrationRequest: Codable, Sendable {
-    /// Makes an API token; the answer is its text.
+    /// Creates an API token; the answer is its text.
     case makeToken(APIToken)
     /// Lists the tokens.
     case tokens
@@ -22,7 +22,7 @@ public enum AdministrationRequest: Codable, Sendable {
     case keys
     /// Ends a key.
     case revokeKey(String)
-    /// Makes an account.
+    /// Creates an account.
     case addAccount(email: String, password: String, givenName: String, familyName: String)
     /// Lists the accounts.
     case accounts
@@ -32,7 +32,7 @@ public enum AdministrationRequest: Codable, Sendable {
     case setLocked(Bool, account: String)
     /// Ends all sessions of an account.
     case endSessions(account: String)
-    /// Makes the path of a link for an invitation.
+    /// Creates the path of a link for an invitation.
     case invite(email: String)
     /// Creates the path of a link with which a password is reset.
     case reset(account: String)
@@ -72,7 +72,7 @@ public struct AdministrationAnswer: Codable, Sendable {
         public var begun: Int64
     }
 
-    /// The token, key id or link that was made.
+    /// The token, key id or link that was created.
     public var text = ""
     /// The tokens.
     public var tokens: [APIToken] = []

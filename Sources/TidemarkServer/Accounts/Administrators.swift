@@ -33,12 +33,12 @@ public struct AdministrationRecord: RecordCodable, Sendable {
     public var call: String
     /// The call as JSON, without secrets.
     public var content: String
-    /// The address that it came from; empty for the socket in the store's folder.
+    /// The address of the client; empty for the socket in the store's folder.
     public var address: String
 }
 
 extension Directory {
-    /// Makes an administrator and returns their secret, which is kept nowhere.
+    /// Creates an administrator and returns their secret, which is not stored.
     public func addAdministrator(name: String) async throws -> String {
         guard !name.isEmpty, name.utf8.count <= 100 else {
             throw SyncError(.invalidArguments, "The name of an administrator has 1 to 100 bytes.")
@@ -85,7 +85,7 @@ extension Directory {
 
 // MARK: Calls
 
-/// Makes an administrator; answers with the secret.
+/// Creates an administrator; the answer is the secret.
 public struct AddAdministratorCall: DirectoryCall {
     /// See `AdministrationCall`.
     public static let name = "administrators-add"
@@ -123,7 +123,7 @@ public struct AdministratorsCall: DirectoryCall {
         public var id: String
         /// The name that people know them by.
         public var name: String
-        /// The time at which they were made, in milliseconds since 1970.
+        /// The time of creation, in milliseconds since 1970.
         public var created: Int64
     }
 
@@ -165,7 +165,7 @@ public struct AdministrationRecordsCall: DirectoryCall {
     /// Describes the call.
     public init() {}
 
-    /// A call that was made.
+    /// A recorded call.
     public struct Entry: Codable, Hashable, Sendable {
         /// The time in milliseconds since 1970.
         public var time: Int64
@@ -177,7 +177,7 @@ public struct AdministrationRecordsCall: DirectoryCall {
         public var call: String
         /// The call as JSON, without secrets.
         public var content: String
-        /// The address that it came from; empty for the socket in the store's folder.
+        /// The address of the client; empty for the socket in the store's folder.
         public var address: String
     }
 

@@ -10,20 +10,19 @@ public import TidemarkModel
 public struct ContainerLimits: RecordCodable, Hashable, Sendable {
     /// The name of its records.
     public static let recordType = "Container"
-    /// A name made from the identifier.
+    /// The record's name, which is derived from the identifier.
     public var id: RecordName
     /// The container's identifier.
     public var container: String
-    /// Bytes of all of its records and assets; `nil` for as much as the disk holds.
+    /// The maximum bytes of all records and assets; `nil` if only the disk limits them.
     public var bytes: Int?
     /// The maximum bytes of one private database; `nil` for the store's limit.
     public var privateBytes: Int?
     /// The maximum bytes of one public database; `nil` for the store's limit.
     public var publicBytes: Int?
-    /// Requests that are answered at the same time; `nil` for
-    /// ``ServerOptions/requestsPerContainer``.
+    /// The maximum number of concurrent requests; `nil` for ``ServerOptions/requestsPerContainer``.
     public var requests: Int?
-    /// Queries and deltas that are read at the same time; `nil` for
+    /// The maximum number of concurrent queries and deltas; `nil` for
     /// ``ServerOptions/scansPerContainer``.
     public var scans: Int?
 
@@ -101,7 +100,7 @@ extension Directory {
             }
     }
 
-    /// Sets the limits of a container in place of those it had.
+    /// Replaces the limits of a container.
     func setLimits(_ wanted: ContainerLimits) async throws {
         try wanted.check()
         var limits = wanted

@@ -7,7 +7,7 @@ public import TidemarkDatabase
 import TidemarkLock
 public import TidemarkModel
 
-/// The credentials of a server: makes, finds and ends tokens, keys, accounts and sessions.
+/// The credentials of a server: creates, finds and ends tokens, keys, accounts and sessions.
 public final class Directory: Sendable {
     let registry: Registry
     let store: Store
@@ -22,14 +22,13 @@ public final class Directory: Sendable {
         var sessions: [String: Session] = [:]
         /// The time at which a session was last used, in milliseconds since 1970.
         var lastUses: [String: Int64] = [:]
-        /// The time in the one token of a session that is good; with ``TokenRotation/strict``
-        /// alone.
+        /// The time in the one valid token of a session; only with ``TokenRotation/strict``.
         var nextTokens: [String: Int64] = [:]
-        /// The containers that have limits of their own.
+        /// The containers with limits of their own.
         var containers: [ContainerID: ContainerLimits] = [:]
     }
 
-    /// The number of things of a kind that are kept in memory.
+    /// The maximum number of entries of each kind in memory.
     private static let cacheLimit = 10_000
 
     /// Opens the directory of a store, and creates missing parts.
@@ -59,7 +58,7 @@ public final class Directory: Sendable {
 
     // MARK: Tokens
 
-    /// Makes a token and returns its text, which is kept nowhere.
+    /// Creates a token and returns its text, which is not stored.
     public func makeToken(
         name: String,
         container: ContainerID,
@@ -81,7 +80,7 @@ public final class Directory: Sendable {
         )
     }
 
-    /// Makes a token like another, whose record name does not matter.
+    /// Creates a token from a template, whose record name is ignored.
     func makeToken(_ wanted: APIToken) async throws -> String {
         let text = [UInt8].random(32).hexadecimal
         var token = wanted
@@ -90,7 +89,7 @@ public final class Directory: Sendable {
         return text
     }
 
-    /// The token for trying a server out: the same each time, for the standard container in
+    /// Returns the token for trying out a server: the same each time, for the standard container in
     /// development.
     public func developmentToken(for container: ContainerID = .standard) async throws -> String {
         let token = secret.code(of: container.identifier.utf8, for: "development token").hexadecimal
@@ -171,7 +170,7 @@ public final class Directory: Sendable {
         )
     }
 
-    /// Registers a key, whose id is made from its public half, and returns the id.
+    /// Registers a key, and returns its id, which is derived from its public half.
     func addKey(_ wanted: ServerKey) async throws -> String {
         guard wanted.container != Registry.container.identifier else {
             throw SyncError(
@@ -213,7 +212,7 @@ public final class Directory: Sendable {
 
     // MARK: Accounts
 
-    /// Makes an account.
+    /// Creates an account.
     ///
     /// Throws `constraintViolation` for an address that another account has.
     @discardableResult
@@ -361,7 +360,7 @@ public final class Directory: Sendable {
         )
     }
 
-    /// Begins a session, whose id is random unless it is given, and returns its first token.
+    /// Begins a session and returns its first token; the default id is random.
     func begin(
         _ account: Account,
         user: String,
@@ -417,7 +416,7 @@ public final class Directory: Sendable {
         for session in try await sessions() { try await endSession(session.value.id.text) }
     }
 
-    /// Ends a session: none of its tokens is good any more.
+    /// Ends a session: its tokens become invalid.
     func endSession(_ id: String) async throws {
         state.withLock { $0.sessions[id] = nil }
         try await registry.sessions.update(Session.self, RecordName(id)) { $0.hasEnded = true }
@@ -473,7 +472,7 @@ public final class Directory: Sendable {
         rotation == .strict && session.container != Registry.container.identifier
     }
 
-    /// The time in the token of a session that is the next one to be good.
+    /// Returns the time in the next valid token of a session.
     private func nextToken(of session: Session) -> Int64 {
         let id = session.id.text
         return state.withLock { state in
@@ -484,9 +483,9 @@ public final class Directory: Sendable {
         }
     }
 
-    /// The session of a token that is good; `nil` for any other text.
+    /// Returns the session of a valid token; `nil` for any other text.
     ///
-    /// Each token of a session is good for as long as one of them was used within the session's
+    /// The tokens of a session stay valid as long as one of them was used within the session's
     /// lifetime.
     func session(ofWebToken text: String) async throws -> Session? {
         guard let bytes = [UInt8](base64URL: text), bytes.count == 32 + 8 + 16 else { return nil }

@@ -8,7 +8,7 @@ import TidemarkLock
 import TidemarkModel
 import _CryptoExtras
 
-/// Hashes passwords with scrypt (N = 2^15, r = 8, p = 1).
+/// A hasher of passwords with scrypt (N = 2^15, r = 8, p = 1).
 ///
 /// Each takes 32 MB, so at most two are hashed at a time, and few wait.
 final class Passwords: Sendable {

@@ -22,7 +22,7 @@ struct Registry: Sendable {
     /// The log of administrators' requests.
     let administration: ZoneHandle
 
-    /// The container that holds them.
+    /// The container of the registry.
     static let container = ContainerID.server
     private static let owner = UserID("_server")
 

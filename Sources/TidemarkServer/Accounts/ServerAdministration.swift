@@ -34,8 +34,9 @@ public struct ServerAdministration: AdministrationService {
     private let store: StoreAdministration
     private let directory: @Sendable () async throws -> Directory
 
-    /// Describes the administration of a store that no server has open; its directory is made with
-    /// the first call about it.
+    /// Creates the administration of a store that no server has open.
+    ///
+    /// Its directory is created by the first call that needs it.
     public init(of store: StoreAdministration) {
         self.store = store
         directory = { try await Directory(of: store.store, at: store.path) }

@@ -125,9 +125,9 @@ extension Directory {
         try await registry.webhooks.delete(name)
     }
 
-    /// The secret of a webhook, in the form of Standard Webhooks.
+    /// Returns the secret of a webhook, in the form of Standard Webhooks.
     ///
-    /// It follows from the server's key, so that the store does not hold it.
+    /// It is derived from the server's key, so that the store does not contain it.
     func webhookSecret(of webhook: Webhook) -> String {
         let bytes = webhookKey(of: webhook)
         return "whsec_" + Data(bytes).base64EncodedString()

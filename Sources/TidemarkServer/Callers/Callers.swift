@@ -17,11 +17,11 @@ struct Callers: Sendable {
         var caller: Caller
         /// The session of the signed-in user; `nil` if nobody is signed in.
         var session: Session?
-        /// The token that the request came with; `nil` where it was signed.
+        /// The token of the request; `nil` if the request is signed.
         var token: APIToken?
     }
 
-    /// The place that a request is about, from its path.
+    /// The container, environment, database scope and endpoint in the path of a request.
     struct Place {
         let container: ContainerID
         let environment: Environment
@@ -29,7 +29,7 @@ struct Callers: Sendable {
         let endpoint: String
     }
 
-    /// The token that a request names, whether or not it is one for the place.
+    /// Returns the token that a request names, even if it is for another place.
     func token(_ incoming: Incoming) async throws(WebError) -> APIToken? {
         guard let text = incoming.query["ckAPIToken"] else { return nil }
         return try await answered { try await directory.token(text) }
@@ -67,7 +67,7 @@ struct Callers: Sendable {
         return Found(caller: caller, session: session, token: token)
     }
 
-    /// The session that a request belongs to; `nil` where it names none, or one that is over.
+    /// Returns the session of a request; `nil` if the request names none, or one that has ended.
     private func session(
         _ incoming: Incoming,
         _ place: Place

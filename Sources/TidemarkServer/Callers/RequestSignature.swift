@@ -32,8 +32,8 @@ struct RequestSignature: Sendable {
         else { return false }
         let hash = Data(SHA256.hash(data: body)).base64EncodedString()
         let path = target.split(separator: "?", maxSplits: 1).first.map(String.init) ?? target
-        // A request without a body is signed with no hash or with that of nothing; some sign the
-        // query too.
+        // A request without a body is signed with no hash or with the hash of no bytes; some
+        // clients sign the query too.
         let hashes = body.isEmpty ? ["", hash] : [hash]
         for hash in hashes {
             for signed in path == target ? [path] : [path, target] {

@@ -56,11 +56,12 @@ extension Response {
             ],
             body: ResponseBody(byteBuffer: ByteBuffer(string: html))
         )
-        // With "no-referrer" browsers send forms with `Origin: null`, as if they came from another page.
+        // With "no-referrer", browsers send forms with `Origin: null`, as if they came from another
+        // page.
         headers.set("Referrer-Policy", to: "same-origin")
     }
 
-    /// Lets a page of another origin read the answer.
+    /// Permits a page of another origin to read the answer.
     mutating func allow(_ origin: String) {
         headers[.accessControlAllowOrigin] = origin
         headers[.accessControlAllowCredentials] = "true"

@@ -13,10 +13,10 @@ enum Gzip {
     /// Bits of the window, and 16 for the header and trailer of gzip.
     private static let windowBits = MAX_WBITS + 16
 
-    /// The bytes in gzip's form; `nil` where zlib has no memory.
+    /// Returns the bytes in gzip's form; `nil` if zlib has no memory.
     static func compressed(_ bytes: [UInt8]) -> [UInt8]? {
         var stream = z_stream()
-        // The level is for speed: an answer is made once for each request.
+        // The level is for speed: an answer is compressed once, for one request.
         guard
             deflateInit2_(
                 &stream,

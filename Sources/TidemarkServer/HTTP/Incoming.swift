@@ -19,7 +19,7 @@ struct Incoming {
     let query: [String: String]
     /// The address of the server as this client sees it: scheme, host and port.
     let baseURL: String
-    /// The address that the request comes from, if that is known.
+    /// The address of the client, if it is known.
     let address: String?
     /// The trace that a commit of the request belongs to.
     var trace: TraceContext?

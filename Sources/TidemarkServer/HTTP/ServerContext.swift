@@ -5,7 +5,7 @@
 import Hummingbird
 import NIOCore
 
-/// The context of a request: the connection that it comes by.
+/// The context of a request: its connection.
 struct ServerContext: RemoteAddressRequestContext {
     var coreContext: CoreRequestContextStorage
     let channel: any Channel

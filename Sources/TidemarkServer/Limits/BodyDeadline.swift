@@ -6,14 +6,14 @@ import HTTPTypes
 import NIOCore
 import NIOHTTPTypes
 
-/// Ends the wait for bodies that come too slowly, however little by little they do.
+/// A handler that closes connections whose request bodies arrive too slowly.
 ///
-/// The bodies of assets may take their time: their addresses are handed out to users alone.
+/// The bodies of assets are exempt: only users get their addresses.
 final class BodyDeadline: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
 
-    /// A body that did not come in time.
+    /// The error for a body that did not arrive in time.
     struct Passed: Error {}
 
     private let time: TimeAmount

@@ -14,16 +14,15 @@ final class ContainerGates: Sendable {
     private struct Gate {
         var open = 0
         var scans = 0
-        /// Scans that wait for their turn, first come first served; no more of them than open
-        /// requests.
+        /// The waiting scans, first come, first served; no more of them than open requests.
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
     private let gates = Lock([ContainerID: Gate]())
 
-    /// Does work for a request of a container, which may be refused or have to wait.
+    /// Performs work for a request of a container, which may be refused or have to wait.
     ///
-    /// Throws `THROTTLED` where the container has as many requests open as it may.
+    /// Throws `THROTTLED` if the container has the maximum number of open requests.
     func pass<Answer>(
         _ container: ContainerID,
         requests: Int,
@@ -61,7 +60,7 @@ final class ContainerGates: Sendable {
     private func leave(_ container: ContainerID) {
         gates.withLock { gates in
             gates[container]?.open -= 1
-            // Containers are named by paths: those without requests are not remembered.
+            // Paths name containers, so those without requests are not kept.
             if gates[container]?.open == 0 { gates[container] = nil }
         }
     }

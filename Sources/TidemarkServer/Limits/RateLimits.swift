@@ -7,7 +7,7 @@ import TidemarkLock
 import TidemarkModel
 import TidemarkWire
 
-/// The kinds of things whose rate is limited.
+/// The kinds of rate limits.
 public enum RateLimited: String, CaseIterable, Hashable, Sendable {
     /// Requests with one API token.
     case token
@@ -37,14 +37,14 @@ final class RateLimits: Sendable {
         let name: String
     }
 
-    /// The most buckets that are kept.
+    /// The maximum number of buckets.
     private static let bucketLimit = 100_000
 
     init(_ rates: [RateLimited: Throttling.Rate]) {
         self.rates = rates.filter { $0.value.requestCount > 0 && $0.value.period > .zero }
     }
 
-    /// Takes one out of a bucket; throws where it is empty.
+    /// Takes one token from a bucket; throws if it is empty.
     func take(_ kind: RateLimited, of name: @autoclosure () -> String?) throws(WebError) {
         guard rates[kind] != nil, let name = name() else { return }
         let now = (ContinuousClock.now - start).nanoseconds
@@ -57,7 +57,7 @@ final class RateLimits: Sendable {
         )
     }
 
-    /// Counts a request of a caller, by each limit that is one of callers.
+    /// Counts a request of a caller in each limit of callers.
     func take(_ caller: Caller) throws(WebError) {
         if case .serverKey(let id) = caller.authentication { return try take(.key, of: id) }
         guard let user = caller.user?.userRecordName else { return }
@@ -65,7 +65,7 @@ final class RateLimits: Sendable {
         try take(.device, of: "\(user) \(caller.device ?? "")")
     }
 
-    /// Takes one out of a bucket, or returns for how many nanoseconds it is empty.
+    /// Takes one token from a bucket, or returns the nanoseconds until it has one.
     func wait(_ kind: RateLimited, _ name: String, now: Int64) -> Int64? {
         guard let rate = rates[kind] else { return nil }
         let period = rate.period.nanoseconds

@@ -4,7 +4,7 @@
 #if Server
 import TidemarkLock
 
-/// Counts requests, and writes the counts as Prometheus' text.
+/// A counter of requests that writes its counts as Prometheus text.
 final class Metrics: Sendable {
     private struct Answered: Hashable {
         let endpoint: String
@@ -31,7 +31,7 @@ final class Metrics: Sendable {
 
     func begins() { state.withLock { $0.open += 1 } }
 
-    /// Counts a request that was answered; without an endpoint it is one of the others.
+    /// Counts an answered request; one without an endpoint is counted under "other".
     func ends(_ endpoint: String?, status: Int, after time: Duration) {
         let endpoint = endpoint ?? "other"
         let parts = time.components
@@ -49,7 +49,7 @@ final class Metrics: Sendable {
         }
     }
 
-    /// The counts, and the position of the log's last event.
+    /// Returns the counts, and the position of the log's last event.
     func text(lastSequence: UInt64) -> String {
         let state = state.withLock { $0 }
         var lines = [

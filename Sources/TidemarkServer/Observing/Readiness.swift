@@ -4,14 +4,15 @@
 #if Server
 import Foundation
 
-/// The state of a store's disk, which lets it take in more or not.
+/// The state of a store's disk, which determines if the store can write.
 struct Readiness {
     /// The free bytes on the store's volume; `nil` if the system does not report them.
     var freeByteCount: Int64?
     /// True if the folder may be written to.
     var isWritable: Bool
 
-    /// With fewer free bytes than a segment of the log may take, a write can fail at any moment.
+    /// The least free bytes, those of a segment of the log: with fewer, a write can fail at any
+    /// moment.
     static let leastByteCount: Int64 = 64 << 20
 
     init(freeByteCount: Int64?, isWritable: Bool) {
@@ -26,7 +27,7 @@ struct Readiness {
         isWritable = FileManager.default.isWritableFile(atPath: folder)
     }
 
-    /// The reason for which the store takes in nothing more; `nil` if it does.
+    /// The reason why the store cannot write; `nil` if it can.
     var problem: String? {
         guard isWritable else { return "The store's folder cannot be written to" }
         guard let freeByteCount, freeByteCount < Self.leastByteCount else { return nil }

@@ -13,7 +13,7 @@ struct RequestLine {
     private let start = ContinuousClock.now
     let uuid: String
     let method: String
-    /// The endpoint, if there is one of that path.
+    /// The endpoint of the path, if there is one.
     var endpoint: String?
     /// The caller, if they are known.
     var caller: Caller?
@@ -29,7 +29,7 @@ struct RequestLine {
         method = incoming.request.method.rawValue
     }
 
-    /// Counts the request and writes the line.
+    /// Counts the request and writes its line.
     func end(_ metrics: Metrics, _ logger: Logger, status: Int) {
         let elapsed = ContinuousClock.now - start
         metrics.ends(endpoint, status: status, after: elapsed)

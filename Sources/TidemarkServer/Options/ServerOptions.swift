@@ -8,7 +8,7 @@ public import Tidemark
 public struct ServerOptions: Hashable, Sendable {
     /// The address to listen on.
     public var host = "127.0.0.1"
-    /// The port; zero takes a free one.
+    /// The port; zero selects a free one.
     public var port = 8080
     /// The address at which clients reach the server, such as `https://sync.example.org`; `nil`
     /// believes each request's host.
@@ -46,7 +46,7 @@ public struct ServerOptions: Hashable, Sendable {
     public var webhookPatience = WebhookPatience()
     /// The time after which an idle connection is closed.
     public var idleTimeout = Duration.seconds(60)
-    /// The time within which the body of a request must have come, assets aside.
+    /// The time within which the body of a request must arrive, except for assets.
     public var bodyTimeout = Duration.seconds(60)
     /// The maximum number of concurrent requests of one container without a limit of its own.
     public var requestsPerContainer = 2_000

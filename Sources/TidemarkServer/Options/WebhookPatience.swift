@@ -18,8 +18,10 @@ public struct WebhookPatience: Hashable, Sendable {
         limit.components.seconds * 1000 + limit.components.attoseconds / 1_000_000_000_000_000
     }
 
-    /// The pause after so many failures in a row: between half of it and all of it, so that not all
-    /// try at once.
+    /// Returns the pause after a number of consecutive failures.
+    ///
+    /// It is a random part between half of the delay and all of it, so that not all webhooks retry
+    /// at once.
     func pause(after failures: Int) -> Duration {
         let pause = min(firstPause * (1 << min(failures - 1, 20)), longestPause)
         return pause * Double.random(in: 0.5...1)

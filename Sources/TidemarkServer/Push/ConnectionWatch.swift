@@ -21,14 +21,14 @@ enum ConnectionWatch {
     /// without closing.
     private static let silence = 60
 
-    /// Lets a connection close itself once the other side is gone.
+    /// Makes a connection close itself once the other side is gone.
     static func begin(on channel: any Channel) {
         if channel is any SocketOptionProvider {
             // A client that has closed its sending side does not receive either.
             channel.setOption(.allowRemoteHalfClosure, value: false).whenComplete { _ in }
             limitSilence(of: channel)
         } else if let connection = channel.parent, connection is any SocketOptionProvider {
-            // A stream of HTTP/2.
+            // The connection of an HTTP/2 stream.
             limitSilence(of: connection)
         }
     }
@@ -45,9 +45,9 @@ enum ConnectionWatch {
 }
 
 extension Listener {
-    /// Ends the listening as soon as a connection has ended.
+    /// Ends the listener as soon as a connection has ended.
     ///
-    /// For one long answer: the connection keeps this for as long as it is open.
+    /// For one long answer: the connection retains this as long as it is open.
     func end(with channel: any Channel) {
         channel.closeFuture.whenComplete { [weak self] _ in self?.mark(.end) }
     }

@@ -6,11 +6,11 @@ import Tidemark
 import TidemarkLock
 import TidemarkModel
 
-/// One client's courier: hands out one notification after another.
+/// One client's courier, which delivers one notification after another.
 ///
-/// A notification counts as handed out once its answer was written. Until then no other request
-/// gets one, so that none is handed out twice; if the answer cannot be written, the next request
-/// gets the same one again.
+/// A notification counts as delivered once its answer was written. Until then no other request gets
+/// one, so that none is delivered twice. If the answer cannot be written, the next request gets the
+/// same one again.
 final class Courier: Sendable {
     private struct State {
         var token: CourierToken
@@ -54,7 +54,7 @@ final class Courier: Sendable {
         }
     }
 
-    /// Makes a request the one that waits; the one before it is answered with nothing.
+    /// Makes a request the waiting one; the previous one gets an empty answer.
     func wait(with listener: Listener) {
         let before = state.withLock { state in
             defer { state.waiting = listener }

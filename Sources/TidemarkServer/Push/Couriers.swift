@@ -7,9 +7,9 @@ import TidemarkDatabase
 import TidemarkLock
 import TidemarkModel
 
-/// The couriers of a server: makes, finds and ends them.
+/// The couriers of a server: creates, finds and ends them.
 ///
-/// They are records of the registry, by the hashes of their tokens, so that they outlive a restart.
+/// They are records of the registry, by the hashes of their tokens, so that they survive a restart.
 final class Couriers: Sendable {
     let store: Store
     let directory: Directory
@@ -35,7 +35,7 @@ final class Couriers: Sendable {
         self.hub = hub
     }
 
-    /// Makes a courier for the client of a request, and returns its token.
+    /// Creates a courier for the client of a request, and returns its token.
     func make(for found: Callers.Found) async throws -> String {
         try await sweepNowAndThen()
         let text = [UInt8].random(32).hexadecimal
@@ -90,7 +90,7 @@ final class Couriers: Sendable {
         }
     }
 
-    /// Ends a courier: its address is not good any more.
+    /// Ends a courier: its address becomes invalid.
     func end(_ name: RecordName) async throws {
         state.withLock { $0.couriers[name] = nil }
         try await directory.registry.couriers.delete(name)

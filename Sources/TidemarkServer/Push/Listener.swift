@@ -11,7 +11,7 @@ import TidemarkModel
 final class Listener: Sendable {
     struct Marks: OptionSet {
         let rawValue: UInt8
-        /// Notifications were made for the user.
+        /// The user has new notifications.
         static let news = Marks(rawValue: 1)
         /// The time between two heartbeats has passed.
         static let beat = Marks(rawValue: 2)
@@ -46,9 +46,9 @@ final class Listener: Sendable {
         waiter?.resume(returning: marks)
     }
 
-    /// Waits for marks and takes them; `end` once the task is cancelled.
+    /// Waits for marks and takes them; returns `end` once the task is cancelled.
     ///
-    /// One task at a time may wait.
+    /// Only one task at a time may wait.
     func takeMarks() async -> Marks {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -57,7 +57,7 @@ final class Listener: Sendable {
                         state.waiter = continuation
                         return nil
                     }
-                    // An end stays one.
+                    // The end mark stays.
                     let marks = state.marks
                     state.marks.formIntersection(.end)
                     return marks

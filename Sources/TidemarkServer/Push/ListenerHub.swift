@@ -74,7 +74,7 @@ final class ListenerHub: Sendable {
         return state.listeners[collection]?.count ?? 0 < userLimit ? nil : .tooMany
     }
 
-    /// Adds a listener, which must be removed when it is done.
+    /// Adds a listener, which must be removed when it has ended.
     ///
     /// Its first heartbeat comes within one interval.
     func add(for collection: DatabaseID) throws(Refusal) -> Listener {

@@ -62,7 +62,7 @@ extension ServerOptions {
     }
 }
 
-/// Addresses that begin with the same bits.
+/// The addresses with the same first bits.
 struct Network: Hashable, Sendable {
     private let bytes: [UInt8]
     private let bitCount: Int

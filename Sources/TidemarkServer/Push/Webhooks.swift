@@ -40,7 +40,7 @@ final class Webhooks: Sendable {
         try await reload()
     }
 
-    /// Begins with webhooks that were added, and ends with those that were removed.
+    /// Starts webhooks that were added, and stops those that were removed.
     func reload() async throws {
         let wanted = try await directory.webhooks().map(\.value).filter { !$0.isDisabled }
         let ids = Set(wanted.map(\.id.text))
@@ -143,7 +143,7 @@ final class Webhooks: Sendable {
         return page
     }
 
-    /// Keeps that an attempt failed, and gives up after a day.
+    /// Records a failed attempt, and gives up after a day.
     private func note(_ error: any Error, _ webhook: inout Webhook) async {
         let now = Clock.now()
         let before = webhook

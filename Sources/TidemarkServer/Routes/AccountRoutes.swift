@@ -107,7 +107,7 @@ extension Server {
         let token = try await directory.signInToAccount(account)
         var response = Response(status: .seeOther)
         response.headers[.location] = "/account"
-        // A page of another site neither sends the cookie nor reads it.
+        // A page of another site can neither send the cookie nor read it.
         let isSecure = incoming.baseURL.hasPrefix("https:")
         response.headers[.setCookie] =
             "\(Self.cookie)=\(token); Path=/account; HttpOnly; SameSite=Strict"
@@ -129,7 +129,7 @@ extension Server {
             let parts = cookie.split(separator: "=", maxSplits: 1).map { $0.filter { $0 != " " } }
             guard parts.count == 2, parts[0] == Self.cookie else { continue }
             let session = try await directory.session(ofWebToken: parts[1])
-            // A web token of an app is not one for the account.
+            // An app's web token is not valid for the account.
             return session?.container == Registry.container.identifier ? session : nil
         }
         return nil
@@ -206,8 +206,7 @@ extension Directory {
         return "/reset?s=" + (try secret.sealed(ResetTicket(account), for: ResetTicket.purpose))
     }
 
-    /// The account that a link of ``resetPath(ofAccount:)`` is for; `nil` for a link that is not
-    /// good any more.
+    /// Returns the account of a link of ``resetPath(ofAccount:)``; `nil` for an invalid link.
     func account(ofReset text: String?) async throws -> Account? {
         guard let text,
             let ticket = secret.opened(text, for: ResetTicket.purpose, as: ResetTicket.self),

@@ -37,7 +37,7 @@ extension Server {
     /// Bytes that the body of a call may have: a schema is the longest.
     private static let callByteLimit = 32 << 20
 
-    /// Answers a call that came over the network.
+    /// Answers a call from the network.
     func administer(_ request: Request, _ name: String, from address: String?) async -> Response {
         let incoming = Incoming(request, options, from: address)
         metrics.begins()
@@ -58,7 +58,7 @@ extension Server {
         }
     }
 
-    /// Answers a call that came on the socket in the store's folder.
+    /// Answers a call from the socket in the store's folder.
     func administerLocally(_ request: Request, _ name: String) async -> Response {
         metrics.begins()
         return await answer(Incoming(request, options), name, by: .local)
@@ -186,9 +186,9 @@ private struct CallAnswer<Call: AdministrationCall>: Sendable {
         self.service = service
     }
 
-    /// Writes all lines; returns the code of the error that was the last one, if it was one.
+    /// Writes all lines; returns the code of the error if the last one was an error.
     ///
-    /// Throws where the client is gone; the call is cancelled then.
+    /// Throws if the client is gone; the call is then cancelled.
     func write(to writer: inout any ResponseBodyWriter) async throws -> String? {
         let progress = LatestProgress()
         return try await withThrowingTaskGroup(of: String?.self) { group in

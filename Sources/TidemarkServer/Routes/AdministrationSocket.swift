@@ -14,7 +14,7 @@ public enum AdministrationSocket {
     /// Bytes that the path of a socket may have on Linux and on Apple's systems.
     private static let pathByteLimit = 103
 
-    /// The path of a store's socket; `nil` where it would be too long for one.
+    /// Returns the path of a store's socket; `nil` if it would be too long for a socket.
     public static func path(ofStoreAt folder: String) -> String? {
         let path = URL(fileURLWithPath: folder).standardizedFileURL.path + "/server.sock"
         return path.utf8.count <= pathByteLimit ? path : nil
@@ -22,8 +22,9 @@ public enum AdministrationSocket {
 }
 
 extension Server {
-    /// Makes the service that answers administrators while the server runs; `nil` where the store's
-    /// path is too long for a socket.
+    /// Creates the service that answers administrators while the server runs.
+    ///
+    /// Returns `nil` if the store's path is too long for a socket.
     func administration() -> (any Service)? {
         guard let path = AdministrationSocket.path(ofStoreAt: folder) else {
             logger.warning(
@@ -31,7 +32,7 @@ extension Server {
             )
             return nil
         }
-        // The lock of the store is this process's, so that a socket that is there is a dead one.
+        // This process has the store's lock, so an existing socket belongs to a dead process.
         removeSocket()
         let router = Router(context: BasicRequestContext.self)
         router.post("/tidemark/1/administration/:call") { request, context in

@@ -157,7 +157,7 @@ enum ByteRange {
     }
 }
 
-/// Uploads whose addresses were used: each is good once.
+/// The uploads whose addresses were used: each is valid once.
 final class Uploads: Sendable {
     private let used = Lock<[String: Int64]>([:])
 
@@ -172,7 +172,7 @@ final class Uploads: Sendable {
         }
     }
 
-    /// Lets an address be used again: nothing came of it.
+    /// Makes an address valid again after a failed upload.
     func failed(_ nonce: String) {
         used.withLock { $0[nonce] = nil }
     }

@@ -60,7 +60,7 @@ extension Server {
             .contentType: "text/event-stream", .cacheControl: "no-store",
             .xContentTypeOptions: "nosniff",
         ]
-        // Proxies must not wait for more.
+        // Proxies must not buffer the stream.
         headers.set("X-Accel-Buffering", to: "no")
         return headers
     }()
@@ -104,7 +104,7 @@ private struct ChangeStream: Sendable {
                 marks = await listener.takeMarks()
             }
         } catch is SyncError {
-            // The store is closed, or cannot be read: the client tries again.
+            // The store is closed, or cannot be read: the client retries.
         }
         try await finish(writer, .retry(1000))
     }
@@ -165,7 +165,7 @@ private struct ChangeStream: Sendable {
 
 /// Lines of Server-Sent Events.
 extension ByteBuffer {
-    /// A comment, which keeps the connection open.
+    /// A comment that keeps the connection open.
     fileprivate static let beat = ByteBuffer(string: ":\n\n")
 
     /// Returns an id alone, for a client whose position changed without an event: it gets no event

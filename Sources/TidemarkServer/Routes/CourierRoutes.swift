@@ -12,7 +12,7 @@ import TidemarkWire
 /// `tokens/create`, `tokens/register`, and the courier: one notification for each request that
 /// waits for it.
 extension Server {
-    /// The members of requests about tokens that matter here.
+    /// The used members of requests about tokens.
     private struct TokenRequest: Decodable {
         var apnsEnvironment: String?
         var apnsToken: String?
@@ -134,7 +134,7 @@ extension Server {
         } catch let error as ListenerHub.Refusal {
             throw error.webError
         } catch let error as SyncError where error.code == .changeTokenExpired {
-            // The client has missed something: a new token makes it fetch.
+            // The client has missed a notification: a new token makes it fetch.
             try? await push.couriers.end(CourierToken.recordName(of: incoming.path[1]))
             throw unknown
         } catch {
@@ -142,7 +142,7 @@ extension Server {
         }
     }
 
-    /// Waits for a notification; `nil` if none came in time.
+    /// Waits for a notification; returns `nil` if none arrives in time.
     private func handout(
         of courier: Courier,
         _ connection: (any Channel)?

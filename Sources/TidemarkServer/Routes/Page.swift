@@ -69,12 +69,12 @@ enum Page {
         )
     }
 
-    /// The page that hands a token to the one that opened the window.
+    /// Returns the page that passes a token to the window that opened it.
     static func signedIn(_ token: String, origin: String?, showsToken: Bool) -> Response {
         let nonce = [UInt8].random(16).base64URL
         var body = "<h1>You are signed in</h1><p>You can close this window.</p>"
         if let origin {
-            // The token is base64url; the origin goes through the same escapes as any text.
+            // The token is base64url; the origin is escaped like any text.
             body += """
                 <script nonce="\(nonce)">
                 const message = {ckSession: "\(token)", ckWebAuthToken: "\(token)"};
@@ -104,7 +104,7 @@ enum Page {
         )
     }
 
-    /// A page of the server's own, whose forms lead to it alone.
+    /// Returns a page of the server, whose forms lead only to the server.
     static func page(_ title: String, _ body: String) -> Response {
         let nonce = [UInt8].random(16).base64URL
         return Response(

@@ -28,7 +28,7 @@ enum PushEndpoint: String, CaseIterable {
 }
 
 extension Server {
-    /// Adds the paths of push that have a beginning of their own.
+    /// Adds the paths of push with a prefix of their own.
     func addPushRoutes<Context: RequestContext>(to router: Router<Context>) {
         let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete, .options]
         for method in methods {

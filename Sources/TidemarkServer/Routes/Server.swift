@@ -23,7 +23,7 @@ public import Tracing
 /// `run()` is a whole server. `addRoutes(to:)` adds the same paths to the router of another
 /// application.
 public final class Server: Sendable {
-    /// The options that it was made with.
+    /// The options of the server.
     public let options: ServerOptions
     /// The credentials of the server's callers.
     public let directory: Directory

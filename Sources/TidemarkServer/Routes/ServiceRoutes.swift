@@ -174,7 +174,7 @@ extension Server {
             )
         }
         if let owner = text(HeaderValue.owner) {
-            // Whose database it is, is for the store to allow.
+            // The store checks the access to the database.
             caller.database = DatabaseID(
                 container: place.container,
                 environment: place.environment,
@@ -206,7 +206,7 @@ extension Server {
     }
 }
 
-/// The methods whose request or answer comes bit by bit.
+/// The methods whose request or answer is a stream.
 enum ServiceStream: String, CaseIterable {
     case uploadAsset, downloadAsset, notifications, accountStatuses
 }
@@ -222,7 +222,7 @@ extension SyncError {
         )
     }
 
-    /// The same, with the address at which the user signs in.
+    /// Returns the same error with the address at which the user signs in.
     fileprivate func signingIn(at address: String) -> SyncError {
         SyncError(code, message, remedy: "Sign in at \(address), then repeat the request.")
     }
@@ -245,7 +245,7 @@ extension Response {
             headers[.contentEncoding] = "gzip"
             return
         }
-        // The answer's bytes are written once, where they are sent from.
+        // The bytes of the answer are written once, directly to the buffer that is sent.
         var buffer = ByteBuffer()
         buffer.reserveCapacity(message.byteCount)
         buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: message.byteCount) { room in
@@ -255,7 +255,7 @@ extension Response {
         self.init(message.form.mediaType, buffer, incoming)
     }
 
-    /// An error of a service: the whole of it.
+    /// Creates an answer with the whole error of a service.
     init(_ error: SyncError, status: Int? = nil, _ incoming: Incoming) {
         let message = WireMessage(.json, error.wireBytes)
         self.init(message, incoming)

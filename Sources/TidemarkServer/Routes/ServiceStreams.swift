@@ -85,7 +85,7 @@ extension Response {
     /// The time after which an idle stream writes an empty line.
     private static let beat = Duration.seconds(20)
 
-    /// An answer whose body comes bit by bit, until the connection or the server is closed.
+    /// Returns an answer whose body is a stream, until the connection or the server is closed.
     fileprivate static func streaming(
         _ type: String,
         _ incoming: Incoming,
@@ -127,7 +127,7 @@ extension Response {
             beats.map { _ in Told<Element>.beat }
         ).cancelOnGracefulShutdown()
         return streaming("application/x-ndjson", incoming) { writer in
-            // The head goes out with the first bytes.
+            // The head is sent with the first bytes.
             try await writer.write(ByteBuffer(string: "\n"))
             do {
                 for try await event in told {

@@ -7,7 +7,7 @@ import Hummingbird
 import TidemarkModel
 import TidemarkWire
 
-/// The content of the sign-in page's address: it is good once, for ten minutes, for one token.
+/// The content of the sign-in page's address: it is valid once, for ten minutes, for one token.
 private struct SignInState: Codable {
     static let purpose = "sign in"
     static let lifetime: Int64 = 10 * 60_000
@@ -21,7 +21,7 @@ private struct SignInState: Codable {
 
 /// `/signin`: the pages on which users sign in.
 extension Server {
-    /// Makes the address at which the user of a request signs in.
+    /// Creates the address at which the user of a request signs in.
     func signInURL(_ token: APIToken, _ incoming: Incoming) -> String {
         let state = SignInState(
             token: token.id.text,
@@ -57,7 +57,7 @@ extension Server {
             form = PercentCoding.form(try await request.collected(upTo: 16 << 10))
             let (state, found) = try await opened(form["s"])
             token = found
-            // A page of another site could send a form in the user's name.
+            // A page of another site could otherwise send a form in the user's name.
             if let origin = incoming.header("Origin"), origin != incoming.baseURL {
                 throw WebError("ACCESS_DENIED", status: 403, "The form came from another page")
             }
@@ -156,7 +156,7 @@ extension Server {
         )
     }
 
-    /// Hands the session's first token to the app.
+    /// Passes the session's first token to the app.
     private func finished(
         _ web: String,
         _ token: APIToken,
@@ -173,7 +173,7 @@ extension Server {
             response.headers[.cacheControl] = "no-store"
             return response
         }
-        // In development a person may take the token along by hand.
+        // In development a person may copy the token by hand.
         return Page.signedIn(web, origin: origin, showsToken: environment == .development)
     }
 }

@@ -5,7 +5,7 @@
 import TidemarkModel
 import TidemarkWire
 
-/// A caller and a database, as addresses and receipts hold them.
+/// A caller and a database, as addresses and receipts contain them.
 struct TicketCaller: Codable, Hashable {
     var container: String
     var environment: String
@@ -55,7 +55,7 @@ struct TicketCaller: Codable, Hashable {
     }
 }
 
-/// The field that an upload is for, as addresses and receipts hold it.
+/// The field of an upload, as addresses and receipts contain it.
 struct TicketTarget: Codable, Hashable {
     var zone: ZoneID
     var recordType: String
@@ -107,7 +107,7 @@ struct RequestHost: WebHost {
     let baseURL: String
 
     private func address(_ path: String, _ ticket: some Encodable, _ purpose: String) -> String {
-        // Encoding these cannot fail: they hold nothing but texts and whole numbers.
+        // Encoding these cannot fail: they contain only texts and integers.
         let text = (try? server.directory.secret.sealed(ticket, for: purpose)) ?? ""
         return "\(baseURL)/assets/\(path)\(text)"
     }
@@ -207,7 +207,7 @@ struct RequestHost: WebHost {
 }
 
 extension TicketCaller {
-    /// The same without the session: a receipt is the user's, however they signed in.
+    /// The caller without the session: a receipt is valid for the user in every session.
     fileprivate var forReceipts: TicketCaller {
         var caller = self
         caller.session = nil

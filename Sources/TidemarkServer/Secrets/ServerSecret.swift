@@ -42,7 +42,7 @@ struct ServerSecret: Sendable {
         }
     }
 
-    /// A code that only this server can make of some bytes, for one purpose.
+    /// Returns a code of some bytes for one purpose, which only this server can create.
     func code(of bytes: some Sequence<UInt8>, for purpose: String) -> [UInt8] {
         var mac = HMAC<SHA256>(key: key)
         mac.update(data: Array(purpose.utf8) + [0])
@@ -60,7 +60,7 @@ struct ServerSecret: Sendable {
         return (code(of: bytes, for: purpose).prefix(Self.macByteCount) + bytes).base64URL
     }
 
-    /// The value in a text that ``sealed(_:for:)`` made for the same purpose; `nil` for any other
+    /// Returns the value in a text of ``sealed(_:for:)`` for the same purpose; `nil` for any other
     /// text.
     func opened<Value: Decodable>(
         _ text: String,

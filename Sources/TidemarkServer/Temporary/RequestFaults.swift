@@ -14,9 +14,9 @@ package struct RequestFaults: Hashable, Sendable {
     /// The share of requests whose connection is closed without an answer; half of them are carried
     /// out before.
     package var lostShare = 0.0
-    /// The longest time that a request waits; each waits a random part of it.
+    /// The longest wait of a request; each request waits a random part of it.
     package var latency = Duration.zero
-    /// The seed of all of it.
+    /// The seed of all faults.
     package var seed: UInt64 = 0
 
     /// No faults.
@@ -34,7 +34,7 @@ package struct RequestFaults: Hashable, Sendable {
 
     /// Returns the fate of a request with a number among those to its path.
     func fate(ofRequest number: UInt64, to path: String) -> Fate {
-        // FNV-1a, from the seed on: a hash that is the same in every process.
+        // FNV-1a from the seed on: a hash that is the same in every process.
         var state = seed ^ 0xCBF2_9CE4_8422_2325
         for byte in path.utf8 { state = (state ^ UInt64(byte)) &* 0x100_0000_01B3 }
         state ^= number &* 0xD6E8_FEB8_6659_FD93
@@ -71,7 +71,7 @@ final class RequestCounts: Sendable {
         guard ["/database/", "/tidemark/", "/assets/"].contains(where: path.hasPrefix) else {
             return nil
         }
-        // The rest of an asset's path is another one in each run.
+        // The rest of an asset's path differs in each run.
         let isUpload = path.hasPrefix("/assets/up/")
         let known = path.hasPrefix("/assets/") ? (isUpload ? "/assets/up" : "/assets") : path
         let number = counts.withLock { counts in

@@ -37,7 +37,7 @@ package final class TemporaryServer: Sendable {
         let session: String
     }
 
-    /// The container of a server's own records.
+    /// The container of the server's own records.
     package static let ownContainer = Registry.container
     /// The path at which it is emptied.
     static let resetPath = "/tidemark/1/reset"
@@ -45,15 +45,15 @@ package final class TemporaryServer: Sendable {
     private let folder: String
     private let container: ContainerID
     private let faults: RequestFaults
-    /// The key that signs tokens: with it those that were handed out stay good.
+    /// The key that signs tokens, which keeps issued tokens valid across resets.
     private let key: Data
     private let current: Lock<Current>
-    /// The number of stores that were made.
+    /// The number of stores that were created.
     private let storeCount = Lock(1)
     /// Stores that were replaced, and are being closed and removed.
     private let removals = Lock<[Task<Void, Never>]>([])
 
-    /// The path of the first store in a folder; one that is there already is taken.
+    /// Returns the path of the first store in a folder; an existing one is used.
     package static func firstStore(in folder: String) -> String { store(1, in: folder) }
 
     private static func store(_ number: Int, in folder: String) -> String {
@@ -107,7 +107,7 @@ package final class TemporaryServer: Sendable {
         var options = StoreOptions()
         options.requiresAuthentication = true
         options.journal = .full
-        // It ends with the run, so that nothing needs to survive a loss of power.
+        // The store ends with the run, so it need not survive a loss of power.
         options.durability = .none
         return try Store.open(at: path, access: .creating, options: options)
     }
@@ -219,7 +219,7 @@ package final class TemporaryServer: Sendable {
         try await group.run()
     }
 
-    /// Closes the store, once those before it are gone.
+    /// Closes the store, after those before it are closed.
     package func close() async throws {
         for removal in removals.withLock({ $0 }) { await removal.value }
         try store.close()

@@ -87,7 +87,7 @@ extension [UInt8] {
 
     private mutating func append(_ attributes: SpanAttributes) {
         var all: [(String, SpanAttribute)] = []
-        // It is no sequence.
+        // The type is not a sequence.
         // swift-format-ignore: ReplaceForEachWithForLoop
         attributes.forEach { all.append(($0, $1)) }
         appendList(all.sorted { $0.0 < $1.0 }) { $0.append($1.0, $1.1) }
@@ -103,7 +103,7 @@ extension [UInt8] {
 
     private mutating func append(_ value: SpanAttribute) {
         switch value {
-        // Numbers of 64 bits are texts in the JSON of protocol buffers.
+        // 64-bit numbers are texts in the JSON of protocol buffers.
         case .int32(let number): appendMember("intValue") { $0.append(jsonString: String(number)) }
         case .int64(let number): appendMember("intValue") { $0.append(jsonString: String(number)) }
         case .double(let number): appendMember("doubleValue") { $0.append(jsonNumber: number) }

@@ -25,13 +25,13 @@ extension TraceContext {
     var isSampled: Bool { flags & 1 != 0 }
 }
 
-/// A span that has ended, as it is posted.
+/// A span that has ended, in the form in which it is posted.
 struct EndedSpan: Sendable {
     var name: String
     let kind: SpanKind
     /// The trace, and the span itself in place of the parent.
     let trace: TraceContext
-    /// The span above; `nil` where the trace begins here.
+    /// The parent span; `nil` if the trace begins here.
     let parent: UInt64?
     let start: UInt64
     var end: UInt64 = 0
@@ -49,7 +49,7 @@ struct EndedSpan: Sendable {
     }
 }
 
-/// A span that an ``OTLPTracer`` keeps.
+/// A span of an ``OTLPTracer``.
 public final class OTLPSpan: Span {
     /// The context from which the spans of nested work begin.
     public let context: InstrumentationContext
@@ -90,7 +90,7 @@ public final class OTLPSpan: Span {
     /// Adds a span of another trace.
     public func addLink(_ link: SpanLink) { change { $0.links.append(link) } }
 
-    /// Adds an error, by its type alone: its text may hold values of fields.
+    /// Adds an error by its type only: its text may contain values of fields.
     public func recordError<Instant: TracerInstant>(
         _ error: any Error,
         attributes: SpanAttributes,

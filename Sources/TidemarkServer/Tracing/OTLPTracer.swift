@@ -15,7 +15,7 @@ public import Tracing
 /// It reads and writes `traceparent`. Run it as a service; when it is asked to stop, it first posts
 /// the spans that have ended.
 public final class OTLPTracer: Tracer, Service {
-    /// The options that it was made with.
+    /// The options of the tracer.
     public let options: TraceOptions
     let logger: Logger
     private let waiting = Lock(Waiting())
@@ -92,7 +92,7 @@ public final class OTLPTracer: Tracer, Service {
     /// A trace that begins here.
     private func begun() -> TraceContext {
         let low = Self.random()
-        // The upper bits are as good as any others, and a number below one has 53.
+        // The upper bits are as random as any others, and a number below one has 53 of them.
         let isSampled = Double(low >> 11) < options.ratio * 0x1p53
         return TraceContext(
             traceHigh: Self.random(),
@@ -160,7 +160,7 @@ public final class OTLPTracer: Tracer, Service {
         try await client.shutdown()
     }
 
-    /// Posts all spans that wait, or as many as the collector takes.
+    /// Posts all pending spans, or as many as the collector accepts.
     private func post(by client: HTTPClient) async {
         while true {
             let (batch, droppedCount) = waiting.withLock { waiting in
@@ -186,9 +186,9 @@ public final class OTLPTracer: Tracer, Service {
     }
 
     private enum Problem {
-        /// The collector may take the same spans later.
+        /// The collector may accept the same spans later.
         case passing
-        /// It will never take them.
+        /// The collector will never accept them.
         case lasting
     }
 
@@ -202,7 +202,7 @@ public final class OTLPTracer: Tracer, Service {
         request.body = .bytes(ByteBuffer(bytes: OTLP.body(batch, options)))
         do {
             let response = try await client.execute(request, timeout: .seconds(10))
-            // The connection can be used again once the answer was read.
+            // The connection can be reused once the answer was read.
             _ = try await response.body.collect(upTo: 1 << 16)
             switch response.status.code {
             case 200..<300: return nil
@@ -231,7 +231,7 @@ public final class OTLPTracer: Tracer, Service {
 }
 
 extension TraceContext {
-    /// The same trace, in a span below.
+    /// Returns the context of a child span in the same trace.
     fileprivate func child(random: UInt64) -> TraceContext {
         TraceContext(traceHigh: traceHigh, traceLow: traceLow, parent: random, flags: flags)
     }

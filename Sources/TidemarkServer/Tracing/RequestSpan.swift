@@ -26,7 +26,7 @@ struct RequestSpan {
             file: #fileID,
             line: #line
         )
-        // A tracer that keeps nothing leaves a commit with the trace of the request.
+        // If the tracer keeps nothing, a commit gets the trace of the request.
         var own: [String: String] = [:]
         tracer.inject(span.context, into: &own, using: WrittenFields())
         trace =

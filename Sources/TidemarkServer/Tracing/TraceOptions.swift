@@ -6,7 +6,7 @@ import Foundation
 public import TidemarkModel
 import TidemarkWire
 
-/// The options of an ``OTLPTracer``: where spans go, and how many of them.
+/// The options of an ``OTLPTracer``: the collector, and the part of spans to keep.
 public struct TraceOptions: Hashable, Sendable {
     /// The address to which spans are posted.
     public var endpoint: String
@@ -22,7 +22,7 @@ public struct TraceOptions: Hashable, Sendable {
     public var interval = Duration.seconds(1)
     /// Spans in one post.
     public var batchCount = 512
-    /// Spans that wait for being posted; where there are more, the oldest are dropped.
+    /// The maximum number of pending spans; above it, the oldest are dropped.
     public var waitingLimit = 16_384
 
     /// Posts to an address.

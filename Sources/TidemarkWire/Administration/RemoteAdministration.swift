@@ -19,10 +19,10 @@ public protocol AdministrationTransport: Sendable {
     ) async throws
 }
 
-/// An `AdministrationService` that another process answers for.
+/// An `AdministrationService` whose answers come from another process.
 ///
-/// A call that only reads is repeated where the connection was lost before the first part of an
-/// answer came.
+/// A call that only reads is repeated if the connection was lost before the first part of an
+/// answer.
 public struct RemoteAdministration<Transport: AdministrationTransport>: AdministrationService {
     private let transport: Transport
     private let patience: Patience

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A request or an answer on its way out: bytes that are written where they are needed, once.
+/// An outgoing request or answer: its bytes are written once, directly to their destination.
 public struct WireMessage: Sendable {
     /// The form.
     public let form: WireForm
@@ -43,7 +43,7 @@ public struct WireMessage: Sendable {
     }
 }
 
-/// A request or an answer that came.
+/// A received request or answer.
 public struct ReceivedMessage: Sendable {
     /// The declared form.
     public let form: WireForm

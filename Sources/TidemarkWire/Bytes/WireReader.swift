@@ -27,7 +27,7 @@ struct WireReader {
         self.bytes = bytes
     }
 
-    /// Passes over some bytes, and returns where they lie.
+    /// Skips some bytes, and returns their range.
     mutating func take(_ count: Int) throws(WireFormError) -> Range<Int> {
         guard count <= bytes.count - offset else {
             throw WireFormError(
@@ -63,7 +63,9 @@ struct WireReader {
         return flags
     }
 
-    /// The number of items that follow, each of at least so many bytes: no more than there can be.
+    /// Reads the number of items that follow, each of at least some bytes.
+    ///
+    /// Throws if the rest is too short for them.
     mutating func count(ofItems least: Int) throws(WireFormError) -> Int {
         let count = Int(try word32())
         guard count <= (bytes.count - offset) / least else {
@@ -140,7 +142,7 @@ struct WireReader {
         return keys
     }
 
-    /// Checks that nothing is left.
+    /// Checks that no bytes are left.
     func finish() throws(WireFormError) {
         guard offset == bytes.count else {
             throw WireFormError("\(bytes.count - offset) bytes are left over", at: offset)

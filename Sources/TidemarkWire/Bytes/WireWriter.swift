@@ -3,13 +3,13 @@
 
 import TidemarkModel
 
-/// Writes numbers, texts and bytes one after another (Docs/formats/wire.md), or counts them.
+/// A writer of numbers, texts and bytes (Docs/formats/wire.md), which can also only count them.
 struct WireWriter {
     private let start: UnsafeMutableRawPointer?
     /// The number of bytes that were written.
     private(set) var count = 0
 
-    /// Counts, and writes nothing.
+    /// Creates a writer that only counts.
     init() {
         start = nil
     }
@@ -58,7 +58,7 @@ struct WireWriter {
         append(tag?.name ?? Name(""))
     }
 
-    /// Appends names of fields, and that there are some.
+    /// Appends the number of field names, and the names.
     mutating func append(_ keys: [String]) {
         append(UInt32(truncatingIfNeeded: keys.count))
         for key in keys { append(Name(key)) }

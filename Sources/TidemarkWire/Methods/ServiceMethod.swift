@@ -93,7 +93,7 @@ extension ServiceMethod: AnyServiceMethod {
         return WireMessage(.json, try WireCoding.bytes(of: answer))
     }
 
-    /// A request in a form, or in JSON where the method has no other.
+    /// Returns a request in a form, or in JSON if the method has no other.
     public func message(for request: Request, in form: WireForm) throws(SyncError) -> WireMessage {
         if form == .records, let records { return try records.writeRequest(request) }
         return WireMessage(.json, try WireCoding.bytes(of: request))

@@ -27,11 +27,11 @@ package struct PushPayload {
 
     /// The notification.
     package var notification: Subscription.Notification
-    /// The number that the app's badge shows, where the notification changes it.
+    /// The number that the app's badge shows, if the notification changes it.
     package var badge = 1
     /// The `nid`.
     package var name: String?
-    /// The name of the user whose own zones are; `nil` keeps `__defaultOwner__`.
+    /// The name that replaces `__defaultOwner__` as the owner of zones; `nil` keeps it.
     package var owner: String?
 
     /// The dictionary of a notification, whose id is the `nid`.
@@ -52,7 +52,7 @@ package struct PushPayload {
         return [("aps", .members(notification.content.aps(badge))), ("ck", .members(ck.all))]
     }
 
-    /// The record, zone or database that the notification is about.
+    /// The record, zone or database of the notification.
     private var subject: Members {
         var subject = Members()
         let zone = notification.zone ?? notification.recordID?.zone
@@ -89,7 +89,7 @@ package struct PushPayload {
     }
 }
 
-/// Members in the order in which they are set; those without a value are left out.
+/// The members in the order in which they were set, without those that have no value.
 private struct Members {
     var all: [(name: String, value: PushPayload.Value)] = []
 

@@ -86,7 +86,7 @@ enum ItemFlags {
     static let hasShare: UInt8 = 32
 }
 
-/// The outcome of an item as a message holds it: its error is JSON already.
+/// The outcome of an item in the form of a message: its error is JSON already.
 enum WireOutcome<Success: Sendable>: Sendable {
     case success(Success)
     case failure([UInt8])

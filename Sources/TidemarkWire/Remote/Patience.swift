@@ -20,7 +20,7 @@ public struct Patience: Sendable {
     /// Waits; throws if the task is cancelled.
     public var wait: @Sendable (Duration) async throws -> Void
 
-    /// Describes a patience; the defaults give up on a call after about six seconds.
+    /// Creates a patience; the defaults give up on a call after about six seconds.
     public init(
         repetitions: Int = 6,
         firstWait: Duration = .milliseconds(100),

@@ -159,7 +159,7 @@ extension RemoteService: DatabaseService {
         return try await perform(DatabaseMethods.shareMetadata, request, as: caller)
     }
 
-    /// See `DatabaseService`; it is not repeated.
+    /// See `DatabaseService`; an upload is not repeated.
     public func uploadAsset<Pieces: AsyncSequence>(
         _ pieces: Pieces,
         _ request: UploadAssetRequest,
@@ -211,8 +211,7 @@ extension RemoteService: DatabaseService {
         let stream = ResumedStream(first, patience) { (_: AccountStatus?) throws(SyncError) in
             try await transport.accountStatuses(as: caller)
         }
-        // A stream begins with the status as it is: after a lost connection that is often the one
-        // known already.
+        // A stream begins with the current status, which is often known after a lost connection.
         return AsyncThrowingStream { try await stream.nextOther() }
     }
 }

@@ -52,7 +52,7 @@ public struct RemoteService<Transport: ServiceTransport>: Sendable {
             }
             return try method.answer(from: answer)
         } catch  where form != .json && transport.form == .json {
-            // The other side does not have the form, and did nothing.
+            // The other side does not support the form, and did nothing.
             return try await perform(method, request, as: caller)
         }
     }

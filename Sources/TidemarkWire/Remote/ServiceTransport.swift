@@ -29,21 +29,20 @@ public protocol ServiceTransport: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8]
 
-    /// Opens a download, once; its pieces end with an error where the connection is lost.
+    /// Opens a download once; its pieces end with an error if the connection is lost.
     func downloadAsset(
         _ request: DownloadAssetRequest,
         as caller: Caller
     ) async throws(SyncError) -> AssetDownload
 
-    /// Opens the stream of notifications after a token; it ends with an error where the connection
-    /// is lost.
+    /// Opens the stream of notifications after a token; it ends with an error if the connection is
+    /// lost.
     func notifications(
         since token: ChangeToken,
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error>
 
-    /// Opens the stream of the account's statuses; it ends with an error where the connection is
-    /// lost.
+    /// Opens the stream of the account's statuses; it ends with an error if the connection is lost.
     func accountStatuses(
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<AccountStatus, any Error>

@@ -3,11 +3,12 @@
 
 package import TidemarkModel
 
-/// Values in headers between Tidemark's own clients and servers: JSON in base64url without padding.
+/// The values in headers between Tidemark's own clients and servers: JSON in base64url without
+/// padding.
 package enum HeaderValue {
-    /// The header that holds a request whose body is something else, such as the bytes of an asset.
+    /// The header with a request whose body is something else, such as the bytes of an asset.
     package static let request = "X-Tidemark-Request"
-    /// The header that holds an answer whose body is something else.
+    /// The header with an answer whose body is something else.
     package static let answer = "X-Tidemark-Answer"
     /// The header of the id under which a write may be repeated.
     package static let requestID = "X-Tidemark-Request-ID"
@@ -18,7 +19,7 @@ package enum HeaderValue {
     /// The header of the app's build.
     package static let build = "X-Tidemark-Build"
 
-    /// The text of a value, and the JSON in it.
+    /// Returns the header text of a value.
     package static func text(
         of value: some Encodable
     ) throws(SyncError) -> (text: String, json: [UInt8]) {
@@ -28,7 +29,7 @@ package enum HeaderValue {
         return (String(decoding: text, as: UTF8.self), json)
     }
 
-    /// Reads a text; `nil` for one that holds no such value.
+    /// Reads a value from a header text; `nil` if the text does not contain one.
     package static func value<Value: Decodable>(
         _ type: Value.Type,
         from text: String
@@ -50,7 +51,7 @@ extension SyncError {
 
     /// The error as a server sends it.
     package var wireBytes: [UInt8] {
-        // Texts, numbers and records can always be written.
+        // Texts, numbers and records can always be encoded.
         (try? WireCoding.bytes(of: self)) ?? []
     }
 }

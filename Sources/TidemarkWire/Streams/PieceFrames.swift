@@ -29,20 +29,20 @@ package enum PieceFrames {
     }
 }
 
-/// Takes an asset's pieces out of bytes that come cut in any way.
+/// A reader of an asset's pieces from bytes that arrive in any chunks.
 package struct PieceReader: Sendable {
     /// The outcome of reading on.
     package enum Step: Sendable {
         /// Bytes of the asset.
         case piece([UInt8])
-        /// All of them came.
+        /// All pieces have arrived.
         case end
         /// More bytes are needed.
         case starved
     }
 
     private var waiting: ArraySlice<UInt8> = []
-    /// Bytes of the piece that have not come.
+    /// The number of bytes of the piece that have not arrived.
     private var left = 0
     private var isFailing = false
     private var hasEnded = false
@@ -53,7 +53,7 @@ package struct PieceReader: Sendable {
     /// Starts without bytes.
     package init() {}
 
-    /// Takes more bytes in; before that there was nothing left to read.
+    /// Appends bytes; before, all earlier bytes must have been read.
     package mutating func append(_ bytes: [UInt8]) {
         waiting = waiting.isEmpty ? bytes[...] : waiting + bytes
     }

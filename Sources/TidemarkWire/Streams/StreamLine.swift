@@ -54,10 +54,10 @@ package enum StreamLine<Element: Codable & Sendable>: Sendable {
     }
 }
 
-/// Takes lines out of bytes that come in pieces.
+/// A splitter of bytes that arrive in pieces into lines.
 package struct LineSplitter: Sendable {
     private var waiting: [UInt8] = []
-    /// Bytes of `waiting` in which there is no line feed.
+    /// The number of bytes of `waiting` without a line feed.
     private var searched = 0
 
     /// The most bytes that a line may have.
@@ -66,9 +66,9 @@ package struct LineSplitter: Sendable {
     /// Starts without bytes.
     package init() {}
 
-    /// Takes more bytes in.
+    /// Appends bytes.
     ///
-    /// Throws `internalError` where a line has no end.
+    /// Throws `internalError` if a line is too long.
     package mutating func append(_ piece: [UInt8]) throws(SyncError) {
         waiting += piece
         guard waiting.count <= Self.lineByteLimit || waiting.contains(UInt8(ascii: "\n")) else {
@@ -79,7 +79,7 @@ package struct LineSplitter: Sendable {
         }
     }
 
-    /// The next line that is whole, without its line feed; `nil` until more bytes come.
+    /// Returns the next whole line, without its line feed; `nil` until more bytes arrive.
     package mutating func next() -> [UInt8]? {
         guard let end = waiting[searched...].firstIndex(of: UInt8(ascii: "\n")) else {
             searched = waiting.count

@@ -117,7 +117,7 @@ private struct Modification {
         self.host = host
     }
 
-    /// Gives a name to each new record without one.
+    /// Generates a name for each new record without one.
     mutating func name() {
         for index in operations.indices
         where operations[index].record.recordName == nil && operations[index].kind.mayCreate {
@@ -198,7 +198,7 @@ private struct Modification {
                 tag = RecordChangeTag(text)
                 policy = operation.kind.replaces ? .replaceIfUnchanged : .ifServerRecordUnchanged
             } else {
-                // Without a tag the last writer wins, over a record that is there.
+                // Without a tag the last writer wins, over an existing record.
                 _ = try current(id)
             }
         default: break
@@ -225,7 +225,7 @@ private struct Modification {
         )
     }
 
-    /// The record as it is.
+    /// Returns the current record.
     private func current(_ id: RecordID) throws(WebError) -> Record {
         switch known[id] {
         case .success(let record)?: return record

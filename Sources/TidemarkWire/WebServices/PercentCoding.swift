@@ -3,7 +3,7 @@
 
 /// Decoding of paths and queries.
 package enum PercentCoding {
-    /// Decodes `%` and two digits; a plus sign stays one.
+    /// Decodes `%` and two digits; a plus sign stays a plus sign.
     package static func decoded(_ text: Substring) -> String {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
         var bytes: [UInt8] = []
@@ -21,7 +21,7 @@ package enum PercentCoding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The members of a query; of one that comes twice the first counts.
+    /// Returns the members of a query; of a duplicate member the first counts.
     package static func query(_ text: Substring) -> [String: String] {
         var query: [String: String] = [:]
         for pair in text.split(separator: "&") {

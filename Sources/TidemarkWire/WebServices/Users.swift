@@ -64,7 +64,7 @@ extension WebServices {
         return writer.finished()
     }
 
-    /// The older look-ups, by one member alone.
+    /// Answers the older lookups, by one member only.
     func lookUpUsers(
         _ request: WebRequest,
         _ member: String

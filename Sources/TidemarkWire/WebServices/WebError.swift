@@ -11,7 +11,7 @@ public struct WebError: Error, Hashable, Sendable {
     public var status: Int
     /// The reason, for people.
     public var reason: String
-    /// Seconds after which the request may be repeated; `nil` where that does not help.
+    /// The seconds after which the request may be repeated; `nil` if that does not help.
     public var retryAfter: Int?
     /// The address at which the user signs in; only with `AUTHENTICATION_REQUIRED`.
     public var redirectURL: String?
@@ -33,7 +33,7 @@ public struct WebError: Error, Hashable, Sendable {
         self.redirectURL = redirectURL
     }
 
-    /// A request that makes no sense as it is.
+    /// The error for an invalid request.
     public static func badRequest(_ reason: String) -> WebError {
         WebError("BAD_REQUEST", status: 400, reason)
     }
@@ -78,7 +78,7 @@ extension WebError {
         case .changeTokenExpired: reason = "Change token expired: \(reason)"
         case .notAuthenticated: reason = "request needs authorization"
         case .partialFailure:
-            // A request that failed as a whole because of its items.
+            // The request failed as a whole because of its items.
             code = "BAD_REQUEST"
             status = 400
         default: break

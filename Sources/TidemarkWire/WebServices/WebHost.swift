@@ -5,18 +5,19 @@ public import TidemarkModel
 
 /// The parts of a server that answers contain: addresses, receipts, and identities of users.
 public protocol WebHost: Sendable {
-    /// Makes the address to which the bytes of a new asset are sent.
+    /// Creates the address to which the bytes of a new asset are sent.
     func uploadURL(for target: AssetTarget, as caller: Caller) -> String
 
-    /// Makes the address at which the bytes of a record's asset are to be had for a while.
+    /// Creates the address at which the bytes of a record's asset are available for some time.
     func downloadURL(
         of asset: AssetReference,
         at request: DownloadAssetRequest,
         as caller: Caller
     ) -> String
 
-    /// Makes the receipt that names an asset in a save; without a target in any field of the
-    /// caller's database.
+    /// Creates the receipt that names an asset in a save.
+    ///
+    /// Without a target it is valid in any field of the caller's database.
     func receipt(
         for asset: AssetReference,
         _ target: AssetTarget?,
@@ -52,7 +53,7 @@ public protocol WebHost: Sendable {
     func profile(of caller: Caller) async throws(SyncError) -> UserIdentity
 }
 
-/// The field that an asset is to be in.
+/// The field that will contain an asset.
 public struct AssetTarget: Hashable, Sendable {
     /// The zone of the record.
     public var zone: ZoneID

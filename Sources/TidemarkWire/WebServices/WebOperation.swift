@@ -27,7 +27,7 @@ struct WebRecord {
     var zone: ZoneID?
     var fields = Fields()
     var parent = ParentChange.unchanged
-    /// The targets that the receipts in the fields were given for.
+    /// The targets of the receipts in the fields.
     var receipts: [ReceiptUse] = []
     var share = WebShare()
     /// True if the answer contains the link of a future share of the record.
@@ -43,7 +43,7 @@ struct WebRecord {
     }
 }
 
-/// The share that a request describes; `nil` where it describes none.
+/// The share that a request describes; `nil` if it describes none.
 struct WebShare {
     var rootName: String?
     var publicPermission: SharePermission?
@@ -83,7 +83,7 @@ final class ReceiptUses {
 }
 
 extension FieldValue {
-    /// The assets that the value is or holds.
+    /// The assets in the value.
     var assets: [AssetReference] {
         switch self {
         case .asset(let asset): [asset]

@@ -129,7 +129,7 @@ extension JSONReader {
         try peek() == .number ? int64() != 0 : boolean()
     }
 
-    /// Reads a location, as it is or as the value of a field.
+    /// Reads a location, plain or as the value of a field.
     private mutating func place() throws(JSONError) -> Location? {
         guard case .location(let place)? = try webFieldValue() else { return nil }
         return place

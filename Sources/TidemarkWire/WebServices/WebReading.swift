@@ -5,10 +5,10 @@ import TidemarkModel
 
 /// Reading requests of CloudKit Web Services: members may be missing, `null` or unknown.
 extension JSONReader {
-    /// Reads an object, and gives each member that is not `null` to `member`, which reads it and
-    /// returns true, or leaves it and returns false.
+    /// Reads an object, and passes each member that is not `null` to `member`.
     ///
-    /// Refuses a member that comes twice.
+    /// `member` reads the member and returns true, or does not read it and returns false. Refuses
+    /// duplicate members.
     mutating func members(
         _ member: (inout JSONReader, String) throws(JSONError) -> Bool
     ) throws(JSONError) {
@@ -59,7 +59,7 @@ extension JSONReader {
         return Int(number)
     }
 
-    /// Reads one member of an object as text, and passes over the others; `nil` if it is not there.
+    /// Reads one member of an object as text, and skips the others; `nil` if it does not exist.
     mutating func member(_ wanted: String) throws(JSONError) -> String? {
         var value: String?
         try members { (it, name) throws(JSONError) in

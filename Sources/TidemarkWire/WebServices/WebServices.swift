@@ -10,7 +10,8 @@ public import TidemarkModel
 public struct WebServices: Sendable {
     let service: any DatabaseService
     let host: any WebHost
-    /// At most so many operations, records or tokens in one request, and records in one answer.
+    /// The maximum number of operations, records or tokens in one request, and of records in one
+    /// answer.
     public var itemLimit = 200
 
     /// Answers for a service.

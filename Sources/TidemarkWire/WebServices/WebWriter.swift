@@ -69,7 +69,7 @@ struct WebWriter {
     /// The bytes that were written.
     var written: [UInt8] { bytes }
 
-    /// Closes the answer and hands it over.
+    /// Closes the answer and returns its bytes.
     consuming func finished() -> [UInt8] {
         literal("}")
         return bytes

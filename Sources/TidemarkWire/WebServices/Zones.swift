@@ -56,7 +56,7 @@ extension WebServices {
         try checkCount(operations.count, of: "operations")
         var writer = WebWriter(self, request)
         writer.literal("{\"zones\":[")
-        // Each is done in its turn: a zone may be deleted and created again in one request.
+        // Zones are processed in order: one request may delete a zone and create it again.
         for (index, operation) in operations.enumerated() {
             if index > 0 { writer.literal(",") }
             let modify =
@@ -82,7 +82,7 @@ extension WebServices {
                 case (nil, nil): throw .badRequest("Nothing was done")
                 }
             } catch {
-                // A request of one user that cannot be known is one for all its zones.
+                // If the user of a request is unknown, the error applies to all its zones.
                 if error.code == "AUTHENTICATION_REQUIRED" { throw error }
                 writer.failure(error, ofZone: operation.zone)
             }
@@ -93,7 +93,7 @@ extension WebServices {
 }
 
 extension JSONReader {
-    /// Reads a zone's identity as it is, or as the member `zoneID` of a zone.
+    /// Reads a zone's identity, plain or as the member `zoneID` of a zone.
     fileprivate mutating func wrappedZoneID() throws(JSONError) -> ZoneID {
         var ahead = self
         var wrapped: ZoneID?

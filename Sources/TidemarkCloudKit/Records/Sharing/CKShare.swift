@@ -19,7 +19,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
     /// A user who may not request access.
     public typealias BlockedIdentity = CKShareBlockedIdentity
 
-    /// The content of a share beside its fields, as it is archived.
+    /// The content of a share except its fields, as it is archived.
     struct Terms: Codable, Sendable {
         /// The name of the record whose tree is shared; `nil` for a whole zone.
         var root: String?
