@@ -13,7 +13,7 @@ enum AbandonedStores {
     /// locked it by then.
     static let graceSeconds = 60.0
 
-    /// The path of a new temporary store.
+    /// Returns the path of a new temporary store.
     static func newPath(in folder: String) -> String {
         folder + prefix + UUID().uuidString + suffix
     }

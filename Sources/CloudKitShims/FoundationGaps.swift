@@ -48,7 +48,8 @@ extension NSKeyedUnarchiver {
         try unarchivedArrayOfObjects(ofClasses: [type], from: data) as? [Object]
     }
 
-    /// Reads an archived array of objects of some classes; `nil` if the archive holds something else.
+    /// Reads an archived array of objects of some classes; `nil` if the archive holds something
+    /// else.
     public static func unarchivedArrayOfObjects(
         ofClasses classes: [AnyClass],
         from data: Data
@@ -77,7 +78,7 @@ extension NSKeyedUnarchiver {
         return result
     }
 
-    /// A value of Foundation's as the object that it was archived as.
+    /// Converts a value to the Foundation object that was archived.
     private static func object(_ value: Any) -> Any {
         switch value {
         case let text as String: text as NSString

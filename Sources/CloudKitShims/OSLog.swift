@@ -9,12 +9,12 @@ public struct OSLogType: RawRepresentable, Hashable, Sendable {
     /// The number that Apple's systems have for it.
     public let rawValue: UInt8
 
-    /// The type with a number.
+    /// Creates a type from its number.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// The type with a number.
+    /// Creates a type from its number.
     public init(_ rawValue: UInt8) {
         self.rawValue = rawValue
     }
@@ -70,7 +70,7 @@ public final class OSLog: NSObject, Sendable {
         self.isDisabled = isDisabled
     }
 
-    /// A log of a part of a program.
+    /// Creates a log of a part of a program.
     public convenience init(subsystem: String, category: String) {
         self.init(subsystem: subsystem, category: category, isDisabled: false)
     }
@@ -116,17 +116,17 @@ public final class OSLog: NSObject, Sendable {
 public struct Logger: Sendable {
     private let log: OSLog
 
-    /// A logger of a part of a program.
+    /// Creates a logger of a part of a program.
     public init(subsystem: String, category: String) {
         log = OSLog(subsystem: subsystem, category: category)
     }
 
-    /// A logger for the program as a whole.
+    /// Creates a logger for the program as a whole.
     public init() {
         log = .default
     }
 
-    /// A logger that writes to a log.
+    /// Creates a logger that writes to a log.
     public init(_ logObj: OSLog) {
         log = logObj
     }

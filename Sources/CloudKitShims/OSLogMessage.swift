@@ -117,12 +117,12 @@ public struct OSLogFloatFormatting: Sendable {
 public struct OSLogMessage: ExpressibleByStringInterpolation, Sendable {
     let text: String
 
-    /// A message without values.
+    /// Creates a message without values.
     public init(stringLiteral value: String) {
         text = value
     }
 
-    /// A message with values.
+    /// Creates a message with values.
     public init(stringInterpolation: OSLogInterpolation) {
         text = stringInterpolation.text
     }
@@ -132,7 +132,7 @@ public struct OSLogMessage: ExpressibleByStringInterpolation, Sendable {
 public struct OSLogInterpolation: StringInterpolationProtocol, Sendable {
     fileprivate var text = ""
 
-    /// An empty message.
+    /// Creates an empty message.
     public init(literalCapacity: Int, interpolationCount: Int) {}
 
     /// Appends text of the program.

@@ -18,7 +18,7 @@ public struct OSAllocatedUnfairLock<State>: @unchecked Sendable {
 
     private let storage: Storage
 
-    /// A lock around a state that may not be shared otherwise.
+    /// Creates a lock around a state that is not sendable.
     public init(uncheckedState: State) {
         storage = Storage(uncheckedState)
     }
@@ -39,14 +39,14 @@ public struct OSAllocatedUnfairLock<State>: @unchecked Sendable {
 }
 
 extension OSAllocatedUnfairLock where State: Sendable {
-    /// A lock around a state.
+    /// Creates a lock around a state.
     public init(initialState: State) {
         self.init(uncheckedState: initialState)
     }
 }
 
 extension OSAllocatedUnfairLock where State == Void {
-    /// A lock around no state.
+    /// Creates a lock without a state.
     public init() {
         self.init(uncheckedState: ())
     }

@@ -80,7 +80,7 @@ public final class ServerConnection: Sendable {
         self.state = Lock(state)
     }
 
-    /// The host of a server's address.
+    /// Returns the host of a server's address.
     private static func host(of address: String) throws(SyncError) -> String {
         guard let parts = URLComponents(string: address), let host = parts.host, !host.isEmpty,
             ["http", "https"].contains(parts.scheme?.lowercased()), parts.user == nil,

@@ -15,7 +15,7 @@ public protocol FieldConvertible {
 
 /// A Swift type whose values can stand in the lists of fields.
 public protocol FieldElement: FieldConvertible {
-    /// The value in a field of a list of such values.
+    /// Returns the field value of a list of such values.
     static func listValue(_ list: [Self]) -> FieldValue
 
     /// Reads a list; `nil` if the field's value is not a list of matching elements.

@@ -79,17 +79,17 @@ extension FieldValue: Hashable {
 extension FieldValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral
 {
-    /// A string.
+    /// Creates a string.
     public init(stringLiteral value: String) {
         self = .string(value)
     }
 
-    /// A whole number.
+    /// Creates an integer.
     public init(integerLiteral value: Int64) {
         self = .int64(value)
     }
 
-    /// A floating-point number.
+    /// Creates a floating-point number.
     public init(floatLiteral value: Double) {
         self = .double(value)
     }
@@ -119,7 +119,7 @@ public struct Location: Hashable, Codable, Sendable {
     /// The time of the measurement, in milliseconds since 1970.
     public var timestamp: Int64?
 
-    /// Describes a place.
+    /// Creates a place.
     ///
     /// Only the coordinates are needed.
     public init(
@@ -196,7 +196,7 @@ public struct AssetReference: Hashable, Codable, Sendable {
     /// CloudKit's key for the blob, kept as the client sent it.
     public var wrappingKey: [UInt8]?
 
-    /// Describes a blob.
+    /// Creates a blob.
     public init(
         checksum: [UInt8],
         byteCount: UInt64,

@@ -163,7 +163,7 @@ extension Limits {
         isIdentifier(name, allowsDots: true)
     }
 
-    /// The refusal of a field's name.
+    /// Returns the refusal of a field's name.
     func fieldNameError(_ name: ArraySlice<UInt8>) -> SyncError {
         identifierError(Name(String(decoding: name, as: UTF8.self)), "field name")
     }

@@ -80,7 +80,7 @@ public struct ConflictRecords: Hashable, Codable, Sendable {
     /// The version that the server has: put the merged values onto this one and save it.
     public let server: Record
 
-    /// Describes a conflict.
+    /// Creates a conflict.
     public init(client: Record, ancestor: Record?, server: Record) {
         self.client = client
         self.ancestor = ancestor

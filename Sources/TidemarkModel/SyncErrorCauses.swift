@@ -5,7 +5,7 @@
 extension SyncError {
     // MARK: Conflicts and missing things
 
-    /// The record has another version than the one the client held.
+    /// Returns the error for a record with another version than the client's.
     package static func recordChanged(_ record: RecordID, _ conflict: ConflictRecords) -> SyncError
     {
         let held = conflict.client.changeTag?.text ?? "none"
@@ -18,7 +18,7 @@ extension SyncError {
         )
     }
 
-    /// A save without a change tag met a record that exists.
+    /// Returns the error for a save without a change tag of a record that exists.
     package static func recordExists(_ record: RecordID, _ conflict: ConflictRecords) -> SyncError {
         SyncError(
             .serverRecordChanged,
@@ -30,12 +30,12 @@ extension SyncError {
         )
     }
 
-    /// A save or fetch of a record that does not exist.
+    /// Returns the error for a save or fetch of a record that does not exist.
     package static func recordNotFound(_ record: RecordID) -> SyncError {
         SyncError(.unknownItem, "There is no record \(record).")
     }
 
-    /// A save of a record under another type than it has.
+    /// Returns the error for a save of a record under a type that is not its own.
     package static func recordTypeDiffers(
         _ record: RecordID,
         found: String,
@@ -48,12 +48,12 @@ extension SyncError {
         )
     }
 
-    /// The error for a request to a zone that does not exist.
+    /// Returns the error for a request to a zone that does not exist.
     package static func zoneNotFound(_ zone: ZoneID) -> SyncError {
         SyncError(.zoneNotFound, "There is no zone \(zone).")
     }
 
-    /// The error for a request to a zone that the database does not show.
+    /// Returns the error for a request to a zone that the database does not show.
     ///
     /// In a shared database a zone is named with its owner.
     package static func zoneNotFound(_ zone: ZoneID, in database: DatabaseID) -> SyncError {
@@ -67,7 +67,7 @@ extension SyncError {
         )
     }
 
-    /// The error for a request to a zone that is gone, with the reason.
+    /// Returns the error for a request to a zone that is gone, with the reason.
     package static func zoneGone(_ zone: ZoneID, _ reason: ZoneDeletionReason) -> SyncError {
         switch reason {
         case .deleted:
@@ -83,7 +83,7 @@ extension SyncError {
         }
     }
 
-    /// An item of an atomic batch in which another one failed.
+    /// Returns the error for an item of an atomic batch in which another one failed.
     package static func batchFailed(_ record: RecordID, because cause: RecordID?) -> SyncError {
         let other = cause.map { " \($0)" } ?? " another item"
         return SyncError(
@@ -92,7 +92,7 @@ extension SyncError {
         )
     }
 
-    /// A request of which some items failed; `nil` if none did.
+    /// Returns the error of a request with failed items; `nil` if none failed.
     package static func partialFailure(_ errors: [ItemError]) -> SyncError? {
         if errors.isEmpty { return nil }
         return SyncError(
@@ -112,7 +112,7 @@ extension SyncError {
 
     // MARK: References and parents
 
-    /// A save that binds its record to one that is not there.
+    /// Returns the error for a save that binds its record to one that does not exist.
     package static func targetMissing(_ record: RecordID, _ target: Name) -> SyncError {
         SyncError(
             .referenceViolation,
@@ -121,7 +121,7 @@ extension SyncError {
         )
     }
 
-    /// The error for a save that binds its record to one that the same request deletes.
+    /// Returns the error for a save that binds its record to one that the same request deletes.
     package static func targetDeleted(_ record: RecordID, _ target: Name) -> SyncError {
         SyncError(
             .referenceViolation,
@@ -129,7 +129,8 @@ extension SyncError {
         )
     }
 
-    /// The error for a save of a record that the same request deletes, because of a reference.
+    /// Returns the error for a save of a record that the same request deletes, because of a
+    /// reference.
     package static func savedAndDeleted(_ record: RecordID) -> SyncError {
         SyncError(
             .referenceViolation,
@@ -138,7 +139,7 @@ extension SyncError {
         )
     }
 
-    /// The error for deleting a record that another, remaining one refers to.
+    /// Returns the error for deleting a record that another, remaining one refers to.
     ///
     /// `other` is `nil` if the caller may not know of it.
     package static func stillReferredTo(_ record: RecordID, by other: Name?) -> SyncError {
@@ -151,7 +152,7 @@ extension SyncError {
         )
     }
 
-    /// A reference to a record of another zone.
+    /// Returns the error for a reference to a record of another zone.
     package static func referenceLeavesZone(
         _ record: RecordID,
         field: String,
@@ -164,7 +165,7 @@ extension SyncError {
         )
     }
 
-    /// The error for a record that would be a child of a share's own record.
+    /// Returns the error for a record that would be a child of a share's own record.
     package static func parentIsShare(_ record: RecordID, _ parent: Name) -> SyncError {
         SyncError(
             .invalidArguments,
@@ -173,7 +174,7 @@ extension SyncError {
         )
     }
 
-    /// A parent that is the record itself or below it.
+    /// Returns the error for a parent that is the record itself or one of its descendants.
     package static func parentCycle(_ record: RecordID) -> SyncError {
         SyncError(
             .invalidArguments,
@@ -204,7 +205,7 @@ extension SyncError {
 
     // MARK: Assets
 
-    /// The error for a save that names an asset whose bytes the database does not hold.
+    /// Returns the error for a save that names an asset whose bytes the database does not hold.
     package static func assetNotHeld(_ record: RecordID, _ asset: String) -> SyncError {
         SyncError(
             .assetFileNotFound,
@@ -213,7 +214,7 @@ extension SyncError {
         )
     }
 
-    /// A save that names an asset by another size than it has.
+    /// Returns the error for a save that names an asset with a wrong size.
     package static func assetSizeDiffers(
         _ record: RecordID,
         _ asset: String,
@@ -227,7 +228,7 @@ extension SyncError {
         )
     }
 
-    /// A download of something that is no asset.
+    /// Returns the error for a download from a field that has no asset.
     package static func noAsset(_ record: RecordID, field: String, element: Int) -> SyncError {
         let which = element == 0 ? "asset" : "asset number \(element)"
         return SyncError(
@@ -237,24 +238,24 @@ extension SyncError {
         )
     }
 
-    /// An upload whose pieces stopped coming.
+    /// Returns the error for an interrupted upload.
     package static func uploadBroken(_ reason: String) -> SyncError {
         SyncError(.networkFailure, "The bytes of the asset stopped coming: \(reason).")
     }
 
     // MARK: Tokens and request ids
 
-    /// A token that can no longer be answered exactly.
+    /// Returns the error for an expired token.
     package static func tokenExpired(_ reason: String) -> SyncError {
         SyncError(.changeTokenExpired, "The change token can no longer be answered: \(reason).")
     }
 
-    /// The error for bytes that no engine made, or for a token of something else.
+    /// Returns the error for bytes that no engine made, or for a token of something else.
     package static func tokenInvalid(_ reason: String) -> SyncError {
         SyncError(.invalidArguments, "This is not a change token for what is asked: \(reason).")
     }
 
-    /// The error for a change tag that no store made.
+    /// Returns the error for a change tag that no store made.
     package static func tagInvalid(_ tag: RecordChangeTag, _ record: RecordID) -> SyncError {
         SyncError(
             .invalidArguments,
@@ -263,7 +264,7 @@ extension SyncError {
         )
     }
 
-    /// The error for a request id that was used for another request.
+    /// Returns the error for a request id that was used for another request.
     package static func requestIDReused(_ requestID: String) -> SyncError {
         SyncError(
             .invalidArguments,
@@ -274,7 +275,7 @@ extension SyncError {
 
     // MARK: Where it cannot be done
 
-    /// The error for a delta of a zone that has none in CloudKit, under the strict option.
+    /// Returns the error for a delta of a zone that has none in CloudKit, under the strict option.
     package static func noDelta(of zone: ZoneID) -> SyncError {
         SyncError(
             .invalidArguments,
@@ -288,7 +289,7 @@ extension SyncError {
         SyncError(.badDatabase, "The \(database.scope.name) database does not \(action).")
     }
 
-    /// The error for a request without a user where one is required.
+    /// Returns the error for a request without a user where one is required.
     package static func notAuthenticated(_ database: DatabaseID) -> SyncError {
         SyncError(
             .notAuthenticated,
@@ -341,7 +342,7 @@ extension SyncError {
         )
     }
 
-    /// A list with more elements than allowed.
+    /// Returns the error for a list with more elements than allowed.
     package static func listTooLong(_ field: String, count: Int, limit: Int) -> SyncError {
         SyncError(
             .limitExceeded,
@@ -349,7 +350,7 @@ extension SyncError {
         )
     }
 
-    /// A field's name that is too long.
+    /// Returns the error for a field's name that is too long.
     package static func fieldNameTooLong(_ name: String, limit: Int) -> SyncError {
         SyncError(
             .invalidArguments,
@@ -357,7 +358,7 @@ extension SyncError {
         )
     }
 
-    /// A value that cannot be stored.
+    /// Returns the error for a value that cannot be stored.
     static func invalidField(_ field: Fields.Element) -> SyncError {
         let problem = String(decoding: field.valueBytes, as: UTF8.self)
         return SyncError(.invalidArguments, "The field \"\(field.name)\" \(problem).")
@@ -376,7 +377,8 @@ extension SyncError {
         )
     }
 
-    /// A name that breaks a rule; of one that is far too long the error has the beginning.
+    /// Returns the error for a name that breaks a rule; of one that is far too long the error has
+    /// the beginning.
     package static func invalidName(_ what: String, _ name: String, _ rule: String) -> SyncError {
         let beginning = String(String.UnicodeScalarView(name.unicodeScalars.prefix(60)))
         let shown = name.utf8.count <= 400 ? name : "\(beginning)…"

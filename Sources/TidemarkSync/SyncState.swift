@@ -58,7 +58,7 @@ public struct SyncState: Sendable {
     /// The number of changes of the state since it was created or read.
     private(set) var edition = 0
 
-    /// The state of a device that never synchronised.
+    /// Creates the state of a device that has never synced.
     public init() {}
 
     /// Drops everything.

@@ -12,7 +12,7 @@ import Foundation
 
 /// The signatures of requests that CloudKit Web Services require from servers.
 enum RequestSigning {
-    /// The headers that sign a body for a path, now.
+    /// Returns the headers that sign a body for a path, now.
     static func headers(
         keyID: String,
         _ key: P256.Signing.PrivateKey,

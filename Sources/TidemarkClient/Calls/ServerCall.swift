@@ -29,7 +29,7 @@ package struct ServerCall: Sendable {
     /// The JSON that is signed in place of the body; `nil` for the body itself.
     package var signedJSON: [UInt8]?
 
-    /// Describes a request.
+    /// Creates a request.
     package init(_ path: String, _ body: Body) {
         self.path = path
         self.body = body
@@ -55,7 +55,7 @@ package struct ServerAnswer: Sendable {
     /// Returns the value of a header; `nil` if it does not exist.
     package func header(_ name: String) -> String? { answer.header(name) }
 
-    /// The whole body, and its form.
+    /// Returns the whole body, and its form.
     package func message() async throws(SyncError) -> ReceivedMessage {
         let form = header("Content-Type").flatMap { WireForm(mediaType: $0) }
         guard let form else {

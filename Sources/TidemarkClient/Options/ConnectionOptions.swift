@@ -42,7 +42,7 @@ public struct ConnectionOptions: Sendable {
     /// Called with each new web auth token, to store it for the next start of the program.
     public var onWebAuthToken: (@Sendable (String) -> Void)?
 
-    /// The defaults.
+    /// Creates the default options.
     public init() {}
 
     /// Returns the options with the defaults that depend on the server's host.

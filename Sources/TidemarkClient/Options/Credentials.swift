@@ -15,12 +15,12 @@ public struct Credentials: Sendable {
 
     let kind: Kind
 
-    /// An app's token: for anonymous readers of the public database.
+    /// Returns the credentials of an app's token: for anonymous readers of the public database.
     public static func apiToken(_ token: String) -> Credentials {
         Credentials(kind: .apiToken(token, webAuthToken: nil))
     }
 
-    /// The token of an app, and the token of a user who signed in.
+    /// Returns the credentials of an app's token and the token of a user who signed in.
     ///
     /// Servers return a new web auth token with each answer, and the connection keeps the last one:
     /// ``ServerConnection/webAuthToken``.
@@ -28,8 +28,8 @@ public struct Credentials: Sendable {
         Credentials(kind: .apiToken(apiToken, webAuthToken: webAuthToken))
     }
 
-    /// The key of a server, which signs each request (ECDSA-P256-SHA256): for public databases
-    /// only.
+    /// Returns the credentials of a server's key, which signs each request (ECDSA-P256-SHA256): for
+    /// public databases only.
     ///
     /// `privateKey` is the key's text in PEM. Throws `invalidArguments` for any other text.
     public static func serverKey(
@@ -48,7 +48,8 @@ public struct Credentials: Sendable {
         }
     }
 
-    /// A token that is sent as `Authorization: Bearer`, such as one of an identity provider.
+    /// Returns a token that is sent as `Authorization: Bearer`, such as one of an identity
+    /// provider.
     public static func bearer(_ token: String, apiToken: String? = nil) -> Credentials {
         Credentials(kind: .bearer(token, apiToken: apiToken))
     }

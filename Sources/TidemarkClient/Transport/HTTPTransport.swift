@@ -48,7 +48,7 @@ extension ServerConnection {
 }
 
 extension ServerCall {
-    /// A call of a method of the database service.
+    /// Creates a call of a method of the database service.
     init(_ method: String, _ body: Body, as caller: Caller) {
         let place = caller.database
         let parts = [

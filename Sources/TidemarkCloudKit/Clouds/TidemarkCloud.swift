@@ -64,7 +64,7 @@ public final class TidemarkCloud: Sendable {
         try await user(UserID(account), in: ContainerID(container)).userRecordName
     }
 
-    /// The user that an account has in a container.
+    /// Returns the user that an account has in a container.
     func user(_ account: UserID, in container: ContainerID) async throws(SyncError) -> UserID {
         guard case .source(let source) = place else { return account }
         let key = ContainerUser(account: account, container: container)

@@ -85,7 +85,7 @@ struct ArchiveReader {
         Double(bitPattern: try number())
     }
 
-    /// A number of things that follow, each of at least one byte.
+    /// Reads the number of values that follow, each of at least one byte.
     mutating func count() throws -> Int {
         var (result, shift) = (0, 0)
         while true {

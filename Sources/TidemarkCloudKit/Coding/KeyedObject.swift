@@ -20,7 +20,8 @@ struct KeyedObject {
         self.objects = objects
     }
 
-    /// The object that an unarchiver decodes now: the top of the archive, or an object in it.
+    /// Creates the object that an unarchiver decodes now: the top of the archive, or an object in
+    /// it.
     init?(_ coder: NSCoder) {
         guard coder is NSKeyedUnarchiver else { return nil }
         let unarchiver = Mirror(reflecting: coder)
@@ -37,7 +38,7 @@ struct KeyedObject {
         (value("$class") as? [String: Any])?["$classname"] as? String
     }
 
-    /// The value under a key, or the one that it refers to; `nil` for none.
+    /// Returns the value under a key, or the one that it refers to; `nil` for none.
     private func value(_ key: String) -> Any? {
         guard let value = fields[key] else { return nil }
         let type = String(describing: type(of: value))

@@ -38,7 +38,7 @@ extension CKContainer {
         return ask(call, handler)
     }
 
-    /// The identity of the signed-in user's record.
+    /// Returns the identity of the signed-in user's record.
     public func userRecordID() async throws -> CKRecord.ID {
         try await answer { fetchingUserRecordID($0) }
     }

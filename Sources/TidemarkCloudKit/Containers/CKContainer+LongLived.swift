@@ -12,7 +12,7 @@ extension CKContainer {
         callBack { completionHandler(self.longLivedIDs(), nil) }
     }
 
-    /// The ids of long-lived operations that have not ended.
+    /// Returns the ids of long-lived operations that have not ended.
     public func allLongLivedOperationIDs() async throws -> [CKOperation.ID] {
         longLivedIDs()
     }

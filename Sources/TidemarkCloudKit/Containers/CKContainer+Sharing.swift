@@ -118,7 +118,7 @@ extension CKContainer {
         try await answer { fetchingParticipant(.init(phoneNumber: phoneNumber), $0) }
     }
 
-    /// A participant for a user.
+    /// Returns a participant for a user.
     public func shareParticipant(
         forUserRecordID userRecordID: CKRecord.ID
     ) async throws -> CKShare.Participant {

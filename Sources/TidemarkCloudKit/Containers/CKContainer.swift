@@ -13,7 +13,7 @@ open class CKContainer: NSObject, @unchecked Sendable {
     let model: ContainerID
     let defaults: OperationDefaults
 
-    /// A container by its identifier, as the current device sees it.
+    /// Creates a container by its identifier, as the current device sees it.
     public required init(identifier containerIdentifier: String) {
         device = .current
         model = ContainerID(containerIdentifier)
@@ -28,7 +28,7 @@ open class CKContainer: NSObject, @unchecked Sendable {
         databases = Self.databases(of: model, device, defaults)
     }
 
-    /// The app's own container, as the current device sees it.
+    /// Returns the app's own container, as the current device sees it.
     open class func `default`() -> CKContainer {
         TidemarkDevice.currentContainer
     }

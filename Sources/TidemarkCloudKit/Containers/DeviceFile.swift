@@ -8,7 +8,7 @@ enum DeviceFile {
     /// The maximum size, many times that of a device's file; a longer file is damaged.
     static let byteLimit = 64 << 20
 
-    /// The bytes of a file; `nil` if it cannot be read, or has more than ``byteLimit``.
+    /// Returns the bytes of a file; `nil` if it cannot be read, or has more than ``byteLimit``.
     static func read(_ file: URL) -> Data? {
         guard let handle = try? FileHandle(forReadingFrom: file) else { return nil }
         defer { try? handle.close() }

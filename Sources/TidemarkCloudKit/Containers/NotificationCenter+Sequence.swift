@@ -34,12 +34,12 @@ extension NotificationCenter {
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate var posted: AsyncStream<Posted>.Iterator
 
-            /// The next notification; `nil` once the task is cancelled.
+            /// Returns the next notification; `nil` once the task is cancelled.
             public mutating func next() async -> Notification? {
                 await next(isolation: nil)
             }
 
-            /// The next notification; `nil` once the task is cancelled.
+            /// Returns the next notification; `nil` once the task is cancelled.
             public mutating func next(
                 isolation actor: isolated (any Actor)?
             ) async -> Notification? {

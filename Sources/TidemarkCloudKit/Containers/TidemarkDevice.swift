@@ -106,7 +106,7 @@ public final class TidemarkDevice: Sendable {
         for listening in state.withLock({ $0.listening }).values { listening.end() }
     }
 
-    /// A container as this device sees it.
+    /// Returns a container as this device sees it.
     public func container(_ identifier: String? = nil) -> CKContainer {
         CKContainer(
             ContainerID(identifier ?? defaultContainerIdentifier),

@@ -63,7 +63,7 @@ extension CKDatabase {
         }
     }
 
-    /// The next page of records that fulfil a query.
+    /// Returns the next page of records that fulfil a query.
     public func records(
         continuingMatchFrom queryCursor: CKQueryOperation.Cursor,
         desiredKeys: [CKRecord.FieldKey]? = nil,

@@ -12,7 +12,7 @@ extension CKDatabase {
 
     // MARK: One record
 
-    /// A record by its identity.
+    /// Returns a record by its identity.
     public func record(for recordID: CKRecord.ID) async throws -> CKRecord {
         try await answer { fetching(recordID, $0) }
     }

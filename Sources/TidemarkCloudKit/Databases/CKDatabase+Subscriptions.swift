@@ -12,7 +12,7 @@ extension CKDatabase {
 
     // MARK: One subscription
 
-    /// A subscription by its id.
+    /// Returns a subscription by its id.
     public func subscription(for subscriptionID: CKSubscription.ID) async throws -> CKSubscription {
         try await answer { handler in
             fetchingSubscriptions([subscriptionID]) { handler($0.item(subscriptionID)) }
@@ -75,7 +75,7 @@ extension CKDatabase {
         try await answer { fetchingSubscriptions(ids, $0) }
     }
 
-    /// All subscriptions of the user in this database.
+    /// Returns all subscriptions of the user in this database.
     public func allSubscriptions() async throws -> [CKSubscription] {
         try await answer { fetchingAllSubscriptions($0) }
     }

@@ -12,7 +12,7 @@ extension CKDatabase {
 
     // MARK: One zone
 
-    /// A zone by its identity.
+    /// Returns a zone by its identity.
     public func recordZone(for zoneID: CKRecordZone.ID) async throws -> CKRecordZone {
         try await answer { handler in
             fetchingZones([zoneID]) { handler($0.item(zoneID)) }
@@ -80,7 +80,7 @@ extension CKDatabase {
         try await answer { fetchingZones(ids, $0) }
     }
 
-    /// All zones.
+    /// Returns all zones.
     public func allRecordZones() async throws -> [CKRecordZone] {
         try await answer { fetchingAllZones($0) }
     }

@@ -5,7 +5,7 @@ import Foundation
 import TidemarkModel
 
 extension CKError {
-    /// A failure that this module finds itself.
+    /// Creates an error that this module detects itself.
     init(_ code: Code, _ message: String) {
         let error = SyncError(SyncError.Code(rawValue: code.rawValue) ?? .internalError, message)
         self.init(

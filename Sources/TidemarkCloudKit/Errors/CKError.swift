@@ -14,7 +14,7 @@ public struct CKError: CustomNSError, @unchecked Sendable {
     /// The details of the error, under the keys of CloudKit and Foundation.
     public let userInfo: [String: Any]
 
-    /// Describes a failure.
+    /// Creates an error.
     public init(_ code: Code, userInfo: [String: Any] = [:]) {
         self.code = code
         var userInfo = userInfo
@@ -91,7 +91,7 @@ extension CKError: CustomStringConvertible {
 // type.
 // swift-format-ignore: NoLeadingUnderscores
 extension CKError: _ObjectiveCBridgeable {
-    /// The error as an object.
+    /// Returns the error as an object.
     public func _bridgeToObjectiveC() -> NSError {
         NSError(domain: CKErrorDomain, code: errorCode, userInfo: userInfo)
     }

@@ -47,7 +47,7 @@ extension CKOperation {
             settings = other.settings
         }
 
-        /// A copy.
+        /// Returns a copy.
         open func copy(with zone: NSZone? = nil) -> Any { Configuration(copying: self) }
 
         /// The container, for an operation that is not added to one.
@@ -95,7 +95,7 @@ struct OperationDefaults: Sendable {
     var configuration: CKOperation.Configuration?
     var group: CKOperationGroup?
 
-    /// The defaults of a body that is run inside.
+    /// Returns the defaults of a body that is run inside.
     func inside(
         _ configuration: CKOperation.Configuration?,
         _ group: CKOperationGroup?

@@ -60,7 +60,7 @@ open class CKOperationGroup: NSObject, NSSecureCoding, @unchecked Sendable {
 
     var settings: CKOperation.Configuration.Settings { ownConfiguration.settings }
 
-    /// A new group.
+    /// Creates a new group.
     public override init() {
         operationGroupID = UUID().uuidString
     }

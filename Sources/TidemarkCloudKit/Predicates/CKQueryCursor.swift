@@ -27,7 +27,7 @@ open class CKQueryCursor: NSObject, NSCopying, NSSecureCoding, @unchecked Sendab
     /// Follows from the place.
     open override var hash: Int { request.cursor.hashValue }
 
-    /// The same object, which never changes.
+    /// Returns the same object, which is immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
     /// True.

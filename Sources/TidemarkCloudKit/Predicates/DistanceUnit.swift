@@ -49,7 +49,7 @@ extension TidemarkCloud.DistanceUnit {
 }
 
 extension Query.Predicate {
-    /// The predicate with its distances, which are in a unit, in metres.
+    /// Returns the predicate with its distances, which are in a unit, in metres.
     func inMeters(_ unit: TidemarkCloud.DistanceUnit) -> Query.Predicate {
         guard unit == .kilometers else { return self }
         return switch self {

@@ -89,7 +89,7 @@ extension NSSortDescriptor {
         }
     }
 
-    /// A descriptor of an order that was archived.
+    /// Returns a descriptor of an order that was archived.
     static func make(_ model: Query.SortDescriptor) -> NSSortDescriptor {
         if let origin = model.origin {
             CKLocationSortDescriptor(key: "\(model.key)", relativeLocation: CLLocation(origin))

@@ -35,13 +35,14 @@ extension Query.Operand {
         self = .value(operand)
     }
 
-    /// The elements of a set; `nil` for anything else.
+    /// Returns the elements of a set; `nil` for any other object.
     private static func list(_ argument: Any) -> [Any]? {
         if let set = argument as? NSSet { return set.allObjects }
         return (argument as? Set<AnyHashable>).map { $0.map(\.base) }
     }
 
-    /// The records that a list or set names by their identities; `nil` if it is another one.
+    /// Returns the records that a list or set names by their identities; `nil` if it is another
+    /// one.
     private static func recordIDs(_ argument: Any) -> [CKRecordID]? {
         guard let list = list(argument) ?? argument as? [Any], !list.isEmpty else { return nil }
         let ids = list.compactMap { $0 as? CKRecordID }

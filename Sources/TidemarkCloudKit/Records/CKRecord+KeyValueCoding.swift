@@ -40,7 +40,7 @@ extension CKRecord {
         )
     }
 
-    /// The value at the end of a path of names, such as `list.recordID.recordName`.
+    /// Returns the value at the end of a path of names, such as `list.recordID.recordName`.
     public func value(forKeyPath keyPath: String) -> Any? {
         if let whole = value(forKey: keyPath) { return whole }
         var steps = keyPath.split(separator: ".").map(String.init)[...]

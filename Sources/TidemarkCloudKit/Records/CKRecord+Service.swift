@@ -109,7 +109,7 @@ extension CKRecord {
         return RecordBody(header, fields: fields)
     }
 
-    /// The assets that saving this record names, with their fields, in the order of those.
+    /// Returns the assets that saving this record names, with their fields, in the order of those.
     func assets(toSaveUnder policy: SavePolicy) -> [(key: FieldKey, asset: CKAsset)] {
         let sent = read { $0.sentFields(policy) }
         return sent.sorted { $0.key < $1.key }.flatMap { key, field in
@@ -176,7 +176,7 @@ extension RecordContent {
         share = saved.share
     }
 
-    /// The fields that a save sends; `nil` for those to clear.
+    /// Returns the fields that a save sends; `nil` for those to clear.
     fileprivate func sentFields(_ policy: SavePolicy) -> [String: Field?] {
         var sent: [String: Field?] = [:]
         for key in changes.keys { sent[key] = .some(fields[key]) }
@@ -206,11 +206,11 @@ extension RecordContent {
 }
 
 extension RecordChangeTag {
-    /// The tag that a save sends for a record with some tag.
+    /// Creates the tag that a save sends for a record with some tag.
     ///
     /// A tag of Apple's service, out of an archive, has no form that a store reads and would be
-    /// refused. It names a version that no store here has: so does the tag that is sent, and the save
-    /// conflicts.
+    /// refused. It names a version that no store here has: so does the tag that is sent, and the
+    /// save conflicts.
     fileprivate init(sending text: String) {
         let tag = RecordChangeTag(text)
         self = tag.hasStoreForm ? tag : RecordChangeTag("1-0")

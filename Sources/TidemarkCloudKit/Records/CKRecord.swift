@@ -30,7 +30,8 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     private let content: Lock<RecordContent>
 
     // Programs can subclass records only if this is the only designated initializer.
-    /// A new record without fields; without an identity, one with a new name in the default zone.
+    /// Creates a new record without fields; without an identity, one with a new name in the default
+    /// zone.
     public init(recordType: RecordType, recordID: CKRecord.ID = CKRecord.ID()) {
         self.recordType = recordType
         self.recordID = recordID
@@ -42,7 +43,7 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
         change { $0 = content }
     }
 
-    /// A new record with a new name in a zone.
+    /// Creates a new record with a new name in a zone.
     @available(*, deprecated, message: "Use init(recordType:recordID:) with an ID in the zone.")
     public convenience init(recordType: RecordType, zoneID: CKRecordZone.ID) {
         self.init(recordType: recordType, recordID: CKRecord.ID(zoneID: zoneID))
@@ -106,7 +107,7 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
 
     // MARK: Copying
 
-    /// A record with the same names, fields, changes and version.
+    /// Returns a record with the same names, fields, changes and version.
     open func copy(with zone: NSZone? = nil) -> Any {
         CKRecord(recordType, recordID, read { $0 })
     }
@@ -153,7 +154,7 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     /// The content of a share except its fields; `nil` for every other record.
     var archivedTerms: CKShare.Terms? { nil }
 
-    /// The content of a share to save; `nil` for every other record.
+    /// Returns the content of a share to save; `nil` for every other record.
     func shareContent(seenBy reader: UserID?) -> ShareContent? { nil }
 
     /// Takes the content of a share from the service.

@@ -5,15 +5,16 @@ public import Foundation
 
 /// An object with fields: a record, or the encrypted part of a record.
 public protocol CKRecordKeyValueSetting: NSObjectProtocol {
-    /// The value of a field; `nil` if it has none.
+    /// Returns the value of a field; `nil` if it has none.
     func object(forKey key: String) -> (any CKRecordValueProtocol)?
     /// Sets a field, or with `nil` clears it.
     func setObject(_ object: (any CKRecordValueProtocol)?, forKey key: String)
     /// The value of a field; `nil` if it has none.
     subscript(key: String) -> (any CKRecordValueProtocol)? { get set }
-    /// The names of the fields that have a value.
+    /// Returns the names of the fields that have a value.
     func allKeys() -> [String]
-    /// The names of the fields that were set or cleared since the record was fetched or saved.
+    /// Returns the names of the fields that were set or cleared since the record was fetched or
+    /// saved.
     func changedKeys() -> [String]
 }
 
@@ -61,18 +62,18 @@ extension CKRecord: CKRecordKeyValueSetting {
         set { setObject(newValue, forKey: key) }
     }
 
-    /// The names of the fields that have a value, encrypted ones left out.
+    /// Returns the names of the fields that have a value, encrypted ones left out.
     public func allKeys() -> [CKRecord.FieldKey] {
         read { $0.keys(isEncrypted: false) }
     }
 
-    /// The names of the fields that were set or cleared since the record was fetched or saved,
-    /// encrypted ones left out.
+    /// Returns the names of the fields that were set or cleared since the record was fetched or
+    /// saved, encrypted ones left out.
     public func changedKeys() -> [CKRecord.FieldKey] {
         read { $0.changedKeys(isEncrypted: false) }
     }
 
-    /// The words of all texts.
+    /// Returns the words of all texts.
     public func allTokens() -> [String] {
         let texts = read { content in
             content.keys(isEncrypted: false).sorted()
@@ -153,7 +154,7 @@ public struct CKRecordKeyValueIterator: IteratorProtocol {
             }[...]
     }
 
-    /// The next field's name and value.
+    /// Returns the next field's name and value.
     public mutating func next() -> (CKRecord.FieldKey, any CKRecordValueProtocol)? {
         rest.popFirst()
     }

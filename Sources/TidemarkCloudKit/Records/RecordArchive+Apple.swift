@@ -7,7 +7,7 @@ import Foundation
 // of the keys.
 
 extension RecordArchive {
-    /// The fields that `encodeSystemFields(with:)` wrote.
+    /// Reads the system fields that `encodeSystemFields(with:)` wrote.
     ///
     /// `nil` for a whole record, whose fields cannot be read: without them, saving it could clear
     /// fields. `nil` for a share too, whose participants cannot be read.

@@ -162,7 +162,7 @@ extension ArchiveReader {
         )
     }
 
-    /// A value, or `nil` for the kind 0.
+    /// Returns a value, or `nil` for the kind 0.
     private mutating func value() throws -> RecordValue? {
         let kind = try byte()
         if kind == 0 { return nil }

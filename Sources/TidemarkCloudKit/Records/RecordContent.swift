@@ -66,12 +66,12 @@ struct RecordContent: Sendable {
         return field.value
     }
 
-    /// The names of fields that have a value.
+    /// Returns the names of fields that have a value.
     func keys(isEncrypted: Bool) -> [String] {
         fields.filter { $0.value.isEncrypted == isEncrypted }.map(\.key)
     }
 
-    /// The names of fields that were set or cleared.
+    /// Returns the names of fields that were set or cleared.
     func changedKeys(isEncrypted: Bool) -> [String] {
         changes.filter { $0.value.isEncrypted == isEncrypted }.map(\.key)
     }

@@ -25,7 +25,7 @@ open class CKNotificationID: NSObject, NSCopying, NSSecureCoding, @unchecked Sen
     /// Follows from the name.
     open override var hash: Int { text.hashValue }
 
-    /// The same object, which never changes.
+    /// Returns the same object, which is immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
     /// True.

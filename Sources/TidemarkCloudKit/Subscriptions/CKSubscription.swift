@@ -131,7 +131,7 @@ open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
 
     // MARK: The service
 
-    /// The subscription for the service.
+    /// Returns the subscription for the service.
     ///
     /// Throws `invalidArguments` for a predicate that queries do not have.
     func model() throws(CKError) -> Subscription {
@@ -150,7 +150,7 @@ open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
         )
     }
 
-    /// A subscription of the service.
+    /// Returns a subscription of the service.
     static func make(_ model: Subscription) -> CKSubscription {
         let info = CKNotificationInfo(model.content)
         switch model.kind {

@@ -82,7 +82,7 @@ extension CKSyncEngine {
         /// If `nil`, the engine creates its own, unless the app has one for the whole database.
         public var subscriptionID: CKSubscription.ID?
 
-        /// Describes an engine.
+        /// Creates an engine.
         public init(
             database: CKDatabase,
             stateSerialization: State.Serialization?,

@@ -61,7 +61,7 @@ extension CKSyncEngine {
         /// The zones to fetch before others.
         public var prioritizedZoneIDs: [CKRecordZone.ID] = []
 
-        /// Describes a fetch.
+        /// Creates the options of a fetch.
         public init(scope: Scope = .all, operationGroup: CKOperationGroup? = nil) {
             self.scope = scope
             self.operationGroup = operationGroup ?? CKOperationGroup()
@@ -116,7 +116,7 @@ extension CKSyncEngine {
         /// The group of the operations that send.
         public var operationGroup: CKOperationGroup
 
-        /// Describes a sending.
+        /// Creates options.
         public init(scope: Scope = .all, operationGroup: CKOperationGroup? = nil) {
             self.scope = scope
             self.operationGroup = operationGroup ?? CKOperationGroup()

@@ -458,7 +458,7 @@ extension CKSyncEngine.Event.AccountChange.ChangeType {
 }
 
 extension SyncEngineServerStep {
-    /// The same, its operations in a group.
+    /// Returns the same executor of steps, with operations in a group.
     fileprivate func inGroup(_ group: CKOperationGroup?) -> SyncEngineServerStep {
         guard let group else { return self }
         let grouped = database.configuredWith(group: group) { $0 }

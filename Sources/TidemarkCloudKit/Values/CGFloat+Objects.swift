@@ -7,7 +7,7 @@ public import Foundation
 // Without it, a field that is read `as? CGFloat` would be missing.
 // swift-format-ignore: NoLeadingUnderscores, AvoidRetroactiveConformances
 extension CGFloat: @retroactive _ObjectiveCBridgeable {
-    /// The number as an object.
+    /// Returns the number as an object.
     public func _bridgeToObjectiveC() -> NSNumber {
         NSNumber(value: Double(self))
     }

@@ -117,7 +117,7 @@ open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
         state = Lock(place)
     }
 
-    /// An asset that a record of the service names and whose bytes were not fetched.
+    /// Creates an asset that a record of the service names and whose bytes were not fetched.
     convenience init(_ model: AssetReference) {
         self.init(.service(model, file: nil))
     }

@@ -47,7 +47,7 @@ open class CKRecordID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable 
 
     // MARK: Copying and coding
 
-    /// The same object, which never changes.
+    /// Returns the same object, which is immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
     /// True.

@@ -50,7 +50,7 @@ open class CKRecordZoneID: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
 
     // MARK: Copying and coding
 
-    /// The same object, which never changes.
+    /// Returns the same object, which is immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
     /// True.

@@ -55,7 +55,7 @@ open class CKReference: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable
 
     // MARK: Copying and coding
 
-    /// The same object, which never changes.
+    /// Returns the same object, which is immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
     /// True.
@@ -96,7 +96,7 @@ open class CKReference: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable
         modelAction = model.action
     }
 
-    /// The link as a record of some zone holds it.
+    /// Returns the link in the form of a record in a zone.
     func model(in zone: ZoneID) -> TidemarkModel.Reference {
         let target = recordID.model
         return TidemarkModel.Reference(

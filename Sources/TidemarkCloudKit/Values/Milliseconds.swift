@@ -4,7 +4,7 @@
 import Foundation
 
 extension Date {
-    /// A time as a service keeps it.
+    /// Creates a date from a service's time.
     init(milliseconds: Int64) {
         self.init(timeIntervalSince1970: Double(milliseconds) / 1000)
     }

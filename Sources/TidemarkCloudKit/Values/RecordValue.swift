@@ -51,7 +51,8 @@ enum RecordValue: Sendable {
         self = .list(values, of: nil)
     }
 
-    /// A number, text or object, whether of Swift or of Foundation; `nil` for anything else.
+    /// Returns a number, text or object, whether of Swift or of Foundation; `nil` for anything
+    /// else.
     private static func scalar(_ value: Any) -> RecordValue? {
         // Swift's numbers first: a cast to NSNumber would turn a Boolean into any of them.
         switch value {
@@ -85,7 +86,7 @@ enum RecordValue: Sendable {
         return optional.wrapped.flatMap(unwrapped)
     }
 
-    /// The type that the elements of an empty array of Swift's would have.
+    /// Returns the type that the elements of an empty array of Swift's would have.
     private static func elementType(of list: Any) -> FieldType? {
         // An empty array can be cast to any other type of array: check its own type.
         let type = type(of: list)
@@ -166,7 +167,7 @@ extension RecordValue {
 // MARK: The service
 
 extension RecordValue {
-    /// A value of a record in some zone.
+    /// Creates a value from that of a record in a zone.
     init(_ model: FieldValue, in zone: ZoneID) {
         switch model {
         case .string(let text): self = .string(text)
@@ -183,7 +184,7 @@ extension RecordValue {
         }
     }
 
-    /// The value as a record of some zone keeps it.
+    /// Returns the value in the form of a record in a zone.
     ///
     /// Throws `invalidArguments` for a number or a date that 64 bits do not hold, and
     /// `assetFileNotFound` for an asset whose bytes were not sent.

@@ -61,17 +61,17 @@ open class CKRecordZone: NSObject, NSCopying, NSSecureCoding, @unchecked Sendabl
         self.scope = Lock(scope)
     }
 
-    /// A zone of the current user.
+    /// Creates a zone of the current user.
     public convenience init(zoneName: String) {
         self.init(zoneID: CKRecordZone.ID(zoneName: zoneName))
     }
 
-    /// A zone.
+    /// Creates a zone.
     public convenience init(zoneID: CKRecordZone.ID) {
         self.init(zoneID, [])
     }
 
-    /// The zone that every public and private database has.
+    /// Returns the zone that every public and private database has.
     public class func `default`() -> CKRecordZone {
         CKRecordZone(zoneID: .default)
     }
@@ -99,7 +99,7 @@ open class CKRecordZone: NSObject, NSCopying, NSSecureCoding, @unchecked Sendabl
 
     // MARK: Copying and coding
 
-    /// A zone of the same names and capabilities.
+    /// Returns a zone of the same names and capabilities.
     open func copy(with zone: NSZone? = nil) -> Any {
         CKRecordZone(zoneID, capabilities, share: share, encryptionScope)
     }

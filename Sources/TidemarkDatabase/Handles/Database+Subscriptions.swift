@@ -27,7 +27,7 @@ extension Database {
         _ = try await service.modifySubscriptions(request, as: caller).deletions.only()
     }
 
-    /// The user's subscriptions in this database, in the order of their ids' bytes.
+    /// Returns the user's subscriptions in this database, in the order of their ids' bytes.
     public func subscriptions() async throws -> [Subscription] {
         try await service.subscriptions(as: caller)
     }

@@ -11,7 +11,7 @@ extension Database {
         zone(ZoneID(zoneName: name, ownerName: owner))
     }
 
-    /// The zone of an identity.
+    /// Returns the zone of an identity.
     public func zone(_ id: ZoneID) -> ZoneHandle { ZoneHandle(self, id) }
 
     /// The zone that every public and private database has.

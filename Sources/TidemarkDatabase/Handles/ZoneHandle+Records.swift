@@ -217,7 +217,7 @@ extension RecordSave {
 }
 
 extension Array {
-    /// The outcome of a request of one item.
+    /// Returns the result of a request for one item.
     package func only<Value>() throws(SyncError) -> Value
     where Element == Result<Value, SyncError> {
         guard count == 1 else {

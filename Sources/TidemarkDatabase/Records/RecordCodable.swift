@@ -32,7 +32,7 @@ public protocol RecordCodable: Codable, Sendable, RecordNamed {
 }
 
 extension RecordCodable {
-    /// The record's identity in a zone.
+    /// Returns the record's identity in a zone.
     public func recordID(in zone: ZoneID) -> RecordID { id.recordID(in: zone) }
 }
 

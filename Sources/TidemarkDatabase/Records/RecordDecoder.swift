@@ -70,7 +70,7 @@ final class RecordDecoder: Decoder {
         )
     }
 
-    /// A value is missing that the type needs.
+    /// Returns the error for a missing value that the type requires.
     func absence(of field: String) -> SyncError {
         refusal(
             of: field,
@@ -79,12 +79,12 @@ final class RecordDecoder: Decoder {
         )
     }
 
-    /// A value is there that the type cannot be.
+    /// Returns the error for a value that the type cannot represent.
     func mismatch(of field: String, _ value: FieldValue, _ type: Any.Type) -> SyncError {
         refusal(of: field, "It is a \(value.type.webName) that is no \(type).")
     }
 
-    /// The value of a field; `nil` if it is absent.
+    /// Returns the value of a field; `nil` if it is absent.
     func value(_ field: String) -> FieldValue? { fields[field] }
 
     /// Reads a value of any type, which may be absent.

@@ -18,7 +18,7 @@ public struct RecordName: Sendable {
     /// The name.
     public var text: String { name.string }
 
-    /// A name that no other record has: a random UUID.
+    /// Returns a unique name: a random UUID.
     public static func unique() -> RecordName {
         var random = SystemRandomNumberGenerator()
         return unique(using: &random)

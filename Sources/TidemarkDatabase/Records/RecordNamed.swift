@@ -19,12 +19,12 @@ extension RecordNamed {
 }
 
 extension String: RecordNamed {
-    /// The record of this name.
+    /// Returns the record of this name.
     public func recordID(in zone: ZoneID) -> RecordID { RecordID(recordName: self, zone: zone) }
 }
 
 extension RecordName: RecordNamed {
-    /// The record of this name.
+    /// Returns the record of this name.
     public func recordID(in zone: ZoneID) -> RecordID { RecordID(recordName: text, zone: zone) }
 }
 
@@ -34,7 +34,7 @@ extension RecordID: RecordNamed {
 }
 
 extension Record: RecordNamed {
-    /// The record's identity.
+    /// Returns the record's identity.
     public func recordID(in zone: ZoneID) -> RecordID { recordID }
 
     /// The record's version.

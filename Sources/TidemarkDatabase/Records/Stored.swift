@@ -49,7 +49,7 @@ public struct Stored<Value: RecordCodable>: Sendable {
     /// The change tag of this version of the record.
     public var changeTag: RecordChangeTag? { record.changeTag }
 
-    /// The fields that were changed since the record was read.
+    /// Returns the fields that were changed since the record was read.
     ///
     /// O(fields).
     public func changedFields() throws(SyncError) -> Fields {
@@ -63,7 +63,7 @@ extension Stored: RecordNamed, Identifiable {
     /// The record's name, as the value has it: unique in the zone.
     public var id: RecordName { value.id }
 
-    /// The record's identity.
+    /// Returns the record's identity.
     public func recordID(in zone: ZoneID) -> RecordID { record.recordID }
 
     /// The version that was read.

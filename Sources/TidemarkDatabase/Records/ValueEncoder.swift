@@ -32,7 +32,7 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer {
         )
     }
 
-    /// A whole number as fields have them.
+    /// Returns an integer as the value of a field.
     static func whole(_ number: some BinaryInteger, of field: String) throws(SyncError) -> Int64 {
         guard let whole = Int64(exactly: number) else {
             throw SyncError(

@@ -51,7 +51,7 @@ public struct NotificationStream: AsyncSequence, Sendable {
             self.token = token
         }
 
-        /// The next notification; `nil` once the service is closed.
+        /// Returns the next notification; `nil` once the service is closed.
         public mutating func next() async throws -> Subscription.Push? {
             var stream: AsyncThrowingStream<Subscription.Push, any Error>.Iterator
             if let open = self.stream {

@@ -22,14 +22,14 @@ public struct QueriedRecords<Element: Sendable>: AsyncSequence, Sendable {
     /// The pages as they are fetched.
     public var pages: Pages { Pages(query: self) }
 
-    /// All that is found.
+    /// Returns all results.
     public func all() async throws -> [Element] {
         var all: [Element] = []
         for try await page in pages { all += page.records }
         return all
     }
 
-    /// The first that is found; `nil` if nothing is.
+    /// Returns the first result; `nil` if there is none.
     public func first() async throws -> Element? {
         var query = self
         query.pageLimit = 1
@@ -49,7 +49,7 @@ public struct QueriedRecords<Element: Sendable>: AsyncSequence, Sendable {
             self.pages = pages
         }
 
-        /// The next record; `nil` after the last.
+        /// Returns the next record; `nil` after the last.
         public mutating func next() async throws -> Element? {
             while page.isEmpty {
                 guard let next = try await pages.next() else { return nil }
@@ -85,7 +85,7 @@ public struct QueriedRecords<Element: Sendable>: AsyncSequence, Sendable {
                 cursor = query.cursor
             }
 
-            /// The next page; `nil` after the last.
+            /// Returns the next page; `nil` after the last.
             public mutating func next() async throws -> Page? {
                 if isAtEnd { return nil }
                 try Task.checkCancellation()
@@ -113,7 +113,7 @@ public struct QueriedRecords<Element: Sendable>: AsyncSequence, Sendable {
 }
 
 extension ZoneHandle {
-    /// The records of a type that fulfil a condition, as typed values.
+    /// Returns the records of a type that fulfil a condition, as typed values.
     ///
     /// ```swift
     /// let open = garden.query(Chore.self, where: "state == \(state)", sortedBy: "due")
@@ -135,7 +135,7 @@ extension ZoneHandle {
         }
     }
 
-    /// The records of a type that fulfil a condition.
+    /// Returns the records of a type that fulfil a condition.
     public func query(
         _ recordType: String,
         where filter: Query.Filter = .all,
@@ -146,8 +146,8 @@ extension ZoneHandle {
 }
 
 extension Database {
-    /// The records of a type in all zones that fulfil a condition, as typed values; not in a shared
-    /// database.
+    /// Returns the records of a type in all zones that fulfil a condition, as typed values; not in
+    /// a shared database.
     public func query<Value: RecordCodable>(
         _ type: Value.Type,
         where filter: Query.Filter = .all,

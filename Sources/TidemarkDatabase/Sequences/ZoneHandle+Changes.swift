@@ -20,8 +20,8 @@ extension ZoneHandle {
     /// ```
     ///
     /// Pages are fetched as they are needed, until there are no more. If the token has expired, the
-    /// sequence begins with ``ZoneChanged/Event/reset`` and contains all records. `limit` bounds the
-    /// records of a page.
+    /// sequence begins with ``ZoneChanged/Event/reset`` and contains all records. `limit` bounds
+    /// the records of a page.
     public func changes(since token: ChangeToken? = nil, limit: Int? = nil) -> ChangesOfZone {
         ChangesOfZone(zone: self, token: token, limit: limit)
     }
@@ -130,7 +130,7 @@ public struct ChangesOfZone: AsyncSequence, Sendable {
                 token = changes.token
             }
 
-            /// The next page; `nil` after the last.
+            /// Returns the next page; `nil` after the last.
             public mutating func next() async throws -> Page? {
                 if isAtEnd { return nil }
                 try Task.checkCancellation()

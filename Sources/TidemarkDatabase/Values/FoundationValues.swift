@@ -46,7 +46,7 @@ extension Date: FieldElement {
 }
 
 extension FieldValue {
-    /// A time, to the millisecond.
+    /// Returns a time, to the millisecond.
     public static func date(_ date: Date) -> FieldValue { date.fieldValue }
 }
 

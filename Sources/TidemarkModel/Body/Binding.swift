@@ -20,7 +20,7 @@ package struct Binding: OptionSet, Hashable, Sendable {
     /// The target is the record's parent, and cannot be deleted without the record.
     package static let parent = Binding(rawValue: 4)
 
-    /// The binding of a reference with an action.
+    /// Creates the binding of a reference with an action.
     package init(_ action: Reference.Action) {
         switch action {
         case .none: self = []

@@ -47,7 +47,7 @@ package struct FieldSelection: Sendable {
         return RecordBody(sound: bytes[...])
     }
 
-    /// The rows whose fields are selected: both lists are in the order of the names' bytes.
+    /// Returns the rows whose fields are selected: both lists are in the order of the names' bytes.
     private func rows(of fields: Fields) -> [Int] {
         let span = fields.bytes.span.bytes
         var rows: [Int] = []

@@ -106,7 +106,7 @@ extension Fields {
         /// True if name, stamp and value keep their bytes.
         var keepsBytes: Bool
 
-        /// A field that the client sets or removes.
+        /// Returns the outcome for a field that the client sets or removes.
         static func set(_ entry: FieldEntry, isRemoval: Bool) -> Outcome {
             Outcome(
                 entry: entry,

@@ -53,7 +53,7 @@ public struct ChangeStreamLine: Hashable, Sendable {
     /// The changes, in order.
     public var changes: [Change]
 
-    /// Describes a commit.
+    /// Creates a commit.
     public init(
         time: Int64,
         user: UserID,

@@ -285,7 +285,8 @@ private struct DatabasePlace {
 }
 
 extension JSONReader {
-    /// A time of the years 0 to 9999: all that can be written as a date, and no time in microseconds.
+    /// Returns a time of the years 0 to 9999: all that can be written as a date, and no time in
+    /// microseconds.
     fileprivate mutating func time() throws(JSONError) -> Int64 {
         skipSpace()
         let start = offset

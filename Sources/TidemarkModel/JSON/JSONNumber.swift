@@ -49,7 +49,7 @@ extension JSONReader {
         return JSONNumber(range: start..<offset, isWhole: isWhole, int64: value)
     }
 
-    /// The characters of a number that was read before.
+    /// Returns the characters of a number that was read before.
     package func lexeme(_ number: JSONNumber) -> String {
         String(decoding: UnsafeBufferPointer(rebasing: bytes[number.range]), as: UTF8.self)
     }

@@ -63,7 +63,8 @@ package struct JSONReader {
         return Container()
     }
 
-    /// The next member's name, after which its value must be read; `nil` once the object is over.
+    /// Returns the next member's name, after which its value must be read; `nil` once the object is
+    /// over.
     package mutating func nextKey(of object: inout Container) throws(JSONError) -> JSONText? {
         guard try hasNext(in: &object, end: UInt8(ascii: "}"), "a member's name") else {
             return nil

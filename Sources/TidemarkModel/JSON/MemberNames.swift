@@ -34,7 +34,7 @@ extension JSONReader {
         throw unknownMember(key, known)
     }
 
-    /// The refusal of a member that an object of this kind does not have.
+    /// Returns the refusal of a member that an object of this kind does not have.
     func unknownMember(_ key: JSONText, _ known: String) -> JSONError {
         JSONError(
             "There is no member \"\(copy(key))\" here; the members are \(known).",

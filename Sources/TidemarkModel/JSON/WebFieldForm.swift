@@ -26,7 +26,7 @@ package struct WebFieldForm {
     private static let shownByteCount = 20
     private static let byteCount = 32
 
-    /// The checksum as clients see it: 21 bytes.
+    /// Returns the checksum as clients see it: 21 bytes.
     package static func shownChecksum(of asset: AssetReference) -> [UInt8] {
         [checksumVersion] + asset.checksum.prefix(shownByteCount)
     }
@@ -42,7 +42,7 @@ package struct WebFieldForm {
     /// Returns true if a name of a type does not name a type: an empty list without a type.
     static func namesNoType(_ name: String) -> Bool { name == "UNKNOWN_LIST" }
 
-    /// The asset that a request names.
+    /// Returns the asset that a request names.
     func asset(
         _ receipt: String?,
         _ checksum: [UInt8]?,
@@ -125,7 +125,7 @@ extension JSONReader {
         return .int64List
     }
 
-    /// The type of a value that is an object, by its members.
+    /// Returns the type of a value that is an object, by its members.
     private func objectType() throws(JSONError) -> FieldType? {
         var ahead = self
         var type: FieldType?

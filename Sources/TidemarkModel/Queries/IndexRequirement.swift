@@ -19,15 +19,15 @@ extension Query {
         /// The kind of index.
         public let kind: IndexKind
 
-        /// Describes a need.
+        /// Creates a requirement.
         public init(_ key: Key?, _ kind: IndexKind) {
             self.key = key
             self.kind = kind
         }
     }
 
-    /// The indexes that the query needs, each once, in the order in which the predicate and then the
-    /// order name them.
+    /// The indexes that the query needs, each once, in the order in which the predicate and then
+    /// the order name them.
     ///
     /// O(size of the query).
     public var requirements: [IndexRequirement] {
@@ -43,7 +43,8 @@ extension Query {
 extension Query.Predicate {
     /// The indexes that the predicate needs, each once.
     ///
-    /// A predicate that could be fulfilled by any record of the type needs one on the record's name.
+    /// A predicate that could be fulfilled by any record of the type needs one on the record's
+    /// name.
     public var requirements: [Query.IndexRequirement] {
         var found: [Query.IndexRequirement] = []
         collect(&found)

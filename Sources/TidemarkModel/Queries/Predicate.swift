@@ -197,17 +197,17 @@ extension Query.Operand {
 extension Query.Operand: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral, ExpressibleByNilLiteral
 {
-    /// A text.
+    /// Creates a text.
     public init(stringLiteral value: String) {
         self = .value(.string(value))
     }
 
-    /// A whole number.
+    /// Creates an integer.
     public init(integerLiteral value: Int64) {
         self = .value(.int64(value))
     }
 
-    /// A floating-point number.
+    /// Creates a floating-point number.
     public init(floatLiteral value: Double) {
         self = .value(.double(value))
     }

@@ -8,8 +8,8 @@ extension Query {
     /// let late = garden.query(Chore.self, where: "state == \(state) AND due < \(now)")
     /// ```
     ///
-    /// The language is that of ``Predicate/init(format:_:)``. An interpolated value replaces `%@`, so
-    /// it cannot change the meaning of the text; `\(key: name)` inserts a field's name.
+    /// The language is that of ``Predicate/init(format:_:)``. An interpolated value replaces `%@`,
+    /// so it cannot change the meaning of the text; `\(key: name)` inserts a field's name.
     public struct Filter: ExpressibleByStringInterpolation, Sendable {
         private let content: Content
 
@@ -116,7 +116,7 @@ extension Query {
 }
 
 extension Query.Operand {
-    /// A value, or `nil`, as an argument of a predicate's text.
+    /// Creates a value, or `nil`, as an argument of a predicate's text.
     fileprivate init(argument: (any FieldConvertible)?) {
         self = argument.map { .value($0.fieldValue) } ?? .null
     }

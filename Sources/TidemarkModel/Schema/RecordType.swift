@@ -72,7 +72,7 @@ extension Schema {
         /// The indexes of the field.
         public var indexes: Indexes
 
-        /// Describes a field.
+        /// Creates a field.
         public init(_ name: Name, _ type: DeclaredType, _ indexes: Indexes = []) {
             self.name = name
             self.type = type

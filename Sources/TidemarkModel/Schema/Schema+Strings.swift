@@ -23,7 +23,7 @@ extension Schema.RecordType {
 }
 
 extension Schema.Field {
-    /// Describes a field.
+    /// Creates a field.
     public init(_ name: String, _ type: Schema.DeclaredType, _ indexes: Schema.Indexes = []) {
         self.init(Name(name), type, indexes)
     }

@@ -71,7 +71,7 @@ protocol NamedItem {
 }
 
 extension Array where Element: NamedItem {
-    /// The elements by their names' bytes; of two with one name, the later in this array.
+    /// Returns the elements by their names' bytes; of two with one name, the later in this array.
     func sortedByName() -> Self {
         var last: [Name: Int] = [:]
         for (index, element) in enumerated() { last[element.name] = index }

@@ -31,7 +31,7 @@ extension Schema {
             }
         }
 
-        /// The system field of a name in a schema.
+        /// Creates the system field of a name in a schema.
         public init?(_ name: Name) {
             guard let field = Self.allCases.first(where: { $0.name == name }) else { return nil }
             self = field

@@ -88,7 +88,7 @@ package struct CallHandler<Context: Sendable, Call: AdministrationCall>: Sendabl
 }
 
 extension SyncError {
-    /// The error for a call that this service does not answer.
+    /// Returns the error for a call that this service does not answer.
     package static func noCall(_ name: String) -> SyncError {
         SyncError(
             .invalidArguments,

@@ -10,7 +10,7 @@ public struct UploadAssetRequest: Hashable, Codable, Sendable {
     /// The bytes are refused if they differ.
     public var announced: AssetReference?
 
-    /// Describes a request.
+    /// Creates a request.
     public init(zone: ZoneID = .default, announced: AssetReference? = nil) {
         self.zone = zone
         self.announced = announced
@@ -24,7 +24,7 @@ public struct HeldAssetsRequest: Hashable, Codable, Sendable {
     /// The assets.
     public var assets: [AssetReference]
 
-    /// Describes a request.
+    /// Creates a request.
     public init(_ assets: [AssetReference], zone: ZoneID = .default) {
         self.assets = assets
         self.zone = zone
@@ -44,7 +44,7 @@ public struct DownloadAssetRequest: Hashable, Codable, Sendable {
     /// The bytes that are wanted, cut at the asset's end; `nil` for all.
     public var range: Range<UInt64>?
 
-    /// Describes a request.
+    /// Creates a request.
     public init(
         _ recordID: RecordID,
         field fieldName: String,
@@ -97,12 +97,12 @@ public struct AssetDownload: AsyncSequence, Sendable {
     public struct AsyncIterator: AsyncIteratorProtocol {
         let take: @Sendable () async throws(SyncError) -> [UInt8]?
 
-        /// The next piece; `nil` after the last.
+        /// Returns the next piece; `nil` after the last.
         public mutating func next() async throws(SyncError) -> [UInt8]? {
             try await take()
         }
 
-        /// The next piece; `nil` after the last.
+        /// Returns the next piece; `nil` after the last.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(SyncError) -> [UInt8]? {
@@ -115,7 +115,7 @@ public struct AssetDownload: AsyncSequence, Sendable {
         AsyncIterator(take: next)
     }
 
-    /// All pieces together.
+    /// Returns all pieces together.
     public func bytes() async throws(SyncError) -> [UInt8] {
         var bytes: [UInt8] = []
         while let piece = try await next() { bytes += piece }

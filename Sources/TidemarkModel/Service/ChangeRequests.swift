@@ -21,7 +21,7 @@ public struct ZoneChangesRequest: Hashable, Codable, Sendable {
     /// They limit the content of each record, not the set of records.
     public var desiredKeys: [String]?
 
-    /// Describes a request.
+    /// Creates a request.
     public init(
         zone: ZoneID,
         since: ChangeToken? = nil,
@@ -53,7 +53,7 @@ public struct DeletedRecord: Hashable, Codable, Sendable {
         case recordTypeName = "recordType"
     }
 
-    /// Describes a deletion.
+    /// Creates a deletion.
     public init(recordID: RecordID, recordType: String, changeTag: RecordChangeTag) {
         self.recordID = recordID
         recordTypeName = Name(recordType)
@@ -98,7 +98,7 @@ public struct DatabaseChangesRequest: Hashable, Codable, Sendable {
     /// At most how many zones to answer; `nil` leaves it to the store.
     public var limit: Int?
 
-    /// Describes a request.
+    /// Creates a request.
     public init(since: ChangeToken? = nil, limit: Int? = nil) {
         self.since = since
         self.limit = limit

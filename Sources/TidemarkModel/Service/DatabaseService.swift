@@ -49,7 +49,7 @@ public protocol DatabaseService: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> ModifyZonesResult
 
-    /// The zones of the caller's database, in the order of their names' bytes.
+    /// Returns the zones of the caller's database, in the order of their names' bytes.
     func zones(as caller: Caller) async throws(SyncError) -> [Zone]
 
     // MARK: Queries
@@ -78,7 +78,7 @@ public protocol DatabaseService: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> [Bool]
 
-    /// The bytes of an asset that a record names, or some of them.
+    /// Returns the bytes, or a range, of an asset that a record names.
     func downloadAsset(
         _ request: DownloadAssetRequest,
         as caller: Caller
@@ -127,7 +127,8 @@ public protocol DatabaseService: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> ModifySubscriptionsResult
 
-    /// The caller's subscriptions in the caller's database, in the order of their ids' bytes.
+    /// Returns the caller's subscriptions in the caller's database, in the order of their ids'
+    /// bytes.
     func subscriptions(as caller: Caller) async throws(SyncError) -> [Subscription]
 
     /// Fetches subscriptions by their ids: for each, in order, the subscription or its error.
@@ -136,8 +137,8 @@ public protocol DatabaseService: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> [Result<Subscription, SyncError>]
 
-    /// The caller's notifications after a token, one page of them, whichever database they are
-    /// from.
+    /// Returns the caller's notifications after a token, one page of them, whichever database they
+    /// are from.
     func notificationChanges(
         _ request: NotificationChangesRequest,
         as caller: Caller
@@ -174,7 +175,7 @@ public protocol DatabaseService: Sendable {
 }
 
 extension DatabaseService {
-    /// The caller's notifications from now on; as ``notifications(since:as:)`` otherwise.
+    /// Returns the caller's notifications from now on; as ``notifications(since:as:)`` otherwise.
     public func notifications(
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error> {

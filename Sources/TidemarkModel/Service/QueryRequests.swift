@@ -15,7 +15,7 @@ public struct QueryRequest: Hashable, Codable, Sendable {
     /// The names of the fields to answer; `nil` for all of them.
     public var desiredKeys: [String]?
 
-    /// Describes a request.
+    /// Creates a request.
     public init(
         _ query: Query,
         in zone: ZoneID? = nil,

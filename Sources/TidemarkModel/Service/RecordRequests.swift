@@ -39,7 +39,7 @@ public enum ParentChange: Hashable, Codable, Sendable {
     /// The record has no parent.
     case removed
 
-    /// The record of the same zone with this name is the parent.
+    /// Sets the record of the same zone with this name as the parent.
     public static func set(_ recordName: String) -> ParentChange { .set(Name(recordName)) }
 
     /// True if the save sets a parent.
@@ -93,7 +93,7 @@ public struct RecordSave: Hashable, Codable, Sendable {
         package var hasContent: Bool { if case .content = self { true } else { false } }
     }
 
-    /// Describes a save.
+    /// Creates a save.
     public init(
         _ recordID: RecordID,
         type recordType: String,
@@ -120,7 +120,7 @@ public struct RecordDeletion: Hashable, Codable, Sendable {
     /// Deletes only this version; `nil` deletes any version.
     public var changeTag: RecordChangeTag?
 
-    /// Describes a deletion.
+    /// Creates a deletion.
     public init(_ recordID: RecordID, changeTag: RecordChangeTag? = nil) {
         self.recordID = recordID
         self.changeTag = changeTag
@@ -136,7 +136,7 @@ public struct ModifyRecordsRequest: Hashable, Codable, Sendable {
     /// Whether, in each zone that can do so, all items are done or none.
     public var isAtomic: Bool
 
-    /// Describes a request.
+    /// Creates a request.
     public init(
         saves: [RecordSave] = [],
         deletions: [RecordDeletion] = [],
@@ -187,7 +187,7 @@ public struct FetchRecordsRequest: Hashable, Codable, Sendable {
     /// A name that a record has no field of changes nothing.
     public var desiredKeys: [String]?
 
-    /// Describes a request.
+    /// Creates a request.
     public init(_ recordIDs: [RecordID], desiredKeys: [String]? = nil) {
         self.recordIDs = recordIDs
         self.desiredKeys = desiredKeys

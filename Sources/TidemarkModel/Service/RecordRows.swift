@@ -149,18 +149,18 @@ package struct RecordRows: Sendable {
 // MARK: - Reading
 
 extension RecordRows {
-    /// The bytes of a row: a body, or a deletion's name and type.
+    /// Returns the bytes of a row: a body, or a deletion's name and type.
     package func bytes(of row: Row) -> ArraySlice<UInt8> {
         let range = Int(row.start)..<Int(row.end)
         return row.block == Row.made ? made[range] : blocks[Int(row.block)][range]
     }
 
-    /// The body of a row that is not of kind ``Kind/deleted``.
+    /// Returns the body of a row that is not of kind ``Kind/deleted``.
     package func body(of row: Row) -> RecordBody {
         RecordBody(sound: bytes(of: row))
     }
 
-    /// The name and the type of a row's record as UTF-8, shared.
+    /// Returns the name and the type of a row's record as UTF-8, shared.
     package func nameAndType(of row: Row) -> (name: ArraySlice<UInt8>, type: ArraySlice<UInt8>) {
         guard row.kind == .deleted else {
             let body = body(of: row)
@@ -171,7 +171,7 @@ extension RecordRows {
         return (bytes[..<split], bytes[split...])
     }
 
-    /// A row as a line of a zone's delta.
+    /// Returns a row as a line of a zone's delta.
     package func change(at index: Int, in zone: ZoneID) -> RecordChange {
         let row = rows[index]
         let tag = RecordChangeTag(sequence: row.sequence, incarnationBits: row.incarnationBits)

@@ -10,7 +10,7 @@ public struct ModifySubscriptionsRequest: Hashable, Codable, Sendable {
     /// The ids of subscriptions to delete.
     public var deletions: [String]
 
-    /// Describes a request.
+    /// Creates a request.
     public init(saves: [Subscription] = [], deletions: [String] = []) {
         self.saves = saves
         self.deletions = deletions
@@ -54,7 +54,7 @@ public struct NotificationChangesRequest: Hashable, Codable, Sendable {
     /// At most how many notifications to answer; `nil` leaves it to the store.
     public var limit: Int?
 
-    /// Describes a request.
+    /// Creates a request.
     public init(since: ChangeToken? = nil, limit: Int? = nil) {
         self.since = since
         self.limit = limit

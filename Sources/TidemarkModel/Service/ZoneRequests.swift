@@ -30,7 +30,7 @@ public struct Zone: Hashable, Codable, Sendable {
     /// The operations that the zone supports.
     public let capabilities: Capabilities
 
-    /// Describes a zone.
+    /// Creates a zone.
     public init(zoneID: ZoneID, capabilities: Capabilities) {
         self.zoneID = zoneID
         self.capabilities = capabilities
@@ -48,7 +48,7 @@ public struct ModifyZonesRequest: Hashable, Codable, Sendable {
     /// The reason for the deletion, which clients receive.
     public var deletionReason: ZoneDeletionReason
 
-    /// Describes a request.
+    /// Creates a request.
     public init(
         saves: [ZoneID] = [],
         deletions: [ZoneID] = [],

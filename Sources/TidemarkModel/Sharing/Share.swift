@@ -26,7 +26,7 @@ public struct Share: Hashable, Sendable {
     /// The end of the share's link.
     public var token: String
 
-    /// Describes a share.
+    /// Creates a share.
     public init(
         root: Name?,
         publicPermission: SharePermission = .none,
@@ -94,7 +94,7 @@ public struct ShareContent: Hashable, Codable, Sendable {
         self.blocked = blocked
     }
 
-    /// The content that leaves a share unchanged, to be edited and saved.
+    /// Creates the content of an existing share, to be edited and saved.
     public init(_ share: Share) {
         self.init(
             root: share.root?.string,

@@ -58,7 +58,7 @@ extension Subscription {
         /// True if something was left out, so that the client must fetch to learn it.
         public var isPruned = false
 
-        /// Describes a notification.
+        /// Creates a notification.
         public init(_ kind: Kind, id: String?, of user: UserID, subscriptionID: String = "") {
             self.kind = kind
             self.id = id

@@ -17,7 +17,7 @@ public struct Subscription: Hashable, Codable, Sendable {
         case idName = "id"
     }
 
-    /// Describes a subscription.
+    /// Creates a subscription.
     public init(_ id: String, _ kind: Kind, content: NotificationContent = NotificationContent()) {
         idName = Name(id)
         self.kind = kind
@@ -139,7 +139,7 @@ public struct NotificationContent: Hashable, Codable, Sendable {
         /// The names of the record's fields whose values are put into the format.
         public var localizationArguments: [String]
 
-        /// Describes a text.
+        /// Creates a text.
         public init(
             _ text: String? = nil,
             localizationKey: String? = nil,

@@ -16,7 +16,7 @@ public struct PersonName: Hashable, Codable, Sendable {
     /// The name that friends use.
     public var nickname: String?
 
-    /// Describes a name.
+    /// Creates a name.
     public init(
         namePrefix: String? = nil,
         givenName: String? = nil,

@@ -43,7 +43,7 @@ public struct UserIdentity: Hashable, Codable, Sendable {
     /// True if the user has an account: CloudKit's `hasiCloudAccount`.
     public var hasAccount: Bool
 
-    /// Describes a user.
+    /// Creates a user.
     public init(
         user: UserID,
         lookup: UserLookup? = nil,

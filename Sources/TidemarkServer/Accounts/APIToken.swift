@@ -25,7 +25,7 @@ public struct APIToken: RecordCodable, Sendable {
     /// True if users are asked if others may find them.
     public var asksDiscoverable = false
 
-    /// Describes a token.
+    /// Creates a token.
     public init(
         _ token: String,
         name: String,

@@ -51,7 +51,7 @@ struct AccountAddress: RecordCodable {
 }
 
 extension Account {
-    /// The one form in which addresses are compared.
+    /// Returns the canonical form of an address, for comparisons.
     static func normalized(_ email: String) -> String {
         email.filter { !$0.isWhitespace }.lowercased()
     }

@@ -97,7 +97,7 @@ public struct AddAdministratorCall: DirectoryCall {
     /// The name that people know them by.
     public var administrator: String
 
-    /// Describes the call.
+    /// Creates the call.
     public init(_ administrator: String) {
         self.administrator = administrator
     }
@@ -114,7 +114,7 @@ public struct AdministratorsCall: DirectoryCall {
     /// See `AdministrationCall`.
     public typealias Answer = [Entry]
 
-    /// Describes the call.
+    /// Creates the call.
     public init() {}
 
     /// An administrator.
@@ -144,7 +144,7 @@ public struct RevokeAdministratorCall: DirectoryCall {
     /// The name of the record.
     public var administrator: String
 
-    /// Describes the call.
+    /// Creates the call.
     public init(_ administrator: String) {
         self.administrator = administrator
     }
@@ -162,7 +162,7 @@ public struct AdministrationRecordsCall: DirectoryCall {
     /// See `AdministrationCall`.
     public typealias Answer = [Entry]
 
-    /// Describes the call.
+    /// Creates the call.
     public init() {}
 
     /// A recorded call.

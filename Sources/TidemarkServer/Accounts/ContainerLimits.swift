@@ -75,7 +75,7 @@ public struct ContainerEntry: Codable, Sendable {
 }
 
 extension Directory {
-    /// The limits of a container.
+    /// Returns the limits of a container.
     func limits(of container: ContainerID) -> ContainerLimits? {
         state.withLock { $0.containers[container] }
     }

@@ -398,7 +398,7 @@ public final class Directory: Sendable {
         if told != before { try await store.setUser(told, of: container, in: environment) }
     }
 
-    /// The sessions that have not ended, oldest first.
+    /// Returns the sessions that have not ended, oldest first.
     func sessions(ofAccount account: String? = nil) async throws -> [Stored<Session>] {
         try await registry.sessions.all(Session.self).filter {
             !$0.hasEnded && (account == nil || $0.account == account)
@@ -458,7 +458,7 @@ public final class Directory: Sendable {
 
     // MARK: Web tokens
 
-    /// A token of a session: derived, so that handing one out writes nothing.
+    /// Returns a token of a session: derived, so that handing one out writes nothing.
     func webToken(of session: Session) -> String {
         let issued = isStrict(session) ? nextToken(of: session) : Clock.now()
         let head = Array(session.id.text.utf8) + issued.bigEndianBytes

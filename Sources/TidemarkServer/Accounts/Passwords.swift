@@ -19,7 +19,7 @@ final class Passwords: Sendable {
     private let slots = DispatchSemaphore(value: 2)
     private let waiting = Lock(0)
 
-    /// The hash of a new password.
+    /// Returns the hash of a new password.
     func hash(_ password: String) async throws -> String {
         try await run { try Self.hash(password, salt: .random(16)) }
     }

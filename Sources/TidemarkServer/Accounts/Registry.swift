@@ -54,7 +54,7 @@ struct Registry: Sendable {
 }
 
 extension ZoneHandle {
-    /// All records of a type in a zone of the registry, as they are.
+    /// Returns all records of a type in a zone of the registry, as they are.
     func all<Value: RecordCodable>(_ type: Value.Type) async throws -> [Stored<Value>] {
         var found: [RecordID: Stored<Value>] = [:]
         for try await change in changes() {

@@ -21,7 +21,7 @@ public struct ServerKey: RecordCodable, Sendable {
     /// The public key, in PEM.
     public var publicKey: String
 
-    /// Describes a key.
+    /// Creates a key.
     public init(
         id: String,
         name: String,
@@ -41,7 +41,7 @@ public struct ServerKey: RecordCodable, Sendable {
         UserID("_" + [UInt8].sha256("key|\(id.text)|\(container)").prefix(16).hexadecimal)
     }
 
-    /// The id of a public key: the hash of its bytes.
+    /// Returns the id of a public key: the hash of its bytes.
     static func id(ofPEM text: String) throws -> String {
         do {
             let key = try P256.Signing.PublicKey(pemRepresentation: text)

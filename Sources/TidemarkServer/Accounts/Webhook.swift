@@ -32,7 +32,7 @@ public struct Webhook: RecordCodable, Sendable {
     /// True if nothing is posted any more, after a day of failures.
     public var isDisabled = false
 
-    /// Describes a webhook for the notifications of a key or of a user.
+    /// Creates a webhook for the notifications of a key or of a user.
     public init(
         url: String,
         container: ContainerID,

@@ -84,7 +84,7 @@ struct Callers: Sendable {
         return session
     }
 
-    /// The user of the key that signed a request.
+    /// Returns the user of the key that signed a request.
     private func signer(
         _ keyID: String,
         _ incoming: Incoming,

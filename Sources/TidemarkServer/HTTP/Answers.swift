@@ -9,7 +9,7 @@ import TidemarkModel
 import TidemarkWire
 
 extension Response {
-    /// An answer of CloudKit Web Services.
+    /// Creates an answer of CloudKit Web Services.
     init(json body: [UInt8], status: HTTPResponse.Status = .ok, _ incoming: Incoming) {
         let isCoded = body.count >= Gzip.least && incoming.takesGzip
         let coded = isCoded ? Gzip.compressed(body) : nil
@@ -82,7 +82,7 @@ extension Response {
         return response
     }
 
-    /// The answer to a method that a path does not have.
+    /// Returns the answer to a method that a path does not have.
     static func wrongMethod(_ allowed: String, _ incoming: Incoming) -> Response {
         var response = Response(
             WebError("BAD_REQUEST", status: 405, "The methods of this path are \(allowed)"),
@@ -102,7 +102,7 @@ extension HTTPFields {
 }
 
 extension Request {
-    /// The whole body, up to a limit.
+    /// Returns the whole body, up to a limit.
     func collected(upTo limit: Int) async throws(WebError) -> [UInt8] {
         let tooLong = WebError("BAD_REQUEST", status: 413, "The body has more than \(limit) bytes")
         if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {

@@ -99,7 +99,7 @@ extension Incoming {
         }
     }
 
-    /// The whole body as it was before it was compressed, up to a limit.
+    /// Returns the whole body as it was before it was compressed, up to a limit.
     func body(upTo limit: Int) async throws(WebError) -> [UInt8] {
         let bytes = try await request.collected(upTo: limit)
         switch header("Content-Encoding")?.lowercased() {

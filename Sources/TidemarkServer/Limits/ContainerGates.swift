@@ -49,8 +49,8 @@ final class ContainerGates: Sendable {
         return try await work()
     }
 
-    /// The number of requests of a container that are being answered, and of its scans that are
-    /// under way.
+    /// Returns the number of requests of a container that are being answered, and of its scans that
+    /// are under way.
     func counts(of container: ContainerID) -> (open: Int, scans: Int) {
         gates.withLock { gates in
             gates[container].map { ($0.open, $0.scans) } ?? (0, 0)

@@ -19,7 +19,7 @@ public struct JSONLogHandler: LogHandler {
         self.write = write
     }
 
-    /// A logger that writes lines.
+    /// Returns a logger that writes lines.
     public static func logger(write: @escaping @Sendable ([UInt8]) -> Void) -> Logger {
         Logger(label: "tidemark") { _ in JSONLogHandler(write: write) }
     }

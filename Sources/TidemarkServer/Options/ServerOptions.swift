@@ -59,7 +59,7 @@ public struct ServerOptions: Hashable, Sendable {
     /// The validity of a session's web auth tokens.
     public var tokenRotation = TokenRotation.lenient
 
-    /// The defaults.
+    /// Creates the default options.
     public init() {}
 }
 

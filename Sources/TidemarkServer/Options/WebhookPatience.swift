@@ -11,7 +11,7 @@ public struct WebhookPatience: Hashable, Sendable {
     /// The time of failures after which a webhook is disabled.
     public var limit = Duration.seconds(24 * 60 * 60)
 
-    /// A day.
+    /// Creates a day.
     public init() {}
 
     var milliseconds: Int64 {

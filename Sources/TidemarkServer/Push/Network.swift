@@ -95,7 +95,7 @@ struct Network: Hashable, Sendable {
         return rest == 0 || (address.bytes[whole] ^ bytes[whole]) >> UInt8(8 - rest) == 0
     }
 
-    /// The network of version 4 whose address has the given bytes first.
+    /// Returns the network of version 4 whose address has the given bytes first.
     private static func v4(_ first: [UInt8], _ bitCount: Int) -> Network {
         Network(first + [UInt8](repeating: 0, count: 4 - first.count), bitCount)
     }

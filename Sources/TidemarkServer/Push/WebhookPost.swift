@@ -18,7 +18,7 @@ struct WebhookPost {
     let time: Int64
     let body: [UInt8]
 
-    /// The signature in the form of Standard Webhooks: HMAC-SHA-256 over id, time and body.
+    /// Returns the signature in the form of Standard Webhooks: HMAC-SHA-256 over id, time and body.
     func signature(with key: [UInt8]) -> String {
         let signed = Array("\(id).\(time).".utf8) + body
         let code = HMAC<SHA256>.authenticationCode(

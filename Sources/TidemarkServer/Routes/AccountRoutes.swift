@@ -115,7 +115,7 @@ extension Server {
         return response
     }
 
-    /// The members of a form that one of this server's pages sent.
+    /// Returns the members of a form that one of this server's pages sent.
     private func form(_ request: Request, _ incoming: Incoming) async throws -> [String: String] {
         if let origin = incoming.header("Origin"), origin != incoming.baseURL {
             throw WebError("ACCESS_DENIED", status: 403, "The form came from another page")
@@ -199,8 +199,8 @@ extension Server {
 }
 
 extension Directory {
-    /// The path of a link with which the holder of an account sets a new password: once, within a
-    /// day.
+    /// Returns the path of a link with which the holder of an account sets a new password: once,
+    /// within a day.
     public func resetPath(ofAccount email: String) async throws -> String {
         guard let account = try await account(email: email) else { throw Self.noAccount(email) }
         return "/reset?s=" + (try secret.sealed(ResetTicket(account), for: ResetTicket.purpose))

@@ -64,7 +64,7 @@ extension Server {
         return await answer(Incoming(request, options), name, by: .local)
     }
 
-    /// The administrator whose secret a request carries.
+    /// Returns the administrator whose secret a request carries.
     private func authenticated(_ incoming: Incoming) async throws -> Operator {
         let scheme = "bearer "
         guard let header = incoming.header("Authorization"),

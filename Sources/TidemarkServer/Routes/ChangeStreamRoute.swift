@@ -174,7 +174,7 @@ extension ByteBuffer {
         ByteBuffer(string: "id: \(token)\n\n")
     }
 
-    /// The time after which a client connects again, in milliseconds.
+    /// Returns the time after which a client connects again, in milliseconds.
     fileprivate static func retry(_ milliseconds: Int) -> ByteBuffer {
         ByteBuffer(string: "retry: \(milliseconds)\n\n")
     }

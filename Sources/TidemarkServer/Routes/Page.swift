@@ -93,7 +93,7 @@ enum Page {
         return Response(html: document("Signed in", body, nonce), nonce: nonce)
     }
 
-    /// The page to which the link to a share leads in a browser.
+    /// Returns the page to which the link to a share leads in a browser.
     static func share(_ token: String) -> Response {
         page(
             "Something is shared with you",

@@ -17,7 +17,7 @@ enum PushEndpoint: String, CaseIterable {
     /// The methods of the endpoint in addition to OPTIONS.
     var methods: [HTTPRequest.Method] { self == .stream ? [.get] : [.post] }
 
-    /// The endpoint of a request's path, without looking at the rest of the path.
+    /// Creates the endpoint of a request's path; ignores the rest of the path.
     init?(_ request: Request) {
         let path = request.uri.path
         guard let found = Self.allCases.first(where: { path.hasSuffix("/" + $0.rawValue) }) else {

@@ -237,7 +237,7 @@ extension Incoming {
 }
 
 extension Response {
-    /// An answer of a service.
+    /// Creates an answer of a service.
     init(_ message: WireMessage, _ incoming: Incoming) {
         let isCoded = message.byteCount >= Gzip.least && incoming.takesGzip
         if isCoded, let coded = Gzip.compressed(message.bytes) {
@@ -277,7 +277,8 @@ extension Response {
         headers.set("X-Apple-Request-UUID", to: incoming.uuid)
     }
 
-    /// The answer to a request in a form that its method does not have; nothing was done.
+    /// Returns the answer to a request in a form that its method does not support; nothing was
+    /// done.
     fileprivate static func unknownForm(_ type: String, _ incoming: Incoming) -> Response {
         Response(
             SyncError(

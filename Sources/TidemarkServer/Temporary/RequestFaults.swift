@@ -46,7 +46,7 @@ package struct RequestFaults: Hashable, Sendable {
         return Fate(wait: wait, end: isThrottled ? .throttled : isLost ? lost : .answered)
     }
 
-    /// A number from zero to less than one, by SplitMix64.
+    /// Returns a number from zero to less than one, by SplitMix64.
     private static func unit(_ state: inout UInt64) -> Double {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state

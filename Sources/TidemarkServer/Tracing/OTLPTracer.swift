@@ -89,7 +89,7 @@ public final class OTLPTracer: Tracer, Service {
     /// The number of spans that wait for being posted.
     var waitingCount: Int { waiting.withLock { $0.spans.count } }
 
-    /// A trace that begins here.
+    /// Returns a new trace.
     private func begun() -> TraceContext {
         let low = Self.random()
         // The upper bits are as random as any others, and a number below one has 53 of them.

@@ -66,7 +66,7 @@ public enum AdministrationLines {
         return (try? WireCoding.bytes(of: line)) ?? Array("{\"error\":{\"code\":1}}".utf8)
     }
 
-    /// The error that a line is; `nil` for any other line.
+    /// Returns the error in a line; `nil` for any other line.
     public static func failure(in line: [UInt8]) -> SyncError? {
         (try? WireCoding.value(AdministrationLine<NoCall>.self, from: line))?.error
     }

@@ -54,7 +54,7 @@ struct WireReader {
 
     mutating func word64() throws(WireFormError) -> UInt64 { try number(UInt64.self) }
 
-    /// A byte of which only some bits have a meaning.
+    /// Reads a byte of flags, and checks that all other bits are zero.
     mutating func flags(_ known: UInt8) throws(WireFormError) -> UInt8 {
         let flags = try byte()
         guard flags & ~known == 0 else {
@@ -124,7 +124,7 @@ struct WireReader {
         }
     }
 
-    /// A value in JSON.
+    /// Returns a value in JSON.
     mutating func json<Value: Decodable>(_ type: Value.Type) throws(WireFormError) -> Value {
         let blob = try self.blob()
         do throws(DecodingError) {

@@ -99,7 +99,7 @@ extension ServiceMethod: AnyServiceMethod {
         return WireMessage(.json, try WireCoding.bytes(of: request))
     }
 
-    /// The bytes of a request in JSON.
+    /// Returns the bytes of a request in JSON.
     public func bytes(of request: Request) throws(SyncError) -> [UInt8] {
         try WireCoding.bytes(of: request)
     }

@@ -34,7 +34,7 @@ package struct PushPayload {
     /// The name that replaces `__defaultOwner__` as the owner of zones; `nil` keeps it.
     package var owner: String?
 
-    /// The dictionary of a notification, whose id is the `nid`.
+    /// Creates the dictionary of a notification, whose id is the `nid`.
     package init(_ notification: Subscription.Notification) {
         self.notification = notification
         name = notification.id
@@ -113,7 +113,7 @@ extension Subscription.Notification.Kind {
 }
 
 extension NotificationContent {
-    /// The members that systems show.
+    /// Returns the members that systems show.
     fileprivate func aps(_ badge: Int) -> [(name: String, value: PushPayload.Value)] {
         var shown = Members()
         func add(_ text: Text, _ keys: (text: String, key: String, arguments: String)) {

@@ -37,7 +37,7 @@ public struct Patience: Sendable {
         self.wait = wait
     }
 
-    /// The wait before a repetition; the first is number 0.
+    /// Returns the wait before a repetition; the first is number 0.
     func wait(before repetition: Int) -> Duration {
         min(firstWait * (1 << min(repetition, 20)), longestWait)
     }

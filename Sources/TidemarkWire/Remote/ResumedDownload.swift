@@ -33,7 +33,7 @@ actor ResumedDownload<Transport: ServiceTransport> {
         offset = first.range.lowerBound
     }
 
-    /// The next piece; `nil` after the last.
+    /// Returns the next piece; `nil` after the last.
     func next() async throws(SyncError) -> [UInt8]? {
         try await patience.repeating { () throws(SyncError) in try await piece() }
     }

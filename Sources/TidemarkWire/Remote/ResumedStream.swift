@@ -27,7 +27,7 @@ actor ResumedStream<Element: Sendable> {
         self.open = open
     }
 
-    /// The next element; `nil` when the service was closed or the task is cancelled.
+    /// Returns the next element; `nil` when the service was closed or the task is cancelled.
     func next() async throws -> Element? {
         var failures = 0
         while !Task.isCancelled {
@@ -55,7 +55,7 @@ actor ResumedStream<Element: Sendable> {
 }
 
 extension ResumedStream where Element: Equatable {
-    /// The next element that differs from the one before.
+    /// Returns the next element that differs from the one before.
     func nextOther() async throws -> Element? {
         let before = last
         while let element = try await next() {

@@ -11,7 +11,7 @@ package enum PieceFrames {
     package static let mediaType = "application/vnd.tidemark.pieces"
     static let failed = UInt32.max
 
-    /// The bytes before a piece.
+    /// Returns the bytes before a piece.
     package static func head(ofPiece byteCount: Int) -> [UInt8] {
         bytes(of: UInt32(truncatingIfNeeded: byteCount))
     }
@@ -113,7 +113,7 @@ package struct DownloadHead: Codable, Hashable, Sendable {
     private var end: UInt64
     private var changeTag: RecordChangeTag?
 
-    /// Describes a download.
+    /// Creates a download.
     package init(_ download: AssetDownload) {
         byteCount = download.byteCount
         start = download.range.lowerBound

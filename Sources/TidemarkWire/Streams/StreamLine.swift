@@ -21,7 +21,7 @@ package enum StreamLine<Element: Codable & Sendable>: Sendable {
         var isEnd: Bool?
     }
 
-    /// The line's bytes, with the line feed.
+    /// Returns the line's bytes, with the line feed.
     package func bytes() throws(SyncError) -> [UInt8] {
         let form =
             switch self {

@@ -83,7 +83,7 @@ extension WebServices {
         return writer.finished()
     }
 
-    /// The answer to an upload.
+    /// Returns the answer to an upload.
     public func uploadAnswer(
         for asset: AssetReference,
         _ target: AssetTarget,

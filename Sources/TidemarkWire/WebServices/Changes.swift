@@ -158,7 +158,7 @@ extension WebServices {
         }
     }
 
-    /// A page of changes from the end of the feed towards its beginning.
+    /// Returns a page of changes from the end of the feed towards its beginning.
     private func newestChanges(
         of zone: ZoneID,
         _ question: ZoneQuestion,

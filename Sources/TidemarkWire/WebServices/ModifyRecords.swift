@@ -254,7 +254,7 @@ private struct Modification {
         }
     }
 
-    /// The fields, in which assets that the record has already are named in full.
+    /// Returns the fields, in which assets that the record has already are named in full.
     private func resolvedFields(
         of record: WebRecord,
         _ id: RecordID
@@ -338,7 +338,7 @@ private struct Modification {
         }
     }
 
-    /// The outcome of each operation, in its order.
+    /// Returns the outcome of each operation, in its order.
     func outcomes(of result: ModifyRecordsResult) -> [Result<Record?, WebError>] {
         zip(operations, outcomes).map { operation, outcome in
             switch outcome {

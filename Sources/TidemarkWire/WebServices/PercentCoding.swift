@@ -32,7 +32,7 @@ package enum PercentCoding {
         return query
     }
 
-    /// The members of a form, in which a plus sign is a space.
+    /// Returns the members of a form, in which a plus sign is a space.
     package static func form(_ bytes: some Sequence<UInt8>) -> [String: String] {
         let text = String(decoding: Array(bytes).map { $0 == 43 ? 32 : $0 }, as: UTF8.self)
         return query(Substring(text))

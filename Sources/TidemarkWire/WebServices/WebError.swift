@@ -18,7 +18,7 @@ public struct WebError: Error, Hashable, Sendable {
     /// The three records of a conflict, for clients that asked for extensions.
     public var conflict: ConflictRecords?
 
-    /// Describes a failure.
+    /// Creates an error.
     public init(
         _ code: String,
         status: Int,
@@ -33,12 +33,12 @@ public struct WebError: Error, Hashable, Sendable {
         self.redirectURL = redirectURL
     }
 
-    /// The error for an invalid request.
+    /// Returns the error for an invalid request.
     public static func badRequest(_ reason: String) -> WebError {
         WebError("BAD_REQUEST", status: 400, reason)
     }
 
-    /// A request that needs a user.
+    /// Returns the error for a request that needs a user.
     public static func authenticationRequired(redirectURL: String? = nil) -> WebError {
         WebError(
             "AUTHENTICATION_REQUIRED",
@@ -55,7 +55,7 @@ public struct WebError: Error, Hashable, Sendable {
         "Authentication failed"
     )
 
-    /// A path that nothing answers.
+    /// Returns the error for a path without an endpoint.
     public static func noHandler(_ path: String) -> WebError {
         WebError("NOT_FOUND", status: 404, "could not find handler for endpoint \(path)")
     }
@@ -89,14 +89,14 @@ extension WebError {
         conflict = error.conflict
     }
 
-    /// A body that cannot be read.
+    /// Creates the error for a body that cannot be read.
     init(_ error: JSONError) {
         self = .badRequest("\(error)")
     }
 }
 
 extension WebError {
-    /// The whole answer to a request that failed.
+    /// Returns the whole answer to a request that failed.
     public func body(uuid: String) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(literal: "{\"uuid\":")

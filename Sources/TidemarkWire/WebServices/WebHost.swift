@@ -46,7 +46,7 @@ public protocol WebHost: Sendable {
     /// It is the same each time, and cannot be guessed.
     func shortGUID(of record: RecordID, as caller: Caller) -> String
 
-    /// The link to a share.
+    /// Returns the link to a share.
     func shareURL(ofToken token: String) -> String
 
     /// Returns the caller's identity, as the caller sees it.

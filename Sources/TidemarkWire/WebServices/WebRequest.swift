@@ -16,7 +16,7 @@ public struct WebRequest: Sendable {
     /// True if the answer contains a token after its records: `getCurrentSyncToken=true`.
     public var wantsSyncToken: Bool
 
-    /// Describes a request.
+    /// Creates a request.
     public init(
         _ endpoint: String,
         body: [UInt8] = [],

@@ -20,7 +20,7 @@ public struct WebServices: Sendable {
         self.host = host
     }
 
-    /// The body of the answer to a request; its status is 200.
+    /// Returns the body of the answer to a request; its status is 200.
     ///
     /// Throws why the request failed as a whole.
     public func answer(_ request: WebRequest) async throws(WebError) -> [UInt8] {
@@ -108,6 +108,6 @@ public struct WebServices: Sendable {
         }
     }
 
-    /// The most records that a page of an answer has.
+    /// Returns the maximum number of records in a page of an answer.
     func pageLimit(_ wanted: Int?) -> Int { min(wanted ?? itemLimit, itemLimit) }
 }

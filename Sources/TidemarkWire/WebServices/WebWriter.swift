@@ -77,7 +77,7 @@ struct WebWriter {
 
     // MARK: Identities
 
-    /// The name of the zone's owner, as clients name people.
+    /// Returns the name of the zone's owner, in the form for clients.
     func ownerName(of zone: ZoneID) -> String? {
         guard zone.ownerName == ZoneID.currentOwner else { return zone.ownerName }
         return caller.database.scope == .public ? nil : caller.user?.userRecordName

@@ -13,7 +13,8 @@ extension WebServices {
         return writer.finished()
     }
 
-    /// The zones of the caller's database; the default zone is always one, but for a shared database.
+    /// Returns the zones of the caller's database; the default zone is always one, but for a shared
+    /// database.
     private func zones(_ caller: Caller) async throws(WebError) -> [Zone] {
         let zones = try await ask { (it) throws(SyncError) in try await it.zones(as: caller) }
         if caller.database.scope == .shared || zones.contains(where: { $0.zoneID.isDefault }) {

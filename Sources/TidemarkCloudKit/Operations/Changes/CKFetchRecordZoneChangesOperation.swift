@@ -34,7 +34,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
             self.desiredKeys = desiredKeys
         }
 
-        /// A copy.
+        /// Returns a copy.
         open func copy(with zone: NSZone? = nil) -> Any {
             ZoneConfiguration(
                 previousServerChangeToken: previousServerChangeToken,

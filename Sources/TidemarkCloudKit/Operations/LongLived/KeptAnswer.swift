@@ -63,7 +63,7 @@ struct KeptFiles {
         try? link(file, to: place(number))
     }
 
-    /// A file that lives as long as the asset that gets it.
+    /// Returns a file that is removed with its asset.
     func take(_ number: Int) -> TemporaryFile? {
         let kept = place(number)
         guard FileManager.default.fileExists(atPath: kept.path) else { return nil }

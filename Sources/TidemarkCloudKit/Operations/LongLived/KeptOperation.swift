@@ -72,7 +72,7 @@ struct KeptOperation: Sendable {
         KeptFiles(folder: files).remove()
     }
 
-    /// The ids of the user's operations in a container that have not ended.
+    /// Returns the ids of the user's operations in a container that have not ended.
     static func ids(of container: CKContainer) -> [CKOperation.ID] {
         let folder = Self.folder(container.device.folder)
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
@@ -82,8 +82,8 @@ struct KeptOperation: Sendable {
         }
     }
 
-    /// The operation with an id, to be added to its database again; `nil` if it has ended, was
-    /// cancelled, or was kept for too long.
+    /// Returns the operation with an id, to be added to its database again; `nil` if it has ended,
+    /// was cancelled, or was kept for too long.
     static func operation(
         _ id: CKOperation.ID,
         of container: CKContainer

@@ -48,7 +48,7 @@ struct KeptRequest: Codable {
         objects[name] = object?.archivedData
     }
 
-    /// An object that was kept.
+    /// Returns a stored object.
     func object<Object: NSObject & NSCoding>(_ name: String, of type: Object.Type) -> Object? {
         objects[name].flatMap { try? NSKeyedUnarchiver.unarchivedObject(ofClass: type, from: $0) }
     }
@@ -64,7 +64,7 @@ enum LongLivedKind: String, Codable {
     case fetchRecordZoneChanges
     case fetchDatabaseChanges
 
-    /// The kind of an operation; `nil` for those that cannot be long-lived.
+    /// Creates the kind of an operation; `nil` for those that cannot be long-lived.
     init?(_ operation: CKOperation) {
         switch operation {
         case is CKModifyRecordsOperation: self = .modifyRecords

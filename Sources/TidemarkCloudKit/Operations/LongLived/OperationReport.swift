@@ -212,7 +212,7 @@ extension NSCoding where Self: NSObject {
 }
 
 extension CKRecord {
-    /// A record, or a share, from its archive.
+    /// Returns a record, or a share, from its archive.
     static func unarchived(_ data: Data) -> CKRecord? {
         let classes: [AnyClass] = [CKRecord.self, CKShare.self]
         return

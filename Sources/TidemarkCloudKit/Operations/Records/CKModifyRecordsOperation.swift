@@ -136,7 +136,8 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         if let error = CKError.ofItems(errors) { throw error }
     }
 
-    /// The error of a record that was not saved; with a conflict come the files of its records.
+    /// Returns the error of a record that was not saved; with a conflict come the files of its
+    /// records.
     private func failure(
         _ error: SyncError,
         of record: CKRecord,

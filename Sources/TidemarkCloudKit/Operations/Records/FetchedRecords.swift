@@ -5,7 +5,7 @@ import Foundation
 import TidemarkModel
 
 extension Session {
-    /// A record of the service as a program gets it: with the files of its assets.
+    /// Returns a record of the service for a program: with the files of its assets.
     ///
     /// Throws `assetNotAvailable` if one of them cannot be had.
     func fetched(

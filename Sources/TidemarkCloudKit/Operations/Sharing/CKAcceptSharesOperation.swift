@@ -74,7 +74,7 @@ extension CKShare.Metadata {
 }
 
 extension Session {
-    /// A share's record as a program gets it.
+    /// Returns a share's record for a program.
     func share(_ record: Record) throws(CKError) -> CKShare {
         guard let share = CKRecord.make(record, seenBy: caller.user) as? CKShare else {
             throw CKError(.internalError, "The record \(record.recordID) is not that of a share.")

@@ -57,7 +57,7 @@ open class CKShareMetadata: NSObject, NSCopying, NSSecureCoding, @unchecked Send
 
     // MARK: Copying and coding
 
-    /// The same object, which never changes.
+    /// Returns the same object, which is immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
     /// True.

@@ -73,7 +73,7 @@ open class CKShareParticipant: NSObject, NSCopying, NSSecureCoding, @unchecked S
         )
     }
 
-    /// The current user as the owner of a share that was not saved yet.
+    /// Returns the current user as the owner of a share that was not saved yet.
     static func owner() -> CKShareParticipant {
         let user = CKUserIdentity(CKRecordID(recordName: CKCurrentUserDefaultName))
         return CKShareParticipant(

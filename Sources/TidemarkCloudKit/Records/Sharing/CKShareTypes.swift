@@ -98,7 +98,7 @@ open class CKShareAccessRequester: NSObject, NSCopying, NSSecureCoding, @uncheck
     /// Follows from the user.
     open override var hash: Int { userIdentity.hash }
 
-    /// The same object, which never changes.
+    /// Returns the same object, which is immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
     /// True.
@@ -137,7 +137,7 @@ open class CKShareBlockedIdentity: NSObject, NSCopying, NSSecureCoding, @uncheck
     /// Follows from the user.
     open override var hash: Int { userIdentity.hash }
 
-    /// The same object, which never changes.
+    /// Returns the same object, which is immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
     /// True.

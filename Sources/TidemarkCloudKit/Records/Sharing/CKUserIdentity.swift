@@ -72,7 +72,7 @@ open class CKUserIdentityLookupInfo: NSObject, NSCopying, NSSecureCoding, @unche
 
     // MARK: Copying and coding
 
-    /// The same object, which never changes.
+    /// Returns the same object, which is immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
     /// True.
@@ -171,7 +171,7 @@ open class CKUserIdentity: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
 
     // MARK: Copying and coding
 
-    /// The same object, which never changes.
+    /// Returns the same object, which is immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
     /// True.
@@ -247,7 +247,7 @@ extension CKUserIdentity {
 }
 
 extension PersonNameComponents {
-    /// A name; `nil` if nothing of it is known.
+    /// Creates a name; `nil` if no part is known.
     init?(_ model: PersonName) {
         if model.isEmpty { return nil }
         self.init()

@@ -26,18 +26,18 @@ extension PersonNameComponents {
         /// The locale, which is stored and not used.
         public var locale: Locale
 
-        /// A way to write names.
+        /// Creates a format of names.
         public init(style: Style = .medium, locale: Locale = .autoupdatingCurrent) {
             self.style = style
             self.locale = locale
         }
 
-        /// The same for a locale.
+        /// Returns a copy with a locale.
         public func locale(_ locale: Locale) -> Self {
             Self(style: style, locale: locale)
         }
 
-        /// The name as a text; empty if it has none of the parts that would be written.
+        /// Returns the name as a text; empty if it has none of the written parts.
         public func format(_ name: PersonNameComponents) -> String {
             let (given, family) = (name.givenName.part, name.familyName.part)
             switch style {
@@ -61,7 +61,7 @@ extension PersonNameComponents {
         FormatStyle().format(self)
     }
 
-    /// The name, written in some way: `.name(style: .long)`.
+    /// Returns the name in a format: `.name(style: .long)`.
     public func formatted<Style: Foundation.FormatStyle>(
         _ style: Style
     ) -> Style.FormatOutput where Style.FormatInput == PersonNameComponents {
@@ -94,7 +94,7 @@ extension PersonNameComponents {
 }
 
 extension FormatStyle where Self == PersonNameComponents.FormatStyle {
-    /// A person's name.
+    /// Returns a person's name.
     public static func name(style: Self.Style) -> Self {
         Self(style: style)
     }
@@ -147,7 +147,7 @@ open class PersonNameComponentsFormatter: Formatter, @unchecked Sendable {
     /// True if the phonetic representation is written.
     open var isPhonetic = false
 
-    /// The name as a text.
+    /// Returns the name as a text.
     open func string(from components: PersonNameComponents) -> String {
         let written = isPhonetic ? components.phoneticRepresentation ?? components : components
         let style: PersonNameComponents.FormatStyle.Style =
@@ -165,7 +165,7 @@ open class PersonNameComponentsFormatter: Formatter, @unchecked Sendable {
         (obj as? PersonNameComponents).map { string(from: $0) }
     }
 
-    /// The name as a text.
+    /// Returns the name as a text.
     open class func localizedString(
         from components: PersonNameComponents,
         style nameFormatStyle: Style,

@@ -21,7 +21,7 @@ enum Accents {
         }
     }
 
-    /// The letter below the accents; the character itself if it has none.
+    /// Returns the letter without its accents; the character itself if it has none.
     static func base(of scalar: UInt32) -> UInt32 {
         guard scalar >= 0xC0, scalar < 0x1_0000 else { return scalar }
         var low = 0

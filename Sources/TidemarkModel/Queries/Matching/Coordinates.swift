@@ -24,9 +24,10 @@ struct Coordinates: Sendable {
         longitude = place.longitude
     }
 
-    /// The distance in metres on the surface of a sphere (haversine formula).
+    /// Returns the distance in metres on the surface of a sphere (haversine formula).
     ///
-    /// Within 0.6 % of the distance on the ellipsoid; exact to less than a millimetre on the sphere.
+    /// Within 0.6 % of the distance on the ellipsoid; exact to less than a millimetre on the
+    /// sphere.
     func distance(to other: Coordinates) -> Double {
         let degree = Double.pi / 180
         let northward = sin((other.latitude - latitude) * degree / 2)

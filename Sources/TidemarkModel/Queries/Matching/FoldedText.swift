@@ -18,7 +18,7 @@ package struct FoldedText {
         end = range.upperBound
     }
 
-    /// The next byte; `nil` at the end.
+    /// Returns the next byte; `nil` at the end.
     mutating func next(in bytes: RawSpan) -> UInt8? {
         while true {
             if pending != 0 {
@@ -40,14 +40,14 @@ package struct FoldedText {
         }
     }
 
-    /// All of a text's bytes, folded.
+    /// Returns all of a text's bytes, folded.
     package static func bytes(of text: String, _ options: Query.TextOptions) -> [UInt8] {
         let raw = Array(text.utf8)
         let span = raw.span.bytes
         return bytes(in: span, 0..<span.byteCount, options)
     }
 
-    /// All bytes of a range, folded.
+    /// Returns all bytes of a range, folded.
     package static func bytes(
         in span: RawSpan,
         _ range: Range<Int>,

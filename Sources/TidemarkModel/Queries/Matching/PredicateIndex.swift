@@ -21,7 +21,7 @@ package struct PredicateIndex: Sendable {
     /// Predicates without an equality.
     private var others: [Int] = []
 
-    /// An index of no predicates.
+    /// Creates an index of no predicates.
     package init() {}
 
     /// Adds a predicate under its number.

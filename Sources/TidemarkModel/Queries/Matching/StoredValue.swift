@@ -11,20 +11,20 @@ struct StoredValue {
     /// True if a reference is the bare name of a record, as in a record's system fields.
     var isBareName = false
 
-    /// A whole number, or a time.
+    /// Returns an integer, or a time.
     func int64(in bytes: RawSpan) -> Int64? {
         guard range.count == 8 else { return nil }
         return Int64(bitPattern: bytes.word64(at: range.lowerBound))
     }
 
-    /// A number that is not whole.
+    /// Returns a number that is not whole.
     func double(in bytes: RawSpan) -> Double? {
         guard range.count == 8 else { return nil }
         let value = Double(bitPattern: bytes.word64(at: range.lowerBound))
         return value.isFinite ? value : nil
     }
 
-    /// A number of either kind.
+    /// Returns a number of either kind.
     func number(in bytes: RawSpan) -> Number? {
         switch type {
         case .int64: int64(in: bytes).map(Number.whole)
@@ -33,7 +33,7 @@ struct StoredValue {
         }
     }
 
-    /// A location's coordinates, in degrees.
+    /// Returns a location's coordinates, in degrees.
     func coordinates(in bytes: RawSpan) -> Coordinates? {
         guard type == .location, range.count >= 17 else { return nil }
         let latitude = Double(bitPattern: bytes.word64(at: range.lowerBound + 1))
@@ -134,7 +134,7 @@ extension RecordBody {
 }
 
 extension StoredValue {
-    /// The value of a field, unless it is removed or encrypted.
+    /// Creates the place of a field's value; `nil` if the field is removed or encrypted.
     init?(_ entry: FieldEntry, from start: Int) {
         guard let type = FieldType(rawValue: entry.type), entry.flags & FieldEntry.encrypted == 0
         else { return nil }

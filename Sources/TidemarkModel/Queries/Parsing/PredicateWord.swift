@@ -55,7 +55,8 @@ struct PredicateError: Error {
 }
 
 extension SyncError {
-    /// The error for a predicate's text that cannot be parsed or uses an unsupported construct.
+    /// Returns the error for a predicate's text that cannot be parsed or uses an unsupported
+    /// construct.
     static func invalidPredicate(_ error: PredicateError, in text: [UInt8]) -> SyncError {
         let before = String(decoding: text[..<min(error.offset, text.count)], as: UTF8.self)
         var shown = String(decoding: text, as: UTF8.self)
@@ -67,7 +68,7 @@ extension SyncError {
         )
     }
 
-    /// The error for a predicate that uses an unsupported construct.
+    /// Returns the error for a predicate that uses an unsupported construct.
     static func invalidPredicate(_ predicate: Query.Predicate, _ problem: String) -> SyncError {
         var shown = predicate.description
         if shown.count > 200 { shown = shown.prefix(200) + "…" }

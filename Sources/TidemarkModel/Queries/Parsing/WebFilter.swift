@@ -63,7 +63,7 @@ extension Query {
         /// The distance in metres, for `NEAR`.
         public var distance: Double?
 
-        /// Describes a filter.
+        /// Creates a filter.
         public init(
             fieldName: String? = nil,
             systemFieldName: String? = nil,
@@ -90,7 +90,7 @@ extension Query {
         /// The place from which distances are measured.
         public var relativeLocation: Location?
 
-        /// Describes a criterion.
+        /// Creates a criterion.
         public init(
             fieldName: String? = nil,
             systemFieldName: String? = nil,

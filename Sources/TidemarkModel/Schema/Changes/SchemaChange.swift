@@ -90,7 +90,7 @@ extension Schema {
         }
     }
 
-    /// The schema after some changes, in their order.
+    /// Returns the schema after some changes, in their order.
     public func applying(_ changes: some Sequence<SchemaChange>) -> Schema {
         var schema = self
         for change in changes { schema.apply(change) }

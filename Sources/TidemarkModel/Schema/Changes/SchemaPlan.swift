@@ -117,7 +117,7 @@ extension SchemaPlan {
 }
 
 extension SchemaProblem {
-    /// A field that would have another type than it has.
+    /// Returns the problem of a field that would change its type.
     fileprivate static func typeChange(_ change: SchemaChange, of holder: String) -> SchemaProblem {
         guard case .fieldTypeChanged(let recordType, let field, let old, let new) = change else {
             return SchemaProblem(.error, change.place, "This cannot be done: \(change).", "")

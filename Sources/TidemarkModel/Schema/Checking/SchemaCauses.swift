@@ -5,7 +5,7 @@
 ///
 /// The texts begin as CloudKit's do where those are known, because programs search for them.
 extension SyncError {
-    /// A record type that production does not have.
+    /// Returns the error for a record type that production does not have.
     package static func newRecordType(_ recordType: Name) -> SyncError {
         SyncError(
             .invalidArguments,
@@ -14,7 +14,7 @@ extension SyncError {
         )
     }
 
-    /// A field that production does not have.
+    /// Returns the error for a field that production does not have.
     package static func newField(_ field: Name, in recordType: Name) -> SyncError {
         SyncError(
             .invalidArguments,
@@ -23,7 +23,7 @@ extension SyncError {
         )
     }
 
-    /// A value of another type than its field has.
+    /// Returns the error for a value of another type than its field has.
     package static func valueTypeDiffers(
         _ recordType: Name,
         _ field: Schema.Field,
@@ -47,7 +47,7 @@ extension SyncError {
         )
     }
 
-    /// An encrypted value in the public database.
+    /// Returns the error for an encrypted value in the public database.
     package static func encryptedInPublic(_ recordType: Name, _ field: Name) -> SyncError {
         SyncError(
             .invalidArguments,
@@ -56,7 +56,7 @@ extension SyncError {
         )
     }
 
-    /// An encrypted value of a type that cannot be.
+    /// Returns the error for an encrypted value of a type that cannot be encrypted.
     package static func cannotEncrypt(
         _ recordType: Name,
         _ field: Name,
@@ -69,7 +69,7 @@ extension SyncError {
         )
     }
 
-    /// A name that is the system's.
+    /// Returns the error for a name that is reserved for the system.
     package static func reservedName(_ what: String, _ name: Name) -> SyncError {
         .invalidName(what, name.string, "is kept for the system; choose another name")
     }
@@ -91,7 +91,7 @@ extension SyncError {
         )
     }
 
-    /// A query for a record type that does not exist.
+    /// Returns the error for a query for a record type that does not exist.
     package static func recordTypeNotFound(_ recordType: Name) -> SyncError {
         SyncError(
             .unknownItem,
@@ -107,7 +107,7 @@ extension SyncError {
         "Records of the type Users cannot be found by a query; fetch them by their names."
     )
 
-    /// A query by a field that does not exist.
+    /// Returns the error for a query by a field that does not exist.
     package static func fieldNotFound(_ key: Name, in recordType: Name) -> SyncError {
         SyncError(
             .invalidArguments,
@@ -116,7 +116,7 @@ extension SyncError {
         )
     }
 
-    /// The error for a query by a field that cannot have the required index.
+    /// Returns the error for a query by a field that cannot have the required index.
     package static func cannotIndex(
         _ key: Query.Key,
         _ type: Schema.DeclaredType,
@@ -130,7 +130,8 @@ extension SyncError {
         )
     }
 
-    /// A query in production whose index is missing; without a key that on any text.
+    /// Returns the error for a query in production whose index is missing; without a key that on
+    /// any text.
     package static func indexMissing(
         _ key: Query.Key?,
         _ recordType: Name,

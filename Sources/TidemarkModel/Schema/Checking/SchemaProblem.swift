@@ -20,7 +20,7 @@ public struct SchemaProblem: Error, Hashable, Sendable {
     /// The remedy, as a sentence.
     public let remedy: String
 
-    /// Describes a problem.
+    /// Creates a problem.
     init(_ severity: Severity, _ place: Schema.Place, _ message: String, _ remedy: String) {
         self.severity = severity
         self.place = place

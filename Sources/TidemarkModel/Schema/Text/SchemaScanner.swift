@@ -133,7 +133,7 @@ struct SchemaScanner {
         throw SchemaSyntaxError("The comment is not closed; end it with */.", at: start)
     }
 
-    /// The character that begins here, for an error's text.
+    /// Returns the character at the current offset, for an error's text.
     private func nextCharacter() -> String {
         let scalar = String(decoding: bytes[index...].prefix(4), as: UTF8.self).unicodeScalars.first
         guard let scalar, scalar.properties.generalCategory != .control else {

@@ -25,7 +25,7 @@ public struct SchemaSyntaxError: Error, Hashable, Sendable, CustomStringConverti
     /// The cause and the remedy: what was expected and what was found.
     public let message: String
 
-    /// Describes an error.
+    /// Creates an error.
     init(_ message: String, at position: TextPosition) {
         self.position = position
         self.message = message
