@@ -50,10 +50,10 @@ struct EmbeddedStore: CloudSource {
         if isTemporary { TemporaryPaths.ofProcess.remove(path) }
     }
 
-    /// Returns the user's own name in the container, or the account's where the container knows
-    /// that one alone.
+    /// Returns the user's own name in the container, or the account's name if the container only
+    /// knows that.
     ///
-    /// The one user that every store has is the same in all containers.
+    /// The default user, which every store has, is the same in all containers.
     func user(
         _ account: UserID,
         in container: ContainerID,

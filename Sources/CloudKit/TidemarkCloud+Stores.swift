@@ -6,10 +6,10 @@ public import Tidemark
 public import TidemarkCloudKit
 
 extension TidemarkCloud {
-    /// Points at a store on disk, which is made if it is not there.
+    /// Creates a cloud for a store on disk, and creates the store if it does not exist.
     ///
-    /// One process at a time writes a store. If another one has it open, the first call waits for
-    /// up to five seconds, and then fails with `serviceUnavailable` and a time after which to
+    /// Only one process at a time writes a store. If another one has it open, the first call waits
+    /// for up to five seconds, and then fails with `serviceUnavailable` and a time after which to
     /// retry.
     public convenience init(
         storeAt path: String,

@@ -60,7 +60,7 @@ extension Publishers {
         }
     }
 
-    /// Publishes the newest values of two publishers, as soon as there is one of each.
+    /// Publishes the latest values of two publishers, as soon as each has published one.
     public struct CombineLatest<A: Publisher, B: Publisher>: Publisher
     where A.Failure == B.Failure {
         /// A value of each publisher.

@@ -9,7 +9,7 @@ public struct OSLogPrivacy: Sendable {
     public enum Mask: Sendable {
         /// A number that equal values share.
         case hash
-        /// Nothing of the value.
+        /// No text: the value is left out.
         case none
     }
 
@@ -46,9 +46,9 @@ public struct OSLogStringAlignment: Sendable {
 
     /// As wide as it is.
     public static var none: OSLogStringAlignment { .init(columns: 0) }
-    /// At least so many columns, with the value at their left.
+    /// Aligns the value at the left of a minimum number of columns.
     public static func left(columns: Int) -> OSLogStringAlignment { .init(columns: -columns) }
-    /// At least so many columns, with the value at their right.
+    /// Aligns the value at the right of a minimum number of columns.
     public static func right(columns: Int) -> OSLogStringAlignment { .init(columns: columns) }
 
     func text(_ value: String) -> String {
@@ -71,7 +71,7 @@ public struct OSLogIntegerFormatting: Sendable {
     /// By eights.
     public static var octal: OSLogIntegerFormatting { .init(radix: 8) }
 
-    /// By tens, with at least so many digits.
+    /// Formats in decimal, with a minimum number of digits.
     public static func decimal(minDigits: Int) -> OSLogIntegerFormatting {
         .init(radix: 10, minimumDigits: minDigits)
     }
@@ -109,7 +109,7 @@ public struct OSLogFloatFormatting: Sendable {
     }
     /// With an exponent.
     public static var exponential: OSLogFloatFormatting { .init(format: "%e") }
-    /// With an exponent where that is shorter.
+    /// Formats with an exponent if that is shorter.
     public static var hybrid: OSLogFloatFormatting { .init(format: "%g") }
 }
 
@@ -128,7 +128,7 @@ public struct OSLogMessage: ExpressibleByStringInterpolation, Sendable {
     }
 }
 
-/// Puts a message together.
+/// A collector of the parts of a message.
 public struct OSLogInterpolation: StringInterpolationProtocol, Sendable {
     fileprivate var text = ""
 

@@ -51,7 +51,7 @@ extension OSAllocatedUnfairLock where State == Void {
         self.init(uncheckedState: ())
     }
 
-    /// Takes the lock; the same thread has to release it.
+    /// Takes the lock; the same thread must release it.
     public func lock() { storage.lock.lock() }
 
     /// Releases the lock.

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why bytes are not a record's body, or not a set of fields.
+/// The error of bytes that are not a record's body, or not a set of fields.
 public struct BodyError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The offset in the bytes at which the error was found, from the first byte read.
     public let offset: Int

@@ -13,7 +13,7 @@ public protocol FieldConvertible {
     init?(fieldValue: FieldValue)
 }
 
-/// A Swift type whose values can stand in the lists of fields.
+/// A Swift type whose values can be elements of list fields.
 public protocol FieldElement: FieldConvertible {
     /// Returns the field value of a list of such values.
     static func listValue(_ list: [Self]) -> FieldValue

@@ -149,7 +149,7 @@ public struct Reference: Hashable, Sendable {
     ///
     /// Raw values are on disk.
     public enum Action: UInt8, Hashable, CaseIterable, Sendable {
-        /// Nothing; the target may be gone.
+        /// No effect; the target may be gone.
         case none = 0
         /// The record is deleted with its target.
         case deleteSelf = 1

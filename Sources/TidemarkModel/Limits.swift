@@ -146,14 +146,14 @@ extension Limits {
 
     /// Refuses a record type: letters, digits, underscores; a letter first.
     ///
-    /// A dot may stand inside, as in `cloudkit.share`.
+    /// A dot inside is allowed, as in `cloudkit.share`.
     package func check(recordType name: Name) throws(SyncError) {
         try checkIdentifier(name, as: "record type", allowsDots: true)
     }
 
     /// Refuses a field's name: letters, digits, underscores; a letter first.
     ///
-    /// A dot may stand inside, as in `cloudkit.title`.
+    /// A dot inside is allowed, as in `cloudkit.title`.
     package func check(fieldName name: ArraySlice<UInt8>) throws(SyncError) {
         guard name.withUnsafeBytes(isFieldName) else { throw fieldNameError(name) }
     }

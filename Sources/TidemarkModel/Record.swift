@@ -34,7 +34,7 @@ public struct Record: Hashable, Sendable {
     /// The record's bytes.
     public let body: RecordBody
 
-    /// Puts a record together.
+    /// Creates a record from its parts.
     public init(zone: ZoneID, changeTag: RecordChangeTag?, body: RecordBody) {
         self.zone = zone
         self.changeTag = changeTag

@@ -17,7 +17,7 @@ public struct SyncError: Error, Hashable, Sendable {
     public struct ItemError: Hashable, Codable, Sendable {
         /// The item.
         public let item: Item
-        /// Why it failed.
+        /// The error of the item.
         public let error: SyncError
 
         /// Pairs an item with its error.

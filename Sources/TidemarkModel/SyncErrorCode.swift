@@ -48,7 +48,7 @@ extension SyncError {
         case operationCancelled = 20
         /// The token can no longer be answered.
         case changeTokenExpired = 21
-        /// Nothing is wrong with this item; another one of its atomic batch failed.
+        /// The item itself is valid; another item of its atomic batch failed.
         case batchRequestFailed = 22
         /// The zone is busy.
         case zoneBusy = 23

@@ -194,7 +194,7 @@ extension SyncLoop {
         }
     }
 
-    /// Nothing can be done with this account.
+    /// Fails all calls: the account cannot be used.
     private mutating func refuse(_ error: SyncError) {
         account = .unusable
         if !calls.isEmpty { answers.append(.finish(calls.map(\.call), error)) }

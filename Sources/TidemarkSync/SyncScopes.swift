@@ -56,7 +56,7 @@ public enum SendScope: Hashable, Sendable {
     }
 }
 
-/// Why a sync loop fetches or sends.
+/// The reason why a sync loop fetches or sends.
 public enum SyncReason: Hashable, Sendable {
     /// The loop itself found that it is time.
     case scheduled

@@ -5,7 +5,7 @@ public import TidemarkModel
 
 /// The next step for the driver of a sync loop, which answers with a ``SyncOutcome``.
 public enum SyncStep: Hashable, Sendable {
-    /// Nothing before a time, in milliseconds since 1970, or before something happens; no answer.
+    /// Wait until a time, in milliseconds since 1970, or until an event; no answer.
     case wait(until: Int64?)
     /// Find the signed-in user: ``SyncOutcome/account(_:)``.
     case checkAccount

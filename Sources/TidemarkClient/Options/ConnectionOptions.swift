@@ -35,7 +35,8 @@ public struct ConnectionOptions: Sendable {
     /// True if answers may be compressed on their way; `nil` compresses unless the server is on
     /// this machine.
     public var compresses: Bool?
-    /// True if records go as their bytes where the server has that form; otherwise all is JSON.
+    /// True if records are sent as their bytes to servers that support that form; otherwise
+    /// everything is JSON.
     public var usesBinaryForm = true
     /// The rule by which calls are repeated.
     public var patience = Patience()

@@ -18,7 +18,9 @@ package final class TemporaryPaths: Sendable {
     private let paths = Lock<Set<String>>([])
     private let seconds: Double
 
-    /// - Parameter seconds: How long paths stay that are to go soon.
+    /// Creates an empty set of paths.
+    ///
+    /// - Parameter seconds: The delay before ``removeSoon(_:)`` removes a path.
     init(lingering seconds: Double) {
         self.seconds = seconds
     }

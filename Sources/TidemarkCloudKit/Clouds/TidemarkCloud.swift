@@ -15,7 +15,7 @@ public final class TidemarkCloud: Sendable {
         case source(any CloudSource)
         /// Something that is open already.
         case service(any DatabaseService)
-        /// Nothing; every call fails with this.
+        /// No service; every call fails with this error.
         case nowhere(SyncError)
     }
 

@@ -23,7 +23,7 @@ extension NotificationCenter {
     public struct Notifications: AsyncSequence, @unchecked Sendable {
         /// A notification.
         public typealias Element = Notification
-        /// Nothing: it does not fail.
+        /// The error type of the sequence, which does not fail.
         public typealias Failure = Never
 
         fileprivate let center: NotificationCenter

@@ -15,7 +15,7 @@ extension CKDatabase {
 
         /// A zone is gone.
         public struct Deletion: Hashable, Sendable {
-            /// Why a zone is gone.
+            /// The reason why a zone is gone.
             public enum Reason: Hashable, Sendable {
                 /// A client deleted it.
                 case deleted
@@ -27,7 +27,7 @@ extension CKDatabase {
 
             /// The zone.
             public let zoneID: CKRecordZone.ID
-            /// Why it is gone.
+            /// The reason why the zone is gone.
             public let reason: Reason
 
             /// True if the user removed the app's data.
@@ -48,7 +48,7 @@ extension CKDatabase {
         public struct Deletion: Hashable, Sendable {
             /// The record.
             public let recordID: CKRecord.ID
-            /// The type that it had.
+            /// The type of the deleted record.
             public let recordType: CKRecord.RecordType
         }
     }

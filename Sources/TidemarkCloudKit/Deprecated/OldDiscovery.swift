@@ -75,7 +75,7 @@ open class CKDiscoverAllContactsOperation: CKOperation, @unchecked Sendable {
 /// Unchecked: see ``CKOperation``.
 @available(*, deprecated, renamed: "CKDiscoverUserIdentitiesOperation")
 open class CKDiscoverUserInfosOperation: CKOperation, @unchecked Sendable {
-    /// Nothing to do yet.
+    /// Creates an operation without work.
     public override init() {}
 
     /// Finds users by e-mail addresses and names of their records.

@@ -48,7 +48,7 @@ extension CKError {
         case operationCancelled = 20
         /// The token can no longer be answered.
         case changeTokenExpired = 21
-        /// Nothing is wrong with this item; another one of its atomic batch failed.
+        /// The item itself is valid; another item of its atomic batch failed.
         case batchRequestFailed = 22
         /// The zone is busy.
         case zoneBusy = 23
@@ -74,7 +74,7 @@ extension CKError {
         case participantMayNeedVerification = 33
         /// The request was sent, the answer lost: whether it worked is unknown.
         case serverResponseLost = 34
-        /// The asset exists, but cannot be had now.
+        /// The asset exists, but is not available now.
         case assetNotAvailable = 35
         /// The account exists, but cannot be used yet.
         case accountTemporarilyUnavailable = 36
@@ -137,7 +137,7 @@ extension CKError {
     public static var operationCancelled: Code { .operationCancelled }
     /// The token can no longer be answered.
     public static var changeTokenExpired: Code { .changeTokenExpired }
-    /// Nothing is wrong with this item; another one of its atomic batch failed.
+    /// The item itself is valid; another item of its atomic batch failed.
     public static var batchRequestFailed: Code { .batchRequestFailed }
     /// The zone is busy.
     public static var zoneBusy: Code { .zoneBusy }
@@ -163,7 +163,7 @@ extension CKError {
     public static var participantMayNeedVerification: Code { .participantMayNeedVerification }
     /// The request was sent, the answer lost: whether it worked is unknown.
     public static var serverResponseLost: Code { .serverResponseLost }
-    /// The asset exists, but cannot be had now.
+    /// The asset exists, but is not available now.
     public static var assetNotAvailable: Code { .assetNotAvailable }
     /// The account exists, but cannot be used yet.
     public static var accountTemporarilyUnavailable: Code { .accountTemporarilyUnavailable }

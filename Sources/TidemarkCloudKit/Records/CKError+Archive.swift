@@ -6,7 +6,7 @@ import Foundation
 extension CKError {
     /// An error as it is stored on disk, with the entries that programs look up.
     struct Archive: Codable {
-        /// Why one item failed.
+        /// The error of one item.
         struct Item: Codable {
             var record: CKRecordID.Archive?
             var zone: CKRecordZoneID.Archive?

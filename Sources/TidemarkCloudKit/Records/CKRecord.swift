@@ -95,12 +95,12 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
         }
     }
 
-    /// Puts this record below another one, or with `nil` below none.
+    /// Sets the parent of this record; `nil` removes it.
     open func setParent(_ parentRecord: CKRecord?) {
         setParent(parentRecord?.recordID)
     }
 
-    /// Puts this record below the one with an identity, or with `nil` below none.
+    /// Sets the parent of this record by its identity; `nil` removes it.
     open func setParent(_ parentRecordID: CKRecord.ID?) {
         parent = parentRecordID.map { CKRecord.Reference(recordID: $0, action: .none) }
     }

@@ -87,7 +87,7 @@ open class CKNotification: NSObject, RemoteNotificationReading, @unchecked Senda
     public var containerIdentifier: String? { payload.container }
     /// The subscription that it comes from.
     public var subscriptionID: CKSubscription.ID? { payload.subscriptionID }
-    /// Whose subscription it is.
+    /// The owner of the subscription.
     public var subscriptionOwnerUserRecordID: CKRecord.ID? {
         payload.user.map { CKRecordID(recordName: $0) }
     }
@@ -172,7 +172,7 @@ open class CKQueryNotification: CKNotification, @unchecked Sendable {
     }
 }
 
-/// That something changed in a zone.
+/// A notification that something changed in a zone.
 ///
 /// Unchecked: immutable.
 open class CKRecordZoneNotification: CKNotification, @unchecked Sendable {
@@ -193,7 +193,7 @@ open class CKRecordZoneNotification: CKNotification, @unchecked Sendable {
     }
 }
 
-/// That something changed in a database.
+/// A notification that something changed in a database.
 ///
 /// Unchecked: immutable.
 open class CKDatabaseNotification: CKNotification, @unchecked Sendable {

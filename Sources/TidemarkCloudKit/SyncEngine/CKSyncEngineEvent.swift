@@ -76,7 +76,7 @@ extension CKSyncEngine.Event {
         public struct FailedZoneSave: Sendable {
             /// The zone.
             public let zone: CKRecordZone
-            /// Why not.
+            /// The error of the failure.
             public let error: CKError
         }
 
@@ -96,7 +96,7 @@ extension CKSyncEngine.Event {
         public struct FailedRecordSave: Sendable {
             /// The record, as the app gave it.
             public let record: CKRecord
-            /// Why not.
+            /// The error of the failure.
             public let error: CKError
         }
 
@@ -126,7 +126,7 @@ extension CKSyncEngine.Event {
     public struct DidFetchRecordZoneChanges: Sendable {
         /// The zone.
         public let zoneID: CKRecordZone.ID
-        /// Why not all; `nil` if all were.
+        /// The error if not all changes of the zone were fetched; `nil` if all were.
         public let error: CKError?
     }
 

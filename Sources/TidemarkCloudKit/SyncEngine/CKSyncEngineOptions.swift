@@ -4,7 +4,7 @@
 import TidemarkSync
 
 extension CKSyncEngine {
-    /// Why an engine fetches or sends.
+    /// The reason why an engine fetches or sends.
     public enum SyncReason: Int, Hashable, Sendable {
         /// The engine found that it is time.
         case scheduled = 0

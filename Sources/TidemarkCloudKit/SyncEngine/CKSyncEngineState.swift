@@ -80,9 +80,9 @@ extension CKSyncEngine {
 
     /// A zone to make or remove.
     public enum PendingDatabaseChange: Hashable, Sendable {
-        /// The zone is to be there.
+        /// The zone is created unless it exists.
         case saveZone(CKRecordZone)
-        /// The zone is to be gone.
+        /// The zone is deleted.
         case deleteZone(CKRecordZone.ID)
 
         /// Returns true if both are the same change to zones of the same name.
@@ -109,9 +109,9 @@ extension CKSyncEngine {
 
     /// A record to save or remove.
     public enum PendingRecordZoneChange: Hashable, Sendable {
-        /// The record is to be saved.
+        /// The record is saved.
         case saveRecord(CKRecord.ID)
-        /// The record is to be gone.
+        /// The record is deleted.
         case deleteRecord(CKRecord.ID)
 
         init(_ model: OutgoingRecord) {

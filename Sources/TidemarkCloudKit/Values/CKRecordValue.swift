@@ -5,9 +5,9 @@ public import Foundation
 
 /// A value that a record's field can have.
 ///
-/// Strings, dates, data, numbers, truth values, places, references, assets, and arrays of one kind
-/// of these; values of Swift and objects of Foundation alike. Other types cannot be stored, also
-/// where they adopt the protocol, nor can arrays of other elements.
+/// The values are strings, dates, data, numbers, Booleans, places, references, assets, and arrays
+/// of one of these, as Swift values or Foundation objects. Other types cannot be stored, even if
+/// they conform to the protocol. The same applies to arrays of other elements.
 public protocol CKRecordValueProtocol {}
 
 /// The same as `CKRecordValueProtocol`.

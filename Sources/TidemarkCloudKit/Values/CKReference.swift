@@ -8,7 +8,7 @@ import TidemarkModel
 ///
 /// Programs write `CKRecord.ReferenceAction` or `CKRecord.Reference.Action`.
 public enum CKReferenceAction: UInt, Sendable {
-    /// Nothing: the reference may lead nowhere.
+    /// No effect: the target of the reference may be missing.
     case none = 0
     /// The record is deleted too.
     case deleteSelf = 1

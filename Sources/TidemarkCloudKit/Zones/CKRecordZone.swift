@@ -24,7 +24,7 @@ open class CKRecordZone: NSObject, NSCopying, NSSecureCoding, @unchecked Sendabl
 
         /// Changes can be fetched by token.
         public static let fetchChanges = Capabilities(rawValue: 1)
-        /// Saves and deletions can be done all or not at all.
+        /// Saves and deletions can be done atomically.
         public static let atomic = Capabilities(rawValue: 2)
         /// Records can be shared with their descendants.
         public static let sharing = Capabilities(rawValue: 4)

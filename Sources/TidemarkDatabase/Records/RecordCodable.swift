@@ -37,7 +37,7 @@ extension RecordCodable {
 }
 
 extension RecordCodable {
-    /// Decodes a record; fields that the type does not have are passed over.
+    /// Decodes a record; ignores fields that the type does not have.
     ///
     /// Throws `invalidArguments` with the field that does not fit. O(fields).
     public init(_ record: Record) throws(SyncError) {

@@ -60,7 +60,7 @@ final class RecordDecoder: Decoder {
     /// The record's name.
     var name: RecordName { RecordName(record.body.recordName) }
 
-    /// Why a field cannot be read, or all of the record.
+    /// Returns the error for a field, or for the whole record, that cannot be decoded.
     func refusal(of field: String?, _ problem: String, remedy: String? = nil) -> SyncError {
         let what = field.map { "the field \"\($0)\" of " } ?? ""
         return SyncError(

@@ -22,7 +22,7 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer {
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    /// Why the property can be no field.
+    /// Returns the error for a property that cannot be a field.
     func refusal(_ what: String) -> SyncError {
         SyncError(
             .invalidArguments,

@@ -14,7 +14,7 @@ public struct QueriedRecords<Element: Sendable>: AsyncSequence, Sendable {
     let order: [Query.SortDescriptor]
     let decode: @Sendable (Record) throws(SyncError) -> Element
 
-    /// At most how many records a page has; `nil` leaves it to the store.
+    /// The maximum number of records in a page; `nil` leaves it to the store.
     public var pageLimit: Int?
     /// The end of a page of the same query, from which to continue.
     public var cursor: QueryPageCursor?

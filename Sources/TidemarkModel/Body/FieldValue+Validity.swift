@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension FieldValue {
-    /// Why the value cannot be stored; `nil` if it can.
+    /// The reason why the value cannot be stored; `nil` if it can.
     ///
     /// The text completes "The field … ".
     package var invalidity: String? {
@@ -28,7 +28,7 @@ extension FieldValue {
 }
 
 extension Location {
-    /// Why the place cannot be stored; `nil` if it can.
+    /// The reason why the place cannot be stored; `nil` if it can.
     package var invalidity: String? {
         let others = [horizontalAccuracy, verticalAccuracy, altitude, speed, course]
         guard others.allSatisfy({ $0?.isFinite ?? true }) else {
@@ -45,7 +45,7 @@ extension Location {
 }
 
 extension Reference {
-    /// Why the link cannot be stored; `nil` if it can.
+    /// The reason why the link cannot be stored; `nil` if it can.
     package var invalidity: String? {
         guard !name.string.isEmpty else {
             return "refers to a record without a name; give the target's record name"
@@ -62,7 +62,7 @@ extension Reference {
 }
 
 extension AssetReference {
-    /// Why the blob's description cannot be stored; `nil` if it can.
+    /// The reason why the reference to the blob cannot be stored; `nil` if it can.
     package var invalidity: String? {
         guard checksum.count == Self.checksumByteCount else {
             return "names an asset by a checksum of \(checksum.count) bytes; a SHA-256 has 32"

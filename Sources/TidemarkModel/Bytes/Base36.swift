@@ -54,7 +54,7 @@ package struct Base36Reader {
         self.utf8 = utf8
     }
 
-    /// Returns the number that ends before a byte, which is passed over too, or at the end.
+    /// Returns the number that ends before a byte, which is skipped too, or at the end.
     package mutating func next(before end: UInt8?) -> UInt64? {
         var number: UInt64 = 0
         var digitCount = 0

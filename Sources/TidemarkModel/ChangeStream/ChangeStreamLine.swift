@@ -48,7 +48,7 @@ public struct ChangeStreamLine: Hashable, Sendable {
     }
 
     private var requestIDName: Name?
-    /// In which database.
+    /// The database of the changes.
     public var database: DatabaseID
     /// The changes, in order.
     public var changes: [Change]

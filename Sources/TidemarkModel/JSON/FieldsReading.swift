@@ -112,7 +112,7 @@ extension FieldsBuilder {
     }
 }
 
-/// A value that was passed over, to be read once its type is known.
+/// A value that was skipped, to be read once its type is known.
 struct TypedValue {
     var value: JSONReader
     var type: FieldType?

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why bytes are not the JSON that was expected.
+/// The error of bytes that are not the expected JSON.
 package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The offset of the error in the text, in bytes from its start.
     package let offset: Int

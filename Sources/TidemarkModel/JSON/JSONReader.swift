@@ -130,7 +130,7 @@ package struct JSONReader {
         guard take("null") else { throw unexpected("null") }
     }
 
-    /// Passes over a value of any kind, checking that it is JSON.
+    /// Skips a value of any kind, and checks that it is JSON.
     package mutating func skip() throws(JSONError) {
         try skip(depth: 0)
     }

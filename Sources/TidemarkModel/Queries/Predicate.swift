@@ -217,7 +217,7 @@ extension Query.Operand: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral
         self = .value(.int64(value ? 1 : 0))
     }
 
-    /// Nothing.
+    /// Creates the operand `nil`.
     public init(nilLiteral: ()) {
         self = .null
     }

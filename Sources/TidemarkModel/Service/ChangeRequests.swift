@@ -7,9 +7,9 @@ public struct ZoneChangesRequest: Hashable, Codable, Sendable {
     public var zone: ZoneID
     /// The token of the last fetch; `nil` fetches everything.
     public var since: ChangeToken?
-    /// At most how many records to answer; `nil` leaves it to the store.
+    /// The maximum number of records to return; `nil` leaves it to the store.
     ///
-    /// A store may answer fewer.
+    /// A store may return fewer.
     public var limit: Int?
     /// The maximum bytes of records in the response; `nil` leaves it to the store.
     ///
@@ -41,7 +41,7 @@ public struct ZoneChangesRequest: Hashable, Codable, Sendable {
 public struct DeletedRecord: Hashable, Codable, Sendable {
     /// The record that is gone.
     public let recordID: RecordID
-    /// The type that it had.
+    /// The type of the deleted record.
     public var recordType: String { recordTypeName.string }
 
     private let recordTypeName: Name
@@ -95,7 +95,7 @@ public struct ZoneChanges: Hashable, Codable, Sendable {
 public struct DatabaseChangesRequest: Hashable, Codable, Sendable {
     /// The token of the last fetch; `nil` fetches everything.
     public var since: ChangeToken?
-    /// At most how many zones to answer; `nil` leaves it to the store.
+    /// The maximum number of zones to return; `nil` leaves it to the store.
     public var limit: Int?
 
     /// Creates a request.

@@ -10,7 +10,7 @@ public struct QueryRequest: Hashable, Codable, Sendable {
     public var zone: ZoneID?
     /// The end of the previous page of the same query; `nil` starts with the first page.
     public var cursor: QueryPageCursor?
-    /// At most how many records to answer; `nil` for ``Limits/recordsPerQueryPage``.
+    /// The maximum number of records to return; `nil` for ``Limits/recordsPerQueryPage``.
     public var limit: Int?
     /// The names of the fields to answer; `nil` for all of them.
     public var desiredKeys: [String]?

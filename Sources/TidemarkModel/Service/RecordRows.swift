@@ -140,7 +140,7 @@ package struct RecordRows: Sendable {
         return rows
     }
 
-    /// Puts the rows into another order, in which each of `order` is the place of one.
+    /// Reorders the rows; each element of `order` is the previous index of a row.
     package mutating func reorder(_ order: [Int]) {
         rows = order.map { rows[$0] }
     }

@@ -51,7 +51,7 @@ extension ModifySubscriptionsResult {
 public struct NotificationChangesRequest: Hashable, Codable, Sendable {
     /// The token of the last fetch; `nil` fetches everything.
     public var since: ChangeToken?
-    /// At most how many notifications to answer; `nil` leaves it to the store.
+    /// The maximum number of notifications to return; `nil` leaves it to the store.
     public var limit: Int?
 
     /// Creates a request.

@@ -5,7 +5,7 @@
 ///
 /// Raw values are CloudKit's, and on disk.
 public enum SharePermission: Int, Hashable, CaseIterable, Codable, Sendable {
-    /// Nothing.
+    /// No permission.
     case none = 1
     /// Read.
     case readOnly = 2
@@ -17,7 +17,7 @@ public enum SharePermission: Int, Hashable, CaseIterable, Codable, Sendable {
 ///
 /// Raw values are CloudKit's, and on disk.
 public enum ShareRole: Int, Hashable, CaseIterable, Codable, Sendable {
-    /// Whose zone it is.
+    /// The owner of the zone.
     case owner = 1
     /// A participant who may change the share: its participants and their permissions.
     case administrator = 2

@@ -11,7 +11,7 @@ public struct ShareMetadata: Hashable, Codable, Sendable {
     public var root: RecordID?
     /// The root record, if it was requested.
     public var rootRecord: Record?
-    /// Whose zone it is.
+    /// The owner of the shared zone.
     public var owner: UserID
     /// The caller's role in the share.
     public var role: ShareRole

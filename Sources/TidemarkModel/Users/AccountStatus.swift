@@ -27,7 +27,8 @@ extension AccountStatus {
         self = status
     }
 
-    /// Why a private or shared database cannot be used with an account like this; `nil` if it can.
+    /// Returns the error for a private or shared database of an account with this status; `nil` if
+    /// it is usable.
     package func refusal(of user: UserID) -> SyncError? {
         let code: SyncError.Code
         switch self {

@@ -27,7 +27,7 @@ public struct AdministrationRecord: RecordCodable, Sendable {
     public var id: RecordName
     /// The id of the administrator; `local` for a user of the store's folder.
     public var administrator: String
-    /// The name that the administrator had.
+    /// The name of the administrator at that time.
     public var name: String
     /// The name of the call.
     public var call: String
@@ -171,7 +171,7 @@ public struct AdministrationRecordsCall: DirectoryCall {
         public var time: Int64
         /// The id of the administrator; `local` for a user of the store's folder.
         public var administrator: String
-        /// The name that the administrator had.
+        /// The name of the administrator at that time.
         public var name: String
         /// The name of the call.
         public var call: String

@@ -168,8 +168,9 @@ extension ByteBuffer {
     /// A comment that keeps the connection open.
     fileprivate static let beat = ByteBuffer(string: ":\n\n")
 
-    /// Returns an id alone, for a client whose position changed without an event: it gets no event
-    /// of its own changes.
+    /// Returns an id alone, for a client whose position changed without an event.
+    ///
+    /// A client gets no event of its own changes.
     fileprivate static func position(_ token: ChangeToken) -> ByteBuffer {
         ByteBuffer(string: "id: \(token)\n\n")
     }

@@ -160,7 +160,7 @@ enum Page {
         """
     }
 
-    /// Text as it may stand in HTML, also within quotes.
+    /// Escapes a text for HTML, also within quotes.
     static func escaped(_ text: String) -> String {
         var escaped = ""
         for character in text {

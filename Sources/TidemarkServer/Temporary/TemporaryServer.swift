@@ -281,7 +281,7 @@ package final class TemporaryServer: Sendable {
         }
     }
 
-    /// Puts an empty store into the place of the one that answers.
+    /// Replaces the current store by an empty one.
     private func reset() async throws {
         let number = storeCount.withLock { count in
             count += 1

@@ -19,14 +19,14 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
 
     /// The token of the last fetch; `nil` fetches everything.
     open var previousServerChangeToken: CKServerChangeToken?
-    /// At most how many zones a page has; zero leaves it to the service.
+    /// The maximum number of zones in a page; zero leaves it to the service.
     open var resultsLimit = 0
     /// True if the operation fetches page after page until there are no more.
     open var fetchAllChanges = true
 
     /// Called for each zone that is new or in which something changed.
     open var recordZoneWithIDChangedBlock: ((CKRecordZone.ID) -> Void)?
-    /// Called for each zone that was deleted; also where one of the next two would be, if that is not
+    /// Called for each zone that was deleted, and in place of the next two blocks if they are not
     /// set.
     open var recordZoneWithIDWasDeletedBlock: ((CKRecordZone.ID) -> Void)?
     /// Called for each zone that is gone because the user removed the app's data.

@@ -10,7 +10,7 @@ import TidemarkModel
 /// Unchecked: see ``CKOperation``.
 @available(*, deprecated, message: "Use CKFetchRecordZoneChangesOperation")
 open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendable {
-    /// Nothing to do yet.
+    /// Creates an operation without work.
     public override init() {}
 
     /// Creates an operation that fetches the changes in a zone after a token.
@@ -27,7 +27,7 @@ open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendab
     open var recordZoneID: CKRecordZone.ID?
     /// The token of the last fetch; `nil` fetches everything.
     open var previousServerChangeToken: CKServerChangeToken?
-    /// At most how many records to fetch; zero leaves it to the service.
+    /// The maximum number of records to fetch; zero leaves it to the service.
     open var resultsLimit = 0
     /// The fields to fetch; `nil` for all of them.
     open var desiredKeys: [String]?

@@ -14,7 +14,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
     open class ZoneConfiguration: NSObject, NSCopying, @unchecked Sendable {
         /// The token of the last fetch; `nil` fetches everything.
         open var previousServerChangeToken: CKServerChangeToken?
-        /// At most how many records a page has; zero leaves it to the service.
+        /// The maximum number of records in a page; zero leaves it to the service.
         open var resultsLimit = 0
         /// The fields to fetch; `nil` for all of them.
         open var desiredKeys: [CKRecord.FieldKey]?
@@ -48,7 +48,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
     @available(*, deprecated, renamed: "ZoneConfiguration")
     public typealias ZoneOptions = ZoneConfiguration
 
-    /// Nothing to do yet.
+    /// Creates an operation without work.
     public override init() {}
 
     /// Creates an operation that fetches the changes in zones.

@@ -8,7 +8,7 @@ import TidemarkModel
 ///
 /// Unchecked: see ``CKOperation``.
 open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
-    /// Nothing to do yet.
+    /// Creates an operation without work.
     public override init() {}
 
     /// Fetches records.

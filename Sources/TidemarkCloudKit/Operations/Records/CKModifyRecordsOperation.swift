@@ -26,7 +26,7 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         }
     }
 
-    /// Nothing to do yet.
+    /// Creates an operation without work.
     public override init() {}
 
     /// Saves and deletes records.

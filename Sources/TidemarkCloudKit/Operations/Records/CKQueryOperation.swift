@@ -14,7 +14,7 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Leaves it to the service how many records a page has.
     public class var maximumResults: Int { 0 }
 
-    /// Nothing to do yet.
+    /// Creates an operation without work.
     public override init() {}
 
     /// Creates an operation that finds the records that fulfil a query.
@@ -35,7 +35,7 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
     open var cursor: Cursor?
     /// The zone to search; `nil` for all zones of the database.
     open var zoneID: CKRecordZone.ID?
-    /// At most how many records to find; ``maximumResults`` leaves it to the service.
+    /// The maximum number of records to find; ``maximumResults`` leaves it to the service.
     open var resultsLimit = CKQueryOperation.maximumResults
     /// The fields to fetch; `nil` for all of them.
     open var desiredKeys: [CKRecord.FieldKey]?

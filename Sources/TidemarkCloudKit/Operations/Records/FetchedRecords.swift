@@ -7,7 +7,7 @@ import TidemarkModel
 extension Session {
     /// Returns a record of the service for a program: with the files of its assets.
     ///
-    /// Throws `assetNotAvailable` if one of them cannot be had.
+    /// Throws `assetNotAvailable` if one of them is not available.
     func fetched(
         _ model: Record,
         _ progress: (Double) -> Void = { _ in }

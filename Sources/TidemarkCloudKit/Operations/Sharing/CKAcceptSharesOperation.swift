@@ -8,7 +8,7 @@ import TidemarkModel
 ///
 /// Unchecked: see ``CKOperation``.
 open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
-    /// Nothing to do yet.
+    /// Creates an operation without work.
     public override init() {}
 
     /// Creates an operation that accepts shares.

@@ -21,7 +21,7 @@ open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable
 
     /// The token of the last fetch; `nil` fetches everything.
     open var previousServerChangeToken: CKServerChangeToken?
-    /// At most how many to fetch; zero leaves it to the service.
+    /// The maximum number of notifications to fetch; zero leaves it to the service.
     open var resultsLimit = 0
 
     /// Called for each notification.
@@ -61,7 +61,7 @@ open class CKFetchNotificationChangesOperation: CKOperation, @unchecked Sendable
 ///
 /// Unchecked: see ``CKOperation``.
 open class CKMarkNotificationsReadOperation: CKOperation, @unchecked Sendable {
-    /// Nothing to do yet.
+    /// Creates an operation without work.
     public override init() {}
 
     /// Marks notifications as read.

@@ -9,7 +9,7 @@ import TidemarkModel
 /// Unchecked: see ``CKOperation``.
 @available(*, deprecated, message: "Apple's service finds nobody any more")
 open class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
-    /// Nothing to do yet.
+    /// Creates an operation without work.
     public override init() {}
 
     /// Finds users by addresses, numbers or names of their records.

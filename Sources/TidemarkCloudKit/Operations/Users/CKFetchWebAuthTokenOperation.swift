@@ -9,7 +9,7 @@ import Foundation
 ///
 /// Unchecked: see ``CKOperation``.
 open class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendable {
-    /// Nothing to do yet.
+    /// Creates an operation without work.
     public override init() {}
 
     /// Creates an operation that requests a token with an API token.

@@ -8,7 +8,7 @@ import TidemarkModel
 ///
 /// Unchecked: see ``CKOperation``.
 open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
-    /// Nothing to do yet.
+    /// Creates an operation without work.
     public override init() {}
 
     /// Fetches zones by their identities.

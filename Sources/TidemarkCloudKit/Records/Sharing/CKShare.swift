@@ -108,7 +108,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
     /// The participants and the invited users, the owner first.
     open var participants: [CKShare.Participant] { current.participants }
 
-    /// Whose zone it is.
+    /// The owner of the shared zone.
     open var owner: CKShare.Participant {
         current.participants.first { $0.role == .owner } ?? CKShareParticipant.owner()
     }

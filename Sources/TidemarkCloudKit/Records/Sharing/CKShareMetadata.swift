@@ -18,7 +18,7 @@ open class CKShareMetadata: NSObject, NSCopying, NSSecureCoding, @unchecked Send
     public let hierarchicalRootRecordID: CKRecord.ID?
     /// The root record, if it was requested.
     public let rootRecord: CKRecord?
-    /// Whose zone it is.
+    /// The owner of the shared zone.
     public let ownerIdentity: CKUserIdentity
     /// The current user's role in the share.
     public let participantRole: CKShare.ParticipantRole

@@ -24,7 +24,7 @@ extension CKShare {
     public enum ParticipantPermission: Int, Sendable {
         /// The value is not known.
         case unknown = 0
-        /// Nothing.
+        /// No permission.
         case none = 1
         /// Read.
         case readOnly = 2
@@ -36,7 +36,7 @@ extension CKShare {
     public enum ParticipantRole: Int, Sendable {
         /// The value is not known.
         case unknown = 0
-        /// Whose zone it is.
+        /// The owner of the zone.
         case owner = 1
         /// May change the share.
         case administrator = 2
@@ -50,7 +50,7 @@ extension CKShare {
     public enum ParticipantType: Int, Sendable {
         /// The value is not known.
         case unknown = 0
-        /// Whose zone it is.
+        /// The owner of the zone.
         case owner = 1
         /// Was invited.
         case privateUser = 3

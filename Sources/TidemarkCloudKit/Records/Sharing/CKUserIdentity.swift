@@ -23,34 +23,34 @@ open class CKUserIdentityLookupInfo: NSObject, NSCopying, NSSecureCoding, @unche
         userRecordID = user
     }
 
-    /// Looks for an e-mail address.
+    /// Creates a lookup by an e-mail address.
     public convenience init(emailAddress: String) {
         self.init(emailAddress, nil, nil)
     }
 
-    /// Looks for a phone number.
+    /// Creates a lookup by a phone number.
     public convenience init(phoneNumber: String) {
         self.init(nil, phoneNumber, nil)
     }
 
-    /// Looks for a user's record.
+    /// Creates a lookup by a user's record.
     public convenience init(userRecordID: CKRecord.ID) {
         self.init(nil, nil, userRecordID)
     }
 
-    /// Looks for several e-mail addresses.
+    /// Returns lookups by e-mail addresses.
     public class func lookupInfos(withEmails emails: [String]) -> [CKUserIdentity.LookupInfo] {
         emails.map { CKUserIdentityLookupInfo(emailAddress: $0) }
     }
 
-    /// Looks for several phone numbers.
+    /// Returns lookups by phone numbers.
     public class func lookupInfos(
         withPhoneNumbers phoneNumbers: [String]
     ) -> [CKUserIdentity.LookupInfo] {
         phoneNumbers.map { CKUserIdentityLookupInfo(phoneNumber: $0) }
     }
 
-    /// Looks for several users' records.
+    /// Returns lookups by users' records.
     public class func lookupInfos(
         with recordIDs: [CKRecord.ID]
     ) -> [CKUserIdentity.LookupInfo] {

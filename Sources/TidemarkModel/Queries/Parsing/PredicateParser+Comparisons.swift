@@ -155,7 +155,7 @@ extension PredicateParser {
         return .distance(Query.DistanceTest(key, from: place, relation, radius))
     }
 
-    /// Returns the comparison of a list's elements that `ANY` or `ALL` asks for.
+    /// Returns the comparison of a list's elements for `ANY` or `ALL`.
     private static func compareMembers(
         _ left: Side,
         _ sign: Operator,

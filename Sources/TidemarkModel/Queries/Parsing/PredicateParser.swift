@@ -61,7 +61,7 @@ extension Query.Predicate {
         }
     }
 
-    /// Why a text was refused.
+    /// The error of a refused text.
     package struct FormatRefusal: Error {
         /// The error of a query with the text.
         package let error: SyncError

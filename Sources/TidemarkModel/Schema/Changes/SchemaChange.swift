@@ -3,7 +3,7 @@
 
 /// One difference between two schemas.
 ///
-/// A change of something that is not there does nothing, so that applying never fails.
+/// A change of a missing part does nothing, so that applying never fails.
 public enum SchemaChange: Hashable, Sendable {
     /// A custom role is added.
     case roleAdded(Schema.Role)

@@ -12,7 +12,7 @@ public struct SchemaPlan: Hashable, Sendable {
     /// The reasons to refuse the change, and warnings.
     public let problems: [SchemaProblem]
 
-    /// Why it is refused; none if it is allowed.
+    /// The errors; empty if the change is allowed.
     public var refusals: [SchemaProblem] { problems.filter { $0.severity == .error } }
 
     /// The error of a refused plan, with every refusal in its text; `nil` if it is allowed.

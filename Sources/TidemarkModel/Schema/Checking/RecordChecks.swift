@@ -3,7 +3,7 @@
 
 /// A schema prepared to check records, once for each schema.
 ///
-/// A check allocates nothing: a record's fields and a type's fields are both in the order of their
+/// A check allocates nothing. A record's fields and a type's fields are both in the order of their
 /// names' bytes, so one walk compares them side by side. It only reports if a record fits;
 /// ``SchemaGrowth`` reports what is missing or the reason for a refusal.
 public struct RecordChecks: Sendable {

@@ -27,7 +27,7 @@ struct SchemaScanner {
     private var index: Int
     private var position = TextPosition(line: 1, column: 1)
 
-    /// Starts at the beginning of a text that is UTF-8; a byte order mark is passed over.
+    /// Starts at the beginning of a UTF-8 text; skips a byte order mark.
     init(_ bytes: ArraySlice<UInt8>) {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         self.bytes = bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes
