@@ -44,7 +44,7 @@ public struct OSLogPrivacy: Sendable {
 public struct OSLogStringAlignment: Sendable {
     let columns: Int
 
-    /// As wide as it is.
+    /// The width of the value itself.
     public static var none: OSLogStringAlignment { .init(columns: 0) }
     /// Aligns the value at the left of a minimum number of columns.
     public static func left(columns: Int) -> OSLogStringAlignment { .init(columns: -columns) }

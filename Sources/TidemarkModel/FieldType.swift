@@ -4,7 +4,7 @@
 /// The types that a field's value can have.
 ///
 /// Raw values are on disk: never renumber them. A list type is its element's type plus 16; zero
-/// marks a removed field and is no type.
+/// marks a removed field and is not a type.
 public enum FieldType: UInt8, Hashable, CaseIterable, Codable, Sendable {
     /// Text.
     case string = 1
@@ -39,7 +39,7 @@ public enum FieldType: UInt8, Hashable, CaseIterable, Codable, Sendable {
     /// Blobs.
     case assetList = 24
 
-    /// The type of a list's elements; `nil` if this is no list.
+    /// The type of a list's elements; `nil` if this is not a list.
     public var element: FieldType? {
         rawValue > 16 ? FieldType(rawValue: rawValue - 16) : nil
     }

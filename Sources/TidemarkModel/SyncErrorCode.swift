@@ -10,7 +10,7 @@ extension SyncError {
         case internalError = 1
         /// Some items failed, the request itself worked.
         case partialFailure = 2
-        /// There is no network.
+        /// The network is not available.
         case networkUnavailable = 3
         /// The network is there, but the request failed on its way.
         case networkFailure = 4
@@ -54,7 +54,7 @@ extension SyncError {
         case zoneBusy = 23
         /// The database does not do this.
         case badDatabase = 24
-        /// There is no space left, by quota or on the disk.
+        /// The quota or the disk is full.
         case quotaExceeded = 25
         /// The zone does not exist.
         case zoneNotFound = 26

@@ -20,7 +20,7 @@ struct Schedule: Sendable {
 
     /// The kinds of work that are retried separately.
     ///
-    /// The success of one kind says nothing about the others.
+    /// The success of one kind does not reset the failures of the others.
     enum Work: Int, CaseIterable {
         case account
         case subscribing

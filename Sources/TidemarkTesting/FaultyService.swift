@@ -61,7 +61,7 @@ public final class FaultyService: Sendable {
 // MARK: - What is to happen
 
 extension FaultyService {
-    /// Lets the next calls of a kind fail, before anything is done.
+    /// Makes the next calls of a kind fail before they are performed.
     public func failNext(_ call: Call, with error: SyncError, times count: Int = 1) {
         add(Fault(call: call, error: error, losesAnswer: false, count: count))
     }
@@ -80,7 +80,7 @@ extension FaultyService {
         state.withLock { $0.faults.append(fault) }
     }
 
-    /// Lets the next request fail that saves a record of this name, before anything is done.
+    /// Makes the next request fail that saves a record with this name, before it is performed.
     public func failNextSave(ofRecordNamed name: String, with error: SyncError) {
         state.withLock { $0.recordFaults[name] = error }
     }
@@ -92,12 +92,12 @@ extension FaultyService {
         state.withLock { $0.beforeWrites.append(body) }
     }
 
-    /// Lets calls wait from now on, before anything is done.
+    /// Holds calls from now on, before they are performed.
     public func hold() {
         state.withLock { $0.isHolding = true }
     }
 
-    /// Lets held calls continue.
+    /// Releases held calls.
     public func release() {
         let held = state.withLock { state in
             defer { state.held = [] }

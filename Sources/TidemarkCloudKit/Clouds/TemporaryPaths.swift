@@ -9,7 +9,7 @@ import TidemarkLock
 package final class TemporaryPaths: Sendable {
     /// The temporary paths of the process.
     ///
-    /// Those that are left when the process exits are removed then.
+    /// Paths that are left when the process exits are removed then.
     package static let ofProcess: TemporaryPaths = {
         atexit { TemporaryPaths.ofProcess.removeAll() }
         return TemporaryPaths(lingering: 60)

@@ -81,7 +81,7 @@ public final class TidemarkCloud: Sendable {
         }
     }
 
-    /// Points at any service.
+    /// Creates a cloud for any service.
     ///
     /// Users have the account's name in all of its containers.
     public convenience init(_ service: any DatabaseService) {
@@ -141,7 +141,7 @@ public final class TidemarkCloud: Sendable {
         await end()?.value
     }
 
-    /// Begins to close the store: that may wait for the disk, and for an opening that is under way.
+    /// Begins to close the store, which may wait for the disk, and for a pending open.
     private func end() -> Task<Void, Never>? {
         guard case .source(let source) = place else { return nil }
         let before = opened.withLock { opened in

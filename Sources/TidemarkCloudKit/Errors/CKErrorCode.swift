@@ -10,7 +10,7 @@ extension CKError {
         case internalError = 1
         /// Some items failed, the request itself worked.
         case partialFailure = 2
-        /// There is no network.
+        /// The network is not available.
         case networkUnavailable = 3
         /// The network is there, but the request failed on its way.
         case networkFailure = 4
@@ -54,7 +54,7 @@ extension CKError {
         case zoneBusy = 23
         /// The database does not do this.
         case badDatabase = 24
-        /// There is no space left, by quota or on the disk.
+        /// The quota or the disk is full.
         case quotaExceeded = 25
         /// The zone does not exist.
         case zoneNotFound = 26
@@ -97,7 +97,7 @@ extension CKError {
     public static var internalError: Code { .internalError }
     /// Some items failed, the request itself worked.
     public static var partialFailure: Code { .partialFailure }
-    /// There is no network.
+    /// The network is not available.
     public static var networkUnavailable: Code { .networkUnavailable }
     /// The network is there, but the request failed on its way.
     public static var networkFailure: Code { .networkFailure }
@@ -143,7 +143,7 @@ extension CKError {
     public static var zoneBusy: Code { .zoneBusy }
     /// The database does not do this.
     public static var badDatabase: Code { .badDatabase }
-    /// There is no space left, by quota or on the disk.
+    /// The quota or the disk is full.
     public static var quotaExceeded: Code { .quotaExceeded }
     /// The zone does not exist.
     public static var zoneNotFound: Code { .zoneNotFound }

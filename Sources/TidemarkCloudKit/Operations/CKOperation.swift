@@ -128,7 +128,7 @@ open class CKOperation: Operation, @unchecked Sendable {
     /// True if the last callback of the operation has been called.
     open override var isFinished: Bool { progress.withLock { $0.step == .finished } }
 
-    /// Begins; one that was cancelled ends with `operationCancelled`.
+    /// Starts the operation; a cancelled one ends with `operationCancelled`.
     open override func start() {
         let begins = progress.withLock { progress in
             defer { if progress.step == .waiting { progress.step = .executing } }

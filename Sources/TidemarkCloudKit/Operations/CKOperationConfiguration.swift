@@ -64,7 +64,7 @@ extension CKOperation {
             set { settings.qualityOfService = newValue }
         }
 
-        /// Without effect: there is no network of that kind.
+        /// Ignored: there is no network of that kind.
         open var allowsCellularAccess: Bool {
             get { settings.allowsCellularAccess ?? true }
             set { settings.allowsCellularAccess = newValue }

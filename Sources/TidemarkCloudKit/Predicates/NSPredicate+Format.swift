@@ -64,7 +64,7 @@ struct PredicateTree: Sendable {
         content = .failure(refusal)
     }
 
-    /// Reads a text, and stops the program if it is no predicate.
+    /// Parses a text, and stops the program if it is not a predicate.
     init(_ format: String, _ arguments: [Any?]) {
         var operands: [Query.Operand] = []
         var unsupported: String?

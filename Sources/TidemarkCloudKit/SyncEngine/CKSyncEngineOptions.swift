@@ -125,7 +125,7 @@ extension CKSyncEngine {
 
     /// The reason and the scope of a fetch.
     public struct FetchChangesContext: Sendable {
-        /// Why.
+        /// The reason.
         public let reason: SyncReason
         /// The scope of the fetch.
         public let options: FetchChangesOptions
@@ -133,7 +133,7 @@ extension CKSyncEngine {
 
     /// The reason and the scope of a send operation.
     public struct SendChangesContext: Sendable {
-        /// Why.
+        /// The reason.
         public let reason: SyncReason
         /// The scope of the send operation.
         public let options: SendChangesOptions

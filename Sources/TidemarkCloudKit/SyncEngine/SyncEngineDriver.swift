@@ -169,7 +169,7 @@ extension SyncEngineDriver {
     }
 }
 
-// MARK: - What the loop says
+// MARK: - Steps of the loop
 
 /// Observes changes of a device's account, as long as the device exists.
 ///

@@ -58,7 +58,7 @@ open class CKServerChangeToken: NSObject, NSCopying, NSSecureCoding, @unchecked 
 
     /// The token as a service reads it.
     ///
-    /// Throws `changeTokenExpired` where an archive held something that is no token.
+    /// Throws `changeTokenExpired` if an archive contained something other than a token.
     var model: ChangeToken {
         get throws(CKError) {
             guard let model = ChangeToken(text) else {

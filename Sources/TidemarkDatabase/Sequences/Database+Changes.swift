@@ -38,7 +38,7 @@ public struct ChangesOfDatabase: AsyncSequence, Sendable {
     fileprivate let database: Database
     fileprivate let token: ChangeToken?
 
-    /// Begins at the token.
+    /// Returns an iterator that begins at the token.
     public func makeAsyncIterator() -> Iterator { Iterator(database, token) }
 
     /// An iterator over the changes.

@@ -37,7 +37,7 @@ public struct NotificationStream: AsyncSequence, Sendable {
     fileprivate let database: Database
     fileprivate let token: ChangeToken?
 
-    /// Begins to listen with the first call of ``Iterator/next()``.
+    /// Returns an iterator that begins to listen with the first call of ``Iterator/next()``.
     public func makeAsyncIterator() -> Iterator { Iterator(database, token) }
 
     /// An iterator over the notifications.

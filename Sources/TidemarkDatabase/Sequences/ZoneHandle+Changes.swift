@@ -57,7 +57,7 @@ public struct ChangesOfZone: AsyncSequence, Sendable {
     /// The changes in pages as they are fetched, each with a flag for a reset.
     public var pages: Pages { Pages(changes: self) }
 
-    /// Begins at the token.
+    /// Returns an iterator that begins at the token.
     public func makeAsyncIterator() -> Iterator {
         Iterator(pages: pages.makeAsyncIterator(), token)
     }
@@ -116,7 +116,7 @@ public struct ChangesOfZone: AsyncSequence, Sendable {
     public struct Pages: AsyncSequence, Sendable {
         fileprivate let changes: ChangesOfZone
 
-        /// Begins at the token.
+        /// Returns an iterator that begins at the token.
         public func makeAsyncIterator() -> Iterator { Iterator(changes) }
 
         /// Fetches one page at a time.

@@ -9,7 +9,7 @@ package struct ChangeStreamReader: Sendable {
     private var lastZone = ZoneID.default
     private var lastType = Name("")
 
-    /// Begins a stream.
+    /// Creates a reader at the start of a stream.
     package init() {}
 
     /// Reads one line.

@@ -18,7 +18,7 @@ package struct JSONReader {
     /// stream.
     package var webForm: WebFieldForm?
 
-    /// Begins at the first byte.
+    /// Creates a reader at the first byte.
     package init(_ bytes: UnsafeBufferPointer<UInt8>) {
         self.bytes = bytes
     }
@@ -155,7 +155,7 @@ package struct JSONReader {
 
     // MARK: Bytes
 
-    /// The next byte; zero at the end, which is no character that JSON has outside of strings.
+    /// The next byte; zero at the end, because JSON has no zero byte outside of strings.
     var current: UInt8 { offset < bytes.count ? bytes[offset] : 0 }
 
     mutating func advance(by count: Int) {

@@ -17,7 +17,7 @@ package enum RecordLine: Hashable, Sendable {
 package struct RecordLineReader: Sendable {
     private var builder = FieldsBuilder()
 
-    /// Begins with any line.
+    /// Creates a reader for any line.
     package init() {}
 
     /// Reads one line.

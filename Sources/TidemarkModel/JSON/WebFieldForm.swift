@@ -7,7 +7,7 @@
 /// Unknown members are ignored. Numbers may be strings. The type of a value without a type is
 /// derived from its form. `null` removes the field.
 package struct WebFieldForm {
-    /// The asset that a receipt is for; `nil` for a text that is no receipt.
+    /// The asset of a receipt; `nil` for a text that is not a receipt.
     package let assetOfReceipt: (String) -> AssetReference?
     /// The name of the caller's user, as the owner of zones; `nil` if nobody is signed in.
     package let callerName: String?

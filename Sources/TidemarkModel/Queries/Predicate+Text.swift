@@ -192,7 +192,7 @@ extension FieldValue {
         }
     }
 
-    /// The elements of a list; none for a value that is no list.
+    /// The elements of a list; empty for any other value.
     package var elements: [FieldValue] {
         switch self {
         case .stringList(let texts): texts.map(FieldValue.string)

@@ -72,7 +72,7 @@ extension Query {
             /// The quote that the text so far has opened and not closed.
             private var openQuote: Character?
 
-            /// Begins with nothing.
+            /// Creates an empty collector.
             public init(literalCapacity: Int, interpolationCount: Int) {
                 format.reserveCapacity(literalCapacity + 2 * interpolationCount)
                 arguments.reserveCapacity(interpolationCount)

@@ -16,7 +16,7 @@ extension Schema {
 }
 
 extension Schema.DeclaredType {
-    /// The type of a list's elements; `nil` if this is no list.
+    /// The type of a list's elements; `nil` if this is not a list.
     public var element: Self? {
         switch self {
         case .plain(let type): type.element.map(Self.plain)
@@ -46,7 +46,7 @@ extension Schema.DeclaredType {
 
     /// Returns true if a client can encrypt values of a type.
     ///
-    /// Assets are always encrypted, and references must be readable.
+    /// False for assets, which are always encrypted, and for references, which must be readable.
     public static func canEncrypt(_ type: FieldType) -> Bool {
         switch type {
         case .asset, .reference, .assetList, .referenceList: false

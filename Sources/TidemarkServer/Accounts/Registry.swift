@@ -19,7 +19,7 @@ struct Registry: Sendable {
     let webhooks: ZoneHandle
     let containers: ZoneHandle
     let administrators: ZoneHandle
-    /// The log of administrators' requests.
+    /// The zone with the records of administrators' requests.
     let administration: ZoneHandle
 
     /// The container of the registry.

@@ -38,7 +38,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
         var currentUser: String?
     }
 
-    /// The same as objects, which a program may change.
+    /// The terms, with the participants as objects, which a program may change.
     private struct State: Sendable {
         var terms: Terms
         var participants: [CKShareParticipant]

@@ -149,7 +149,7 @@ open class CKUserIdentity: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
         hasiCloudAccount = hasAccount
     }
 
-    /// The user's contacts on this device: none, since there are no contacts.
+    /// The user's contacts on this device: always empty, because there are no contacts.
     public var contactIdentifiers: [String] { [] }
 
     // MARK: Equality

@@ -66,7 +66,7 @@ struct StoredElements {
     private var offset: Int
     private let end: Int
 
-    /// Reads a list's value; `nil` if it is no list.
+    /// Reads a list's value; `nil` if it is not a list.
     init?(_ value: StoredValue) {
         guard let element = value.type.element else { return nil }
         type = element

@@ -172,7 +172,7 @@ extension Query.Key {
 }
 
 extension Query.IndexKind {
-    /// The same index as an option in a schema.
+    /// The index as an option in a schema.
     var indexes: Schema.Indexes {
         switch self {
         case .queryable: .queryable
