@@ -273,7 +273,7 @@ extension SyncError {
         )
     }
 
-    // MARK: Where it cannot be done
+    // MARK: Unsupported requests
 
     /// Returns the error for a delta of a zone that has none in CloudKit, under the strict option.
     package static func noDelta(of zone: ZoneID) -> SyncError {

@@ -84,7 +84,7 @@ public struct SyncLoop: Sendable {
     }
 }
 
-// MARK: - What happens outside
+// MARK: - External events
 
 extension SyncLoop {
     /// The zones to create and delete, in the order in which they were added.

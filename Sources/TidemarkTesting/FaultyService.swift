@@ -58,7 +58,7 @@ public final class FaultyService: Sendable {
     }
 }
 
-// MARK: - What is to happen
+// MARK: - Adding faults
 
 extension FaultyService {
     /// Makes the next calls of a kind fail before they are performed.
@@ -111,7 +111,7 @@ extension FaultyService {
     public var heldCallCount: Int { state.withLock { $0.held.count } }
 }
 
-// MARK: - What happens
+// MARK: - Applying faults
 
 extension FaultyService {
     /// Makes a call of the underlying service, with its faults.

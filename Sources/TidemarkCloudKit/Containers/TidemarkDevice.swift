@@ -116,7 +116,7 @@ public final class TidemarkDevice: Sendable {
     }
 }
 
-// MARK: Which device
+// MARK: Current device
 
 extension TidemarkDevice {
     /// The device whose code is running.
@@ -180,7 +180,7 @@ extension TidemarkDevice {
     }
 }
 
-// MARK: Who is signed in
+// MARK: Signed-in user
 
 extension TidemarkDevice {
     /// The name of the signed-in user's record; `nil` if nobody is signed in.
@@ -225,7 +225,7 @@ extension Foundation.Notification.Name {
     public static let CKAccountChanged = Self("CKAccountChangedNotification")
 }
 
-// MARK: What it hears
+// MARK: Notifications
 
 extension TidemarkDevice {
     /// Sets the handler of notifications for the user's subscriptions, in place of the app

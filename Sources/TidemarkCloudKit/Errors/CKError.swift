@@ -53,7 +53,7 @@ public struct CKError: CustomNSError, @unchecked Sendable {
             ?? "The operation couldn’t be completed. (\(CKErrorDomain) error \(errorCode).)"
     }
 
-    // MARK: What comes with it
+    // MARK: Details
 
     /// The seconds after which the request may be repeated unchanged.
     public var retryAfterSeconds: Double? {

@@ -49,7 +49,7 @@ open class CKOperation: Operation, @unchecked Sendable {
         super.init()
     }
 
-    // MARK: What a program sets
+    // MARK: Settings
 
     /// The identity of the operation.
     public internal(set) var operationID: ID
@@ -117,7 +117,7 @@ open class CKOperation: Operation, @unchecked Sendable {
         ownConfiguration.settings.over(group?.settings).over(defaults.settings)
     }
 
-    // MARK: What the queue sees
+    // MARK: State for the queue
 
     /// True: the operation continues after `start()` has returned.
     open override var isAsynchronous: Bool { true }
@@ -188,7 +188,7 @@ open class CKOperation: Operation, @unchecked Sendable {
         if let completionBlock { device.run(completionBlock) }
     }
 
-    // MARK: What kinds of operations do
+    // MARK: Work of subclasses
 
     /// The database that the operation uses.
     ///

@@ -59,7 +59,7 @@ open class CKRecord: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
         content.withLock { body(&$0) }
     }
 
-    // MARK: What the service knows
+    // MARK: System fields
 
     /// The version; `nil` for a record that was never saved or fetched.
     open var recordChangeTag: String? { read(\.changeTag) }

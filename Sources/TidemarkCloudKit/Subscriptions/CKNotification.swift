@@ -94,7 +94,7 @@ open class CKNotification: NSObject, RemoteNotificationReading, @unchecked Senda
     /// True if something was left out, so that the client must fetch to learn it.
     public var isPruned: Bool { payload.isPruned }
 
-    // MARK: What there is to show
+    // MARK: Content to show
 
     /// The main text.
     public var alertBody: String? { payload.alert("body") }

@@ -64,7 +64,7 @@ extension CKSyncEngine: CustomStringConvertible {
     public var description: String { "<CKSyncEngine: \(database)>" }
 }
 
-// MARK: - What an engine is made from
+// MARK: - Configuration
 
 extension CKSyncEngine {
     /// The parameters of an engine.

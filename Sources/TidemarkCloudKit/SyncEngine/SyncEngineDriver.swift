@@ -63,7 +63,7 @@ final class SyncEngineDriver: Sendable {
     private var device: TidemarkDevice { serverStep.database.device }
 }
 
-// MARK: - What the app does
+// MARK: - Actions of the app
 
 extension SyncEngineDriver {
     /// Begins to perform the loop's steps, as long as there are an engine and a delegate.

@@ -103,7 +103,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
 
     private var current: State { state.withLock { $0 } }
 
-    // MARK: Who takes part
+    // MARK: Participants
 
     /// The participants and the invited users, the owner first.
     open var participants: [CKShare.Participant] { current.participants }
