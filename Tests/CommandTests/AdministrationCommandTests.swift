@@ -69,6 +69,11 @@ import Testing
             both "history" nothing --zone lists
             "$tidemark" schema export --url $address | head -1
             both "export --changes" --zone lists
+            # What the server keeps for itself is shown only to who names its container.
+            "$tidemark" log dump s.tide --json >all; "$tidemark" export s.tide --changes >>all
+            grep -c ops all; grep -c tidemark.server all
+            "$tidemark" log dump s.tide --container tidemark.server --json | grep -c '"recordName"' | sed 's/[1-9][0-9]*/some/'
+            "$tidemark" export s.tide --changes --container tidemark.server | grep -vc tidemark.server
             "$tidemark" case s.tide --record milk --zone lists -o files.jsonl --json
             "$tidemark" case --url $address --record milk --zone lists -o server.jsonl --json
             cmp files.jsonl server.jsonl && echo same
@@ -84,6 +89,10 @@ import Testing
         #expect(
             outcome.output == """
                 DEFINE SCHEMA
+                0
+                0
+                some
+                0
                 {"commits":2,"changes":2,"records":1,"live":1}
                 {"commits":2,"changes":2,"records":1,"live":1}
                 same

@@ -30,7 +30,7 @@ import TidemarkReplay
     }
 
     /// Questions about the store, none of which changes what another one is answered.
-    private static let questions: [any AdministrationCall] = {
+    private func questions(about store: AdministeredStore) -> [any AdministrationCall] {
         let (database, zone) = (Filled.database, Filled.zone)
         let caller = Filled.caller("pad")
         var events = EventsCall()
@@ -40,7 +40,7 @@ import TidemarkReplay
             HistoryCall(of: Filled.id("milk"), in: database),
             HistoryCall(of: Filled.id("bread"), in: database, limit: 1),
             BlameCall(of: Filled.id("milk"), in: database, asOf: nil),
-            BlameCall(of: Filled.id("milk"), in: database, asOf: 3),
+            BlameCall(of: Filled.id("milk"), in: database, asOf: store.position(8)),
             AbsenceCall(
                 of: Filled.id("milk"),
                 in: database,
@@ -50,35 +50,41 @@ import TidemarkReplay
             ),
             AbsenceCall(of: Filled.id("no"), in: database, asOf: nil, from: "phone", of: nil),
             CaseCall(of: [Filled.id("milk")], in: database),
-            DifferencesCall(after: 0, through: 8, of: database),
-            DifferencesCall(after: 2, through: nil, of: database, in: zone, record: "milk"),
+            DifferencesCall(after: store.position(0), through: store.position(8), of: database),
+            DifferencesCall(
+                after: store.position(2),
+                through: nil,
+                of: database,
+                in: zone,
+                record: "milk"
+            ),
             BisectionCall(
                 for: .always,
                 type: "Note",
                 in: database,
-                after: 0,
-                through: 600
+                after: store.position(0),
+                through: store.position(600)
             ),
             JournalCall(), JournalCall(refusals: true, device: "phone", user: "anna"),
-            RecordCall(Filled.id("milk"), in: database, asOf: 3),
+            RecordCall(Filled.id("milk"), in: database, asOf: store.position(8)),
             RecordsCall(of: database, in: zone, asOf: nil),
-            RecordsCall(of: database, in: nil, asOf: 20),
-            CommitsCall(in: zone, through: 40),
-            QueryCall(QueryRequest(note, in: zone, limit: 5), as: caller, asOf: 30),
-            ChangesCall(ZoneChangesRequest(zone: zone), as: caller, asOf: 30),
-            ZonesCall(of: database), ZonesCall(of: database, asOf: 1),
+            RecordsCall(of: database, in: nil, asOf: store.position(20)),
+            CommitsCall(in: zone, through: store.position(40)),
+            QueryCall(QueryRequest(note, in: zone, limit: 5), as: caller, asOf: store.position(30)),
+            ChangesCall(ZoneChangesRequest(zone: zone), as: caller, asOf: store.position(30)),
+            ZonesCall(of: database), ZonesCall(of: database, asOf: store.position(1)),
             UsersCall(of: .standard, in: .development),
             SchemaCall(of: .standard, in: .development),
-            SchemaDriftCall(of: .standard, since: 1), events,
+            SchemaDriftCall(of: .standard, since: store.position(1)), events,
         ]
-    }()
+    }
 
     @Test(arguments: AdministrationHost.allCases)
     func `every question is answered as the store answers it`(
         host: AdministrationHost
     ) async throws {
         try await host.run { hosted in
-            for question in Self.questions {
+            for question in questions(about: hosted) {
                 let expected = try await told(question, by: hosted.files)
                 let answered = try await told(question, by: hosted.service)
                 #expect(answered == expected, "\(question)")

@@ -28,6 +28,8 @@ enum AdministrationHost: CaseIterable, CustomTestStringConvertible {
     /// Runs a body with a store in which something has happened, and the service for it.
     func run(_ body: @Sendable (AdministeredStore) async throws -> Void) async throws {
         try await ServerUnderTest.run(self == .server ? .live : .router) { server in
+            // The server has written events of its own by now.
+            let start = server.store.lastSequence
             try await AdministeredStore.fill(server.store)
             // Who a caller is goes over no wire: whoever answers vouches for it.
             let files = StoreAdministration(of: server.store, at: server.folder, by: "test")
@@ -47,7 +49,8 @@ enum AdministrationHost: CaseIterable, CustomTestStringConvertible {
                     store: server.store,
                     path: server.folder,
                     files: files,
-                    service: service
+                    service: service,
+                    start: start
                 )
             )
         }
@@ -61,6 +64,13 @@ struct AdministeredStore: Sendable {
     /// The administration of the store itself, to compare with.
     let files: StoreAdministration
     let service: any AdministrationService
+    /// The last event before the store was filled.
+    let start: SequenceNumber
+
+    /// The position of an event, counted from where filling began.
+    func position(_ number: UInt64) -> SequenceNumber {
+        SequenceNumber(rawValue: start.rawValue + number)
+    }
 
     static let database = DatabaseID(owner: "anna")
     static let zone = ZoneID(zoneName: "Notes")

@@ -98,8 +98,13 @@ actor Notifier {
             try await committer.waitForRoom()
             try step(through: target, store)
         }
-        // Also for what another call has made: it may still be on its way.
-        try await committer.waitUntilDurable(lastMade)
+        // Another call may append while this one waits. Whoever is woken must find all that is taken from
+        // `untold` here: nobody wakes them for it again.
+        var waitedFor: SequenceNumber
+        repeat {
+            waitedFor = lastMade
+            try await committer.waitUntilDurable(waitedFor)
+        } while waitedFor != lastMade
         let told = untold
         untold = []
         news.tell(about: told)

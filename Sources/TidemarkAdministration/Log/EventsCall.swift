@@ -3,7 +3,7 @@
 
 import TidemarkEvents
 public import TidemarkLog
-import TidemarkModel
+public import TidemarkModel
 
 /// Asks for events of the log, oldest first, and for new ones as they become durable.
 public struct EventsCall: StoreCall {
@@ -37,6 +37,8 @@ public struct EventsCall: StoreCall {
         public var zone: String?
         /// The owner of the zone's database.
         public var owner: String?
+        /// The container; `nil` for all but the server's own.
+        public var container: ContainerID?
         /// The name of the record.
         public var record: String?
         /// The type of the record.
@@ -113,16 +115,39 @@ public struct EventsCall: StoreCall {
     ) throws(LogError) -> (SequenceNumber, SequenceNumber) {
         var first = max(self.first ?? .zero, SequenceNumber(rawValue: 1))
         var last = source.durableSequence
-        if let newest, self.first == nil {
-            let durable = last.rawValue
-            first = SequenceNumber(rawValue: durable - min(durable, newest) + 1)
-        }
+        if let newest, self.first == nil { first = try start(of: newest, in: source) }
         if let end = self.last { last = min(last, end) }
         if let since, since > .min {
             first = max(first, try source.lastSequence(atOrBefore: since - 1).next)
         }
         if let until { last = min(last, try source.lastSequence(atOrBefore: until)) }
         return (first, last)
+    }
+
+    /// The events among which the newest that the filter lets through are looked for.
+    private static let newestLimit: UInt64 = 1 << 17
+
+    /// The position of the first of so many newest events that the filter lets through.
+    ///
+    /// Looks at four times as many events each time, up to a limit: O(events looked at).
+    private func start(
+        of newest: UInt64,
+        in source: LogReader
+    ) throws(LogError) -> SequenceNumber {
+        let last = source.durableSequence
+        var width = min(last.rawValue, max(newest, 1))
+        while newest > 0 {
+            let first = SequenceNumber(rawValue: last.rawValue - width + 1)
+            var found: [SequenceNumber] = []
+            _ = try scan(source, first, last, .max, EventDecoder(source: source)) { event in
+                found.append(event.sequence)
+                return true
+            }
+            if found.count >= newest { return found[found.count - Int(newest)] }
+            guard width < last.rawValue, width < Self.newestLimit else { return first }
+            width = min(last.rawValue, width * 4)
+        }
+        return last.next
     }
 
     private func scan(
@@ -161,11 +186,16 @@ public struct EventsCall: StoreCall {
 
 extension EventsCall.Filter {
     fileprivate func matches(_ event: DecodedEvent) -> Bool {
-        Self.accepts(zone, event.zone?.zoneName.string)
+        isOpen(event.zone?.database.container) && Self.accepts(zone, event.zone?.zoneName.string)
             && Self.accepts(owner, event.zone?.database.owner.userRecordName)
             && Self.accepts(record, event.recordName) && Self.accepts(type, event.recordType)
             && Self.accepts(user, event.envelope.user)
             && Self.accepts(device, event.envelope.device)
+    }
+
+    /// Events of the server's own container, its accounts and secrets, are shown to who names it.
+    private func isOpen(_ found: ContainerID?) -> Bool {
+        container.map { $0 == found } ?? (found != .server)
     }
 
     private static func accepts(_ wanted: String?, _ found: String?) -> Bool {

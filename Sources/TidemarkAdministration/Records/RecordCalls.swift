@@ -82,11 +82,18 @@ public struct CommitsCall: StoreCall {
     public var zone: ZoneID?
     /// The event with which the last whole commit may end; `nil` for now.
     public var position: SequenceNumber?
+    /// The container whose changes are wanted; `nil` for all but the server's own.
+    public var container: ContainerID?
 
     /// Describes the call.
-    public init(in zone: ZoneID?, through position: SequenceNumber?) {
+    public init(
+        in zone: ZoneID?,
+        through position: SequenceNumber?,
+        of container: ContainerID? = nil
+    ) {
         self.zone = zone
         self.position = position
+        self.container = container
     }
 
     /// See `StoreCall`.
@@ -110,6 +117,8 @@ public struct CommitsCall: StoreCall {
 
     /// What of a commit is wanted; `nil` for nothing.
     private func wanted(_ line: ChangeStreamLine) -> ChangeStreamLine? {
+        let found = line.database.container
+        guard container.map({ $0 == found }) ?? (found != .server) else { return nil }
         guard let zone else { return line }
         var wanted = line
         wanted.changes.removeAll { $0.zone != zone }

@@ -14,7 +14,8 @@ struct ExportCommand: AsyncParsableCommand {
         discussion: """
             One JSON object a line, or text on a terminal, ordered by zone, then record name, as UTF-8 bytes. A point \
             includes every commit at or before it. With --changes the commits up to the point are written, of all databases, \
-            in the format that `import` reads, also on a terminal: importing them gives the same state.
+            in the format that `import` reads, also on a terminal: importing them gives the same state. The accounts and \
+            secrets of a server are left out; --container tidemark.server exports them alone.
 
               tidemark export notes.tide
               tidemark export notes.tide --at 2026-02-03T04:05:06Z --zone lists
@@ -50,13 +51,17 @@ struct ExportCommand: AsyncParsableCommand {
                 "--changes writes the format that `import` reads, which is JSON: leave out --text."
             )
         }
-        if changes, database.id != .standard {
+        if changes, database.id != .standard, !isOfServer {
             throw ValidationError(
                 "--changes exports the commits to all databases, each with its database: leave out "
-                    + "--container, --environment, --database and --owner."
+                    + "--container, --environment, --database and --owner. The server's own container is "
+                    + "exported only with --container \(ContainerID.server.identifier)."
             )
         }
     }
+
+    /// True if the server's own container is named.
+    private var isOfServer: Bool { database.id.container == .server }
 
     func run() async throws {
         guard let assets else {
@@ -93,7 +98,11 @@ struct ExportCommand: AsyncParsableCommand {
             if !output.isTerminal { progress.update(part: nil, "\(count) \(unit)") }
         }
         if changes {
-            let call = CommitsCall(in: zone, through: position)
+            let call = CommitsCall(
+                in: zone,
+                through: position,
+                of: isOfServer ? .server : nil
+            )
             _ = try await service.answer(call) { line in
                 takeCommit(line)
                 try write("commits") { bytes in

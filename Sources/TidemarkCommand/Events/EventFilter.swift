@@ -4,6 +4,7 @@
 import ArgumentParser
 import TidemarkAdministration
 import TidemarkLog
+import TidemarkModel
 
 /// Which events a command is to show, by what they are about and who made them.
 struct EventFilter: ParsableArguments {
@@ -17,6 +18,14 @@ struct EventFilter: ParsableArguments {
         )
     )
     var owner: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Only events of this container. The server's own, tidemark.server, is shown only if it is named.",
+            valueName: "container"
+        )
+    )
+    var container: String?
 
     @Option(help: ArgumentHelp("Only events of the record of this name.", valueName: "name"))
     var record: String?
@@ -35,6 +44,7 @@ struct EventFilter: ParsableArguments {
         var filter = EventsCall.Filter()
         filter.zone = zone
         filter.owner = owner
+        filter.container = container.map { ContainerID($0) }
         filter.record = record
         filter.type = type
         filter.user = user

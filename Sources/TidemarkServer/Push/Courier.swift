@@ -18,6 +18,8 @@ final class Courier: Sendable {
         var waiting: Listener?
         /// True while an answer with a notification is on its way.
         var isHandingOut = false
+        /// True if a request found another one's answer on its way, and so does not know what there is.
+        var isAskedAgain = false
         var isSaving = false
         var isSaved = true
         var lastUse = Clock.now()
@@ -73,8 +75,12 @@ final class Courier: Sendable {
     /// Returns `nil` if there is none, or if another request is delivering one.
     func take(from store: Store) async throws(SyncError) -> Handout? {
         let position = state.withLock { state -> String? in
-            if state.isHandingOut { return nil }
+            if state.isHandingOut {
+                state.isAskedAgain = true
+                return nil
+            }
             state.isHandingOut = true
+            state.isAskedAgain = false
             return state.token.position
         }
         guard let position else { return nil }
@@ -89,12 +95,25 @@ final class Courier: Sendable {
                 guard page.moreComing else { break }
             }
             // Not saved: skipped notifications are skipped again.
-            release(at: token)
+            foundNone(through: token)
             return nil
         } catch {
             release(at: nil)
             throw error
         }
+    }
+
+    /// Ends a search that found nothing.
+    ///
+    /// It wakes the request that waits only if that one was turned away meanwhile. The hub wakes it for
+    /// what comes later. If every search woke it, a courier without news would search without end.
+    private func foundNone(through token: ChangeToken) {
+        let turnedAway = state.withLock { state in
+            state.isHandingOut = false
+            state.token.position = token.description
+            return state.isAskedAgain ? state.waiting : nil
+        }
+        turnedAway?.mark(.news)
     }
 
     /// Ends the delivery of a notification, and advances past it if it was written.

@@ -68,7 +68,7 @@ extension WebError {
     public init(_ error: SyncError) {
         var code = error.code.serverErrorCode
         var status = error.code.httpStatus
-        var reason = error.message
+        var reason = error.messageForClients
         switch error.code {
         case .serverRecordChanged:
             reason =
@@ -92,6 +92,22 @@ extension WebError {
     /// Creates the error for a body that cannot be read.
     init(_ error: JSONError) {
         self = .badRequest("\(error)")
+    }
+}
+
+extension SyncError {
+    /// The message without the file that an error of the log names at its end: where a server keeps
+    /// its files is no business of its clients.
+    var messageForClients: String {
+        guard message.last == ")", let start = message.lastIndex(of: "("),
+            message[start...].contains("/"),
+            [
+                .quotaExceeded, .limitExceeded, .incompatibleVersion, .serviceUnavailable,
+                .internalError,
+            ]
+            .contains(code)
+        else { return message }
+        return String(message[..<start].dropLast())
     }
 }
 

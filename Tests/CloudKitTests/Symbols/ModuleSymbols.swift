@@ -82,8 +82,7 @@ struct ModuleSymbols {
         process.arguments =
             [
                 "swift", "symbolgraph-extract", "-module-name", module, "-target", target,
-                "-minimum-access-level", "public", "-skip-synthesized-members",
-                "-output-dir", folder.path,
+                "-minimum-access-level", "public", "-output-dir", folder.path,
                 "-I", built.appending(path: "Modules").path,
             ]
             + (systemModules.map { $0.appending(path: "module.modulemap") } + (maps ?? []) + made)
