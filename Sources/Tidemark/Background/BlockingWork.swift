@@ -9,7 +9,7 @@ import TidemarkModel
 /// Runs what waits for the disk for long on threads of its own, so that tasks which wait for nothing
 /// are not held up by it.
 struct BlockingWork: Sendable {
-    /// Whether it runs on the thread that asks, for simulations in one thread.
+    /// True if the work runs on the calling thread, for single-threaded simulations.
     let runsInline: Bool
     private let queue = DispatchQueue(
         label: "tidemark.blobs",
@@ -31,7 +31,8 @@ struct BlockingWork: Sendable {
         }
     }
 
-    /// Runs a closure as ``LongWork``: what it reads of the log is reported, and ends when the task is cancelled.
+    /// Runs a closure as ``LongWork``: what it reads of the log is reported, and ends when the task
+    /// is cancelled.
     func run<Answer: Sendable>(
         _ body: @escaping @Sendable () throws(SyncError) -> Answer
     ) async throws(SyncError) -> Answer {

@@ -25,11 +25,12 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
 
     private let state = Lock(State())
 
-    /// How much has been told so far: to be read before looking, and handed to
-    /// ``wait(for:since:)``.
+    /// The number of broadcasts so far.
+    ///
+    /// Read it before checking state; pass it to ``wait(for:since:)``.
     var generation: UInt64 { state.withLock { $0.generation } }
 
-    /// Whether nothing more will be told.
+    /// True if no more broadcasts follow.
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
     /// Waits until something is told about a topic after a generation, or the task is cancelled,

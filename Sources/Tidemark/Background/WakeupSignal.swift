@@ -12,7 +12,9 @@ import TidemarkLog
 /// reads one flag.
 final class WakeupSignal<Work: AnyObject & Sendable>: Sendable {
     private struct State {
-        /// What is worked on; weak, so that work which has not begun holds up nobody.
+        /// The object to work on.
+        ///
+        /// It is weak, so that work that has not started keeps no object alive.
         weak var work: Work?
         var isListening = false
         var rangAgain = false
@@ -20,7 +22,7 @@ final class WakeupSignal<Work: AnyObject & Sendable>: Sendable {
         var isClosed = false
     }
 
-    /// Whether there is anything to listen for.
+    /// True if there is anything to listen for.
     private let isArmed = Atomic<Bool>(false)
     private let state = Lock(State())
     private let workIsOver = DispatchSemaphore(value: 0)
@@ -50,7 +52,7 @@ final class WakeupSignal<Work: AnyObject & Sendable>: Sendable {
         }
     }
 
-    /// What there is to work on; `nil` once the store is being closed.
+    /// Returns the object to work on; `nil` once the store is being closed.
     func beginWork() -> Work? {
         state.withLock { state in
             if state.isClosed { return nil }

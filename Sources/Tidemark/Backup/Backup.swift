@@ -3,7 +3,7 @@
 
 public import TidemarkLog
 
-/// What a backup holds, and what had to be copied for it.
+/// The contents of a backup, and the amount copied to make it.
 public struct BackupReport: Hashable, Codable, Sendable {
     /// The last event that it holds; zero if there is none.
     public internal(set) var lastSequence: SequenceNumber

@@ -7,11 +7,12 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// What a store's compactions have forgotten, for a copy that ends before the events that say so.
+/// The history that a store's compactions have dropped, for a copy that ends before the events that
+/// record it.
 ///
-/// The copy goes on with a commit of the same content as one that begins a compaction
-/// (Docs/formats/events.md): so its log says what it lacks, and change tokens that the store would
-/// not answer are not answered by the copy.
+/// The copy continues with a commit whose content equals that of a commit that begins a compaction
+/// (Docs/formats/events.md). So the copy's log states what is missing, and the copy rejects the
+/// change tokens that the store would reject.
 struct ForgottenCommit {
     private let path: String
     private let environment: StoreEnvironment

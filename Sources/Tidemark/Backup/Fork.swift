@@ -4,7 +4,7 @@
 public import TidemarkLog
 import TidemarkViews
 
-/// What a fork of a store has, and how it came to it.
+/// The contents of a fork of a store, and how the fork was made.
 public struct ForkReport: Hashable, Sendable {
     /// The last event that it has from the other store; zero if there is none.
     public internal(set) var lastSequence: SequenceNumber
@@ -20,7 +20,9 @@ public struct ForkReport: Hashable, Sendable {
     public internal(set) var sharedAssetCount: Int
     /// Assets whose bytes had to be copied, and are damaged.
     public internal(set) var damage: [LogError]
-    /// Whether it has the zone views; without them its first opening makes them from its log.
+    /// True if the fork has the zone views.
+    ///
+    /// Without them, its first open rebuilds them from its log.
     public internal(set) var hasViews: Bool
 }
 

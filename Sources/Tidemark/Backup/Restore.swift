@@ -3,7 +3,7 @@
 
 public import TidemarkLog
 
-/// What a restored store holds.
+/// The contents of a restored store.
 public struct RestoreReport: Hashable, Sendable {
     /// Its last event; zero if there is none.
     public internal(set) var lastSequence: SequenceNumber

@@ -35,7 +35,7 @@ package struct BlobCheck {
         blobs = BlobStore(store, fileSystem)
     }
 
-    /// How many blobs the log names.
+    /// The number of blobs that the log names.
     package var count: Int { uses.count }
 
     /// Takes in the next event of the log.

@@ -4,7 +4,7 @@
 import TidemarkEvents
 package import TidemarkLog
 
-/// What became of the blobs of one store in a copy of it.
+/// The result of copying the blobs of one store.
 package struct BlobCopy: Sendable {
     /// Blobs that are in the copy.
     package private(set) var count = 0
@@ -104,7 +104,7 @@ package struct BlobCopy: Sendable {
         copiedCount += 1
     }
 
-    /// Whether the copy has a blob already, in a way that no crash can take it away.
+    /// Returns true if the copy already has a blob, durably enough to survive a crash.
     private static func isThere(
         _ blob: HeldBlob,
         _ source: BlobStore,

@@ -21,7 +21,7 @@ package enum BlobError: Error, Hashable, Sendable {
 }
 
 extension BlobError: CustomStringConvertible {
-    /// What happened, where, and what to do.
+    /// A description of the error: its cause, its place and its remedy.
     package var description: String {
         switch self {
         case .file(let error): error.description

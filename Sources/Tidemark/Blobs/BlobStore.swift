@@ -8,15 +8,16 @@ package import TidemarkLog
 /// The blobs of a store: files named by the SHA-256 of their bytes, in a folder for each database
 /// (Docs/formats/assets.md).
 ///
-/// What has a blob's name was complete and durable before it got the name, so a blob is there whole
-/// or not at all, whatever crashed. Calls block while the disk works. Safe to use from several
-/// threads; one process at a time may write.
+/// A file gets its blob's name only once it is complete and durable. So after any crash a blob is
+/// either complete or missing. Calls block on disk I/O. Safe to use from several threads; only one
+/// process at a time may write.
 package final class BlobStore: Sendable {
     private let store: StoreFolder
     private let fileSystem: any FileSystem
 
     private struct State {
-        /// Whether this process has made the folders and removed what earlier ones left.
+        /// True once this process has created the folders and removed the leftovers of earlier
+        /// processes.
         var isPrepared = false
         /// Databases whose folder was synced by this process.
         var syncedFolders: Set<BlobHolder> = []
@@ -32,7 +33,7 @@ package final class BlobStore: Sendable {
     /// Held also over calls to the file system that have to be one step: preparing, once, and giving
     /// or taking a name.
     private let state = Lock(State())
-    /// How many databases or blobs are remembered; beyond that all are forgotten.
+    /// The maximum number of databases or blobs to remember; beyond it, all are forgotten.
     private static let rememberedCount = 10_000
 
     /// The blobs of a store in a folder; touches nothing yet.
@@ -48,7 +49,7 @@ package final class BlobStore: Sendable {
 
     private func path(of holder: BlobHolder) -> String { "\(folder)/\(holder.folderName)" }
 
-    /// Where a blob is.
+    /// Returns the path of a blob.
     package func path(of blob: HeldBlob) -> String { "\(folder)/\(blob)" }
 }
 
@@ -188,9 +189,9 @@ extension BlobStore {
 // MARK: - Reading
 
 extension BlobStore {
-    /// What is known of a blob's file; `nil` if it is not there.
+    /// Returns the status of a blob's file; `nil` if the file does not exist.
     ///
-    /// Whether its bytes are right is known when they are read.
+    /// The status does not show if the bytes are correct; reading them does.
     package func status(of blob: HeldBlob) throws(FileError) -> FileStatus? {
         try fileSystem.status(of: path(of: blob))
     }

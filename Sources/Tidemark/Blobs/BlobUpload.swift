@@ -34,7 +34,7 @@ package final class BlobUpload: Sendable {
         if !progress.withLock({ $0.isAdopted }) { store.discard(file.path) }
     }
 
-    /// How many bytes there are so far.
+    /// The number of bytes received so far.
     package var byteCount: UInt64 { progress.withLock { $0.byteCount } }
 
     /// Takes the next bytes; a call to the file system for each, so bring some thousand at a time.

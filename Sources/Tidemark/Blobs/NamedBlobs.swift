@@ -7,7 +7,7 @@ import TidemarkModel
 
 /// Reads out of the log's events which blobs they name, one event after another in the log's order.
 package struct NamedBlobs: Sendable {
-    /// Who holds the assets of each zone's records, by the zone's key.
+    /// The database that holds the assets of each zone's records, by the zone's key.
     private var holders: [ZoneKey: BlobHolder] = [:]
 
     /// Begins before the log's first event.

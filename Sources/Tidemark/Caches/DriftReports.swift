@@ -9,13 +9,14 @@ public import TidemarkModel
 public struct SchemaDriftReport: Hashable, Sendable {
     /// The app's container.
     public let container: ContainerID
-    /// Where the build runs: in development it works, in production it was refused.
+    /// The environment of the build: in development the write succeeded, in production it was
+    /// rejected.
     public let environment: Environment
     /// The build; `nil` for clients that do not say.
     public let build: String?
-    /// What is missing, and was not reported for this build before.
+    /// The schema gaps that were not reported for this build before.
     public let gaps: [SchemaDrift.Gap]
-    /// When, in milliseconds since 1970.
+    /// The time of the report, in milliseconds since 1970.
     public let time: Int64
 }
 
@@ -29,7 +30,7 @@ final class DriftReports: Sendable {
     }
 
     private let state = Lock(State())
-    /// How many reports wait for a listener who does not take them; older ones are dropped.
+    /// The maximum number of reports that wait for a slow listener; older reports are dropped.
     private static let waitingCount = 1_000
 
     /// Reports from here on.

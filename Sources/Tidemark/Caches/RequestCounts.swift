@@ -4,9 +4,9 @@
 import TidemarkEvents
 import TidemarkModel
 
-/// Who has asked how much lately, and what is under way: what throttling is decided by.
+/// Recent and pending requests by user and device, from which throttling is decided.
 ///
-/// Pure: times come in, and what is refused comes out with the time to wait.
+/// Pure: times are arguments, and a rejection carries the time to wait.
 struct RequestCounts: Sendable {
     /// One user at one device.
     private struct Device: Hashable {
@@ -14,7 +14,7 @@ struct RequestCounts: Sendable {
         var name: Name?
     }
 
-    /// How many requests a device may still make, as of a time.
+    /// The number of requests that a device may still make, as of a time.
     private struct Bucket {
         var left: Double
         /// Milliseconds since 1970.

@@ -4,11 +4,11 @@
 package import TidemarkLog
 package import TidemarkModel
 
-/// How many bytes databases take up that have a quota: counted once after an opening, then carried
-/// on with what each commit adds and takes away.
+/// The bytes used by databases that have a quota: counted once after an open, then updated with
+/// what each commit adds and removes.
 ///
-/// A count is taken while commits go on. It knows the bound up to which it has looked; what commits
-/// beyond the bound have added meanwhile is kept beside it, and added at its end.
+/// Commits continue during a count. The count records the position up to which it has read. Changes
+/// by commits beyond that position are kept separately, and added when the count ends.
 package struct UsageCounts: Sendable {
     /// More databases than this are not remembered.
     private static let countLimit = 100_000
@@ -21,14 +21,17 @@ package struct UsageCounts: Sendable {
     }
 
     private struct Entry {
-        /// Which count it is: a database that is counted again has another.
+        /// The id of the count.
+        ///
+        /// A database that is counted again gets a new id.
         var id: UInt64
         var count: Count
     }
 
     /// The bytes that the databases of a container take up together.
     private struct Sum {
-        /// The sum of those that are counted; wider than their sums, so that what was added can be taken away.
+        /// The sum of those that are counted; wider than their sums, so that what was added can be
+        /// taken away.
         var byteCount: Int128 = 0
         /// Those that are not.
         var uncounted: Set<DatabaseID> = []
@@ -41,7 +44,7 @@ package struct UsageCounts: Sendable {
 
     package init() {}
 
-    /// What a commit adds to a database, counted before the commit has its place.
+    /// The bytes that a commit adds to a database, reserved before the commit has its position.
     package struct Reservation: Hashable, Sendable {
         /// The database.
         package var database: DatabaseID
@@ -56,7 +59,7 @@ package struct UsageCounts: Sendable {
         }
     }
 
-    /// What became of a reservation.
+    /// The result of a reservation.
     package enum Outcome: Hashable, Sendable {
         case reserved(Reservation)
         /// The sum would be too large; without it there are so many bytes.

@@ -20,20 +20,21 @@ package final class Checkpointer: Sendable {
     private let source: any EventSource
     /// Waits until the log is durable up to a position.
     private let awaitDurable: @Sendable (SequenceNumber) throws(LogError) -> Void
-    /// Whether checkpoints run on the thread that starts them, for simulations in one thread.
+    /// True if checkpoints run on the thread that starts them, for single-threaded simulations.
     private let runsInline: Bool
     /// Hears of checkpoints.
     private let observer: (any StoreObserver)?
     private let queue = DispatchQueue(label: "tidemark.checkpoint", qos: .utility)
     private let state = Lock(State())
-    /// Whether the overlay is much too large.
+    /// True if the overlay is far too large.
     ///
     /// Set at the serialization point.
     private let isOverloaded = Atomic<Bool>(false)
 
     private struct State {
         var isRunning = false
-        /// Whether the last checkpoint is taken by the one who closes the store: no other begins.
+        /// True if the thread that closes the store takes the last checkpoint; no other checkpoint
+        /// begins.
         var isFinishing = false
         /// Why the last checkpoint failed; `nil` after one that did not.
         var failure: SyncError?
@@ -145,7 +146,9 @@ package final class Checkpointer: Sendable {
         }
     }
 
-    /// Whether the overlay is much too large; if so, a checkpoint is under way when this returns.
+    /// Returns true if the overlay is far too large.
+    ///
+    /// In that case a checkpoint is running on return.
     private func isFull(_ views: ZoneViews) -> Bool {
         views.overlay.withLock { overlay in
             grew(&overlay, of: views)

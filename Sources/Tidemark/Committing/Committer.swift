@@ -33,15 +33,14 @@ package final class Committer: Sendable {
         package let last: SequenceNumber
         /// The payloads of its events, one after another.
         package let payloads: [UInt8]
-        /// Where each event's payload ends, and the zone it belongs to.
+        /// The end of each event's payload, and the zone of the event.
         package let events: [CommitDraft.Event]
     }
 
-    /// Appends a plan, or returns `nil` if what it rests on has changed since it was decided: then
-    /// decide again.
+    /// Appends a plan, or returns `nil` if the state it depends on has changed; then decide again.
     ///
-    /// What is appended is not durable yet: see ``waitUntilDurable(_:)``. With `beginsSegment` the
-    /// commit is the first of a segment of the log.
+    /// The appended events are not durable yet: see ``waitUntilDurable(_:)``. With `beginsSegment`
+    /// the commit is the first of a segment of the log.
     package func append(
         _ plan: inout CommitPlan,
         beginsSegment: Bool = false
@@ -115,7 +114,7 @@ package final class Committer: Sendable {
 }
 
 extension CommitPlan {
-    /// Whether nothing that the plan rests on has changed since it was decided.
+    /// Returns true if nothing that the plan depends on has changed since it was decided.
     fileprivate func stillHolds(in overlay: Overlay) -> Bool {
         if let assets, assets.takenCount != overlay.assets.takenCount { return false }
         if overlay.appended == bound { return true }

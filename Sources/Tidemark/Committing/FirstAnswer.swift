@@ -15,13 +15,13 @@ struct RequestIdentity {
 
 /// The commit that answered a request the first time.
 struct FirstAnswer {
-    /// What was asked, as a hash.
+    /// A hash of the request's content.
     let contentHash: UInt64
     /// Position of its first event.
     let first: SequenceNumber
-    /// When the request was received, in milliseconds since 1970.
+    /// The time when the request was received, in milliseconds since 1970.
     let received: Int64
-    /// What became of each item.
+    /// The outcome of each item.
     let outcomes: [ItemOutcome]
     /// The last position that an outcome names: until it is durable, nobody may hear of it.
     let last: SequenceNumber

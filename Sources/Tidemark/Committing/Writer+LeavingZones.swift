@@ -52,8 +52,8 @@ extension ZoneAccess {
 }
 
 extension ModifyZonesRequest {
-    /// What becomes of each zone of a shared database: what became of the shares in it, which follow
-    /// one another.
+    /// Returns the outcome of each zone of a shared database: the combined outcome of its shares,
+    /// which are adjacent in the items.
     fileprivate func outcomes(
         of items: [RecordDecision.Outcome],
         _ shares: [[RecordDeletion]],

@@ -8,7 +8,7 @@ import TidemarkRules
 import TidemarkViews
 
 extension Limits {
-    /// How many bytes a database may take up; `nil` where nothing was set.
+    /// Returns the number of bytes that a database may use; `nil` if no quota is set.
     func quota(of scope: DatabaseScope) -> Int? {
         scope == .public ? bytesPerPublicDatabase : bytesPerPrivateDatabase
     }
@@ -22,7 +22,7 @@ extension Writer {
         }
     }
 
-    /// What a plan does to the sums of databases.
+    /// The effect of a plan on the byte counts of databases.
     struct UsageEffect {
         /// By database, in the order in which the plan comes to them.
         var growths: [UsageCounts.Reservation] = []
@@ -70,7 +70,7 @@ extension Writer {
         return effect
     }
 
-    /// Which zone a key of a plan stands for.
+    /// Returns the zone that a key of a plan stands for.
     private func identity(
         of zone: ZoneKey,
         in plan: CommitPlan,

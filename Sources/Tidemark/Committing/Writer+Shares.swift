@@ -56,7 +56,8 @@ extension Writer {
         }
     }
 
-    /// What is asked for by a link; the first byte of what was asked, which no other request has.
+    /// The kind of a request by link: the first byte of the hashed request, which no other kind of
+    /// request uses.
     private enum Asked: UInt8 {
         case accepting = 17
         case asking = 18

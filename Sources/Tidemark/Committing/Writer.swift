@@ -15,7 +15,7 @@ final class Writer: Sendable {
     let log: SegmentLog
     let committer: Committer
     let checkpointer: Checkpointer
-    /// What databases take up that have a quota.
+    /// The bytes used by databases that have a quota.
     let usages = Lock(UsageCounts())
     /// The bytes that databases may take up.
     let quotas: Lock<Quotas>

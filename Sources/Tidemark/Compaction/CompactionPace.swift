@@ -8,9 +8,9 @@ import TidemarkLog
 struct CompactionPace {
     /// `nil` for as fast as it goes.
     let bytesPerSecond: Int?
-    /// Whether a commit is on its way to the disk.
+    /// Returns true if a commit is being written to disk.
     let isBusy: () -> Bool
-    /// Whether the compaction is to end: then it does not rest any more.
+    /// Returns true if the compaction is to end; then it no longer pauses.
     let isEnding: () -> Bool
     /// Bytes that were looked at or written and not rested for.
     private var byteCount = 0
@@ -58,7 +58,7 @@ struct CompactionPace {
         return true
     }
 
-    /// How many of some bytes are more than the rate allows in a time.
+    /// Returns the number of bytes that exceed what the rate allows in a time.
     static func left(of byteCount: Int, after time: Duration, bytesPerSecond: Int?) -> Int {
         guard let bytesPerSecond else { return 0 }
         // Rounded up, so that a rest to the end leaves nothing.
@@ -66,10 +66,10 @@ struct CompactionPace {
         return allowed < Double(byteCount) ? byteCount - Int(allowed) : 0
     }
 
-    /// What an event takes beside its payload.
+    /// The bytes that an event takes in addition to its payload.
     private static let eventOverhead = 8
 
-    /// How long to rest after a piece of work.
+    /// Returns the time to pause after a piece of work.
     static func rest(
         after worked: Duration,
         byteCount: Int,

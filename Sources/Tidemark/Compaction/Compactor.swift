@@ -12,7 +12,7 @@ final class Compactor: Sendable {
     private let queue = WorkQueue(label: "tidemark.compaction")
     private let last = Lock<Result<CompactionReport, SyncError>?>(nil)
 
-    /// What the last compaction came to; `nil` before the first one.
+    /// The result of the last compaction; `nil` before the first one.
     var outcome: Result<CompactionReport, SyncError>? { last.withLock { $0 } }
 
     /// Begins to listen, if the store compacts itself, and looks at what an opening has found.

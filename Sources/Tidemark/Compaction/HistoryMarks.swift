@@ -4,27 +4,27 @@
 import TidemarkEvents
 import TidemarkLog
 
-/// What one walk over the log learns for a compaction: which events later ones have replaced, how far
-/// the horizons reach, which zones have ended.
+/// The findings of one pass over the log for a compaction: events that later ones replaced, the
+/// horizons, and the zones that have ended.
 ///
-/// A function of the log, the policy and the clock's reading; a few bits of memory per position.
+/// A function of the log, the policy and the clock; it needs a few bits of memory per position.
 struct HistoryMarks {
-    /// What the walk was asked to find.
+    /// The parameters of the pass.
     struct Question {
         var policy: CompactionPolicy
         /// The horizons of the compaction before.
         var before: CompactionRun
         /// Milliseconds since 1970.
         var now: Int64
-        /// How long requests are remembered, in milliseconds.
+        /// The time for which request ids are remembered, in milliseconds.
         var requestLifetime: Duration
     }
 
-    /// How far the walk went.
+    /// The last position that the pass has read.
     private(set) var last: SequenceNumber = 0
     /// The horizons.
     private(set) var run: CompactionRun
-    /// When the commit at the history horizon was made.
+    /// The time of the commit at the history horizon.
     private(set) var historyTime: Int64?
     /// Events that are there.
     var present = PositionSet()
@@ -69,7 +69,7 @@ struct HistoryMarks {
             }
         }
 
-        /// Whether an event belongs to it.
+        /// Takes the next event, and returns true if the event is part of the stretch.
         mutating func take(_ event: LogEvent) -> Bool {
             let position = event.sequence
             if isOpen, event.commit.received > limit { isOpen = false }
@@ -154,7 +154,7 @@ struct HistoryMarks {
         return horizons
     }
 
-    /// Whether no event has replaced another in its list.
+    /// Returns true if no event has replaced this event in its list.
     func isLast(_ position: SequenceNumber, isOfAudience: Bool) -> Bool {
         !(isOfAudience ? replacedInAudience : replaced).contains(position)
             && !replacedLater.contains(position)

@@ -13,7 +13,7 @@ struct ListedEvent {
     var previous: SequenceNumber?
     /// The audience that it stands in.
     var audience: AudiencePlace?
-    /// Whether the record is gone from there on.
+    /// True if the event removes the record.
     var isTombstone: Bool
 
     /// Reads an event; `nil` if it is not about a record.

@@ -6,7 +6,7 @@ import TidemarkLog
 import TidemarkModel
 
 extension Upkeep {
-    /// How long a blob that nothing names is kept, in milliseconds: a day.
+    /// The time that an unnamed blob is kept, in milliseconds: one day.
     private static let assetGrace: Int64 = 24 * 60 * 60 * 1000
 
     /// See ``Store/collectAssets(isDryRun:)``.
@@ -51,7 +51,8 @@ extension Upkeep {
         }
     }
 
-    /// What is left of blobs after those that the log names up to a position.
+    /// Removes from the candidates the blobs that the log names up to a position, and returns the
+    /// rest.
     private func remove(
         named last: SequenceNumber,
         from candidates: [HeldBlob: StoredAsset]

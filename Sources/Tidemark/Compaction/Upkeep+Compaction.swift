@@ -224,7 +224,7 @@ extension Upkeep {
 
     // MARK: Rewriting
 
-    /// What would become of the finished segments, and of the one that takes events.
+    /// Returns the fate of the finished segments, and of the active segment.
     private func dryRun(
         _ marks: HistoryMarks,
         _ plan: Plan,
@@ -328,12 +328,12 @@ extension Upkeep {
     }
 }
 
-/// Whether a compaction of the store is under way.
+/// The state of the store's compactions: running, ended, or stopped for good.
 struct Compacting: Sendable {
     private var isUnderWay = false
-    /// Whether there was one since the store was opened, and none is under way.
+    /// True if a compaction ran since the store was opened, and none is running.
     private(set) var hasRun = false
-    /// Whether the store is being closed.
+    /// True if the store is being closed.
     private(set) var isOver = false
 
     mutating func begin() -> Bool {
@@ -358,7 +358,7 @@ struct Compacting: Sendable {
 }
 
 extension SyncError {
-    /// What is asked for is below the history horizon.
+    /// Returns the error for a request for a position below the history horizon.
     static func historyPruned(_ position: SequenceNumber, _ horizon: SequenceNumber) -> SyncError {
         SyncError(
             .invalidArguments,

@@ -13,7 +13,7 @@ final class Upkeep: Sendable {
     let notifications: Notifications
     /// Compacts by itself; `nil` in a store that is open for reading.
     let compactor: Compactor?
-    /// Whether a compaction is under way.
+    /// The state of the store's compactions.
     let compacting = Lock(Compacting())
 
     init(

@@ -10,7 +10,7 @@ import TidemarkRules
 ///
 /// This runs once per record of every delta.
 struct DeltaPage {
-    /// How many of the list's entries the page has.
+    /// The number of entries of the list on the page.
     private(set) var count = 0
     /// The rows of the page.
     var rows: RecordRows { lines.rows }

@@ -14,7 +14,8 @@ struct DeltaRows {
     /// The rows so far.
     var rows = RecordRows()
 
-    /// What the reader may see; `nil` for those whose database it is in.
+    /// The parts of the zone that the reader may read; `nil` for users of the database that holds
+    /// it.
     private let access: ZoneAccess?
     private var incarnations: IncarnationReader
 

@@ -25,7 +25,7 @@ struct Erasure {
 
     // MARK: Looking
 
-    /// What walks over the log have found.
+    /// The findings of the passes over the log.
     private struct Findings {
         let redaction: Redaction
         /// Assets that nothing else names.
@@ -78,7 +78,7 @@ struct Erasure {
         }
     }
 
-    /// What would go.
+    /// Returns a receipt of the data that an erasure would remove.
     func estimate() throws(LogError) -> ErasureReceipt {
         let reader = try LogReader(folder.path, fileSystem: environment.log.fileSystem)
         let findings = try LongWork.run { () throws(LogError) in try look(at: reader) }
@@ -183,7 +183,9 @@ struct Erasure {
         }
     }
 
-    /// Whether an entry of the journal goes; rather too often than too seldom.
+    /// Returns true if an entry of the journal is to be removed.
+    ///
+    /// It may return true for an unrelated entry, but never false for a related one.
     private func isUnwanted(_ bytes: RawSpan, _ redaction: Redaction) -> Bool {
         guard let content = try? JournalEntry.Content(bytes) else { return true }
         if let zone = subject.zone {

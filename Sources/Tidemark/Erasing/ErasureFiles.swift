@@ -23,7 +23,7 @@ struct ErasureFiles {
 
     // MARK: Under way
 
-    /// What is being erased in a store; `nil` if nothing is.
+    /// Returns the subject of a pending erasure of the store; `nil` if there is none.
     func pending() throws(LogError) -> ErasureSubject? {
         let bytes = try LogError.wrapping { () throws(FileError) -> [UInt8]? in
             guard try fileSystem.exists(folder.erasing) else { return nil }

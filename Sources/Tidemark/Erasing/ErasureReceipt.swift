@@ -1,11 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an erasure removed, and from where; or, of a dry run, what it would.
+/// The data that an erasure removed, by place; for a dry run, the data that it would remove.
 public struct ErasureReceipt: Hashable, Codable, Sendable {
-    /// What something is found in whose files are removed or written anew.
+    /// The files that held erased data and were removed or rewritten.
     public struct Files: Hashable, Codable, Sendable {
-        /// How many there were.
+        /// The number of files.
         public internal(set) var count = 0
         /// Their bytes.
         public internal(set) var byteCount: UInt64 = 0

@@ -27,7 +27,9 @@ extension ErasureSubject {
         return ZoneIdentity(zone, seenFrom: database)
     }
 
-    /// Whether all that a zone holds goes: those that the store keeps for itself only with their user.
+    /// Returns true if the erasure removes everything in a zone.
+    ///
+    /// Internal zones of the store are removed only with their user.
     func includes(_ identity: ZoneIdentity) -> Bool {
         let database = identity.database
         guard let zone else { return database.scope != .public && database.owner == user }

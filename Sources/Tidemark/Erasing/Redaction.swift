@@ -5,10 +5,10 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// What becomes of each event of a log when something is erased: it goes, it stays as it is, or it
-/// stays without the words that name a user or a zone.
+/// Decides the fate of each event of a log in an erasure: dropped, kept as is, or kept without the
+/// words that name a user or a zone.
 ///
-/// A pure function of an event, once all commits have been taken in.
+/// A pure function of an event, once all commits have been read.
 struct Redaction {
     let traces: ErasureTraces
     /// Commits that lose events.
@@ -28,7 +28,7 @@ struct Redaction {
         words = texts.filter { !$0.isEmpty }.map { Array($0.utf8) }
     }
 
-    /// Whether bytes hold a word that names the subject.
+    /// Returns true if the bytes contain a word that names the subject.
     func isNamed(in bytes: RawSpan) -> Bool { words.contains { bytes.contains($0) } }
 
     // MARK: Going
@@ -39,7 +39,7 @@ struct Redaction {
         if try drops(event) { hurt.insert(event.commit.first) }
     }
 
-    /// Whether an event goes.
+    /// Returns true if an event is dropped.
     func drops(_ event: LogEvent) throws(EventFormatError) -> Bool {
         if traces.zones.contains(event.zone) { return true }
         // Nobody knows how to take a name out of an event of a kind that a newer version wrote.
@@ -139,7 +139,7 @@ struct Redaction {
 }
 
 extension RawSpan {
-    /// Whether some bytes are among these.
+    /// Returns true if the bytes contain the wanted bytes.
     func contains(_ wanted: [UInt8]) -> Bool {
         guard let first = wanted.first, wanted.count <= byteCount else { return false }
         return withUnsafeBytes { bytes in

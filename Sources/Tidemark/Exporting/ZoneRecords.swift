@@ -15,7 +15,7 @@ struct ZoneRecords {
         var sequence: SequenceNumber
         var nameStart: Int
         var nameByteCount: Int
-        /// Where the body is kept, if it is.
+        /// The location of the body, if the body is kept.
         var body: Range<Int>?
     }
 

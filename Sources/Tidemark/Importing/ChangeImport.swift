@@ -26,7 +26,7 @@ extension Store {
 ///
 /// For each line without a request id it remembers a hash of 64 bits.
 public struct ChangeImport: Sendable {
-    /// What became of one line.
+    /// The outcome of one line.
     public enum Outcome: Hashable, Sendable {
         /// The line is part of the store now.
         case applied(missingDeletionCount: Int)
@@ -48,7 +48,7 @@ public struct ChangeImport: Sendable {
 
     private let writer: Writer
     private let notifications: Notifications
-    /// How often a line's content came before in this import, by its hash.
+    /// The number of earlier occurrences of a line's content in this import, by its hash.
     private var occurrences: [UInt64: UInt32] = [:]
     private var waiting = WaitingShares()
     private var lastAppended = SequenceNumber.zero

@@ -57,7 +57,7 @@ extension WaitingShares {
         }
     }
 
-    /// What the record of a share says; `nil` if it is not there.
+    /// Returns the content of a share's record; `nil` if the record does not exist.
     private static func share(
         _ name: Name,
         of zone: ZoneIdentity,

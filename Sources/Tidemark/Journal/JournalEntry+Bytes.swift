@@ -78,7 +78,7 @@ extension JournalEntry.Content {
 }
 
 extension JournalEntry {
-    /// What an entry says of whoever called.
+    /// The facts that an entry records about the caller.
     ///
     /// Frozen.
     enum Flag {

@@ -30,7 +30,7 @@ extension JournalEntry.Content {
     }
 }
 
-/// Who called, and what for.
+/// The call and its caller.
 private struct JournalledCall {
     var call: JournalEntry.Call
     var caller: Caller

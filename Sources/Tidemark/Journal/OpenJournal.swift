@@ -8,11 +8,11 @@ import TidemarkLog
 ///
 /// With refusals alone no file is made before something is refused.
 final class OpenJournal: Sendable {
-    /// What it takes in.
+    /// The kinds of entries that the journal records.
     let extent: StoreOptions.Journal
     let journal: Journal
     private let now: @Sendable () -> Int64
-    /// Whether it has said that it begins.
+    /// True once the journal has recorded its beginning.
     private let hasBegun = Lock(false)
 
     init(

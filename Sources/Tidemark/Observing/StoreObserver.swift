@@ -6,9 +6,9 @@ public import TidemarkModel
 
 /// Hears of what an open store does: for logs, metrics and traces.
 ///
-/// Given to ``Store/open(at:access:options:observer:progress:)``. A store without one counts and times
-/// nothing for it. `StoreInstruments` of the product `TidemarkObserving` is one for swift-log, swift-metrics and
-/// swift-distributed-tracing.
+/// Given to ``Store/open(at:access:options:observer:progress:)``. A store without one counts and
+/// times nothing for it. `StoreInstruments` of the product `TidemarkObserving` is one for
+/// swift-log, swift-metrics and swift-distributed-tracing.
 ///
 /// Its methods are called on the threads that do the work, also under locks of the store. So they return
 /// soon, and call nothing of the store.
@@ -46,7 +46,7 @@ public enum StoreWork: Sendable {
 public struct StoreCall: Hashable, Sendable {
     /// The method that is called.
     public var kind: JournalEntry.Call
-    /// Who asks.
+    /// The caller of the request.
     public var caller: Caller
 
     /// Describes a call.

@@ -31,9 +31,10 @@ extension Store {
         )
     }
 
-    /// What is being erased in a store, if an erasure was cut off and waits for its end.
+    /// Returns the subject of an erasure that was interrupted and is pending; `nil` if there is
+    /// none.
     ///
-    /// Throws `corrupted` if the file that says so cannot be understood, and `unreadable`.
+    /// Throws `corrupted` if the file that records the erasure is malformed, and `unreadable`.
     package static func pendingErasure(at path: String) throws(LogError) -> ErasureSubject? {
         try ErasureFiles(StoreFolder(path), StoreEnvironment()).pending()
     }

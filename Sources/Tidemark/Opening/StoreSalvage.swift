@@ -6,13 +6,13 @@ package import TidemarkLog
 import TidemarkModel
 import TidemarkViews
 
-/// What was copied of a damaged store.
+/// The parts of a damaged store that were copied.
 package struct SalvagedStore: Sendable {
     /// The log.
     package let log: Salvage
     /// The bytes of assets.
     package let assets: BlobCopy
-    /// What was being erased, and goes with the copy's next opening for writing.
+    /// The subject of a pending erasure, which the copy's next open for writing completes.
     package let erasing: ErasureSubject?
     private let erasureDamage: [LogError]
 

@@ -13,12 +13,12 @@ package struct ViewsCheck {
     private let path: String
     /// The views as they were when the check began; `nil` if there are none that can be compared.
     private var found: (any ViewSnapshot)?
-    /// Where those are exact.
+    /// The position at which the views on disk are exact.
     package private(set) var checkpoint = SequenceNumber.zero
-    /// What the log makes of the views, once it has been compared.
+    /// The views that the log implies, once the comparison is done.
     package private(set) var expected: ReplayedViews?
     private var damage: [LogError] = []
-    /// What became of the comparison.
+    /// The outcome of the comparison.
     package private(set) var outcome = Outcome.noViews
     private var folded: FoldedViews
 
@@ -127,9 +127,9 @@ package struct ViewsCheck {
         try folded.add(event)
     }
 
-    /// What is wrong with the views, once all events have been taken in.
+    /// Returns the damage of the views, once all events have been read.
     ///
-    /// Says nothing about them if events are missing from the log.
+    /// Reports nothing about the views if events are missing from the log.
     package mutating func finish(
         isLogSound: Bool
     ) throws(FoldedViews.Failure) -> [LogError] {

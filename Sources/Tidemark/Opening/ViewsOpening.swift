@@ -23,17 +23,20 @@ struct ViewsOpening {
 
     /// Folding a longer stretch into an index on disk is a rebuild.
     private static let rebuildEventCount: UInt64 = 250_000
-    /// How many records are held when a whole log is folded, of about 150 bytes of memory each.
+    /// The number of records to hold while a whole log is folded, at about 150 bytes of memory
+    /// each.
     ///
-    /// Many, since a record is written once for every time that so many others have changed.
+    /// The number is large because each time so many other records have changed, a record is
+    /// written once more.
     private static let rebuildForm = Replay.Form.rebuild(heldCount: 2_000_000)
-    /// A writer's index may be ahead of what its log vouches for to other processes, for as long as
-    /// the writer is idle before it says so.
+    /// The number of attempts to wait for a writer's index that is ahead of its log, and the delay
+    /// of each.
     ///
-    /// How often, and how long each time, that is waited for.
+    /// A writer's index may be ahead of the log positions published to other processes, until the
+    /// idle writer publishes again.
     private static let refreshLimit = 50
     private static let refreshDelay: UInt32 = 4_000
-    /// How often a reader begins anew because a writer came while it was opening the index.
+    /// The number of times a reader restarts because a writer appeared while it opened the index.
     private static let openingLimit = 20
 
     private var hash: StoreHash {

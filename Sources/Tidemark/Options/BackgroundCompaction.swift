@@ -8,7 +8,7 @@ import TidemarkLog
 /// It begins when enough of the log is in finished segments that no compaction has written yet, takes
 /// its time, and stays out of the way of those who write.
 public struct BackgroundCompaction: Hashable, Sendable {
-    /// What may be forgotten.
+    /// The history that a compaction may drop.
     public var policy: CompactionPolicy
     /// So many bytes of events are looked at or written anew in a second, at most.
     public var bytesPerSecond = 10 << 20
@@ -22,7 +22,8 @@ public struct BackgroundCompaction: Hashable, Sendable {
         self.policy = policy
     }
 
-    /// Whether a log of such segments has grown enough; the last one may still take events.
+    /// Returns true if a log of such segments has grown enough; the last segment may still take
+    /// events.
     func isDue(for segments: some Sequence<SegmentLoad>) -> Bool {
         var oldByteCount: UInt64 = 0
         var newByteCount: UInt64 = 0

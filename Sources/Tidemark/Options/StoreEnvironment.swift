@@ -30,13 +30,14 @@ package struct StoreEnvironment: Sendable {
         @Sendable (String, String, ViewAccess, StoreID) throws(ViewIndexError) -> SequenceNumber?
     /// Removes the view index in a folder.
     package var removeIndex: @Sendable (String) throws(ViewIndexError) -> Void
-    /// Where the query index is kept: the machine's own files, whatever the store's are; `nil` for the
-    /// store's folder, or memory where that is none of the machine's.
+    /// The folder of the query index, in the machine's own file system even if the store is
+    /// elsewhere; `nil` for the store's folder, or for memory if the store's files are not the
+    /// machine's own.
     package var queryFolder: String?
-    /// So many events the query index takes in before anybody notices: a query waits for them rather than look at
-    /// records.
+    /// So many events the query index takes in before anybody notices: a query waits for them
+    /// rather than look at records.
     package var queryIndexNearCount: UInt64 = 4_096
-    /// Which bits of a record's slot are used: all, but in tests of what happens when names meet.
+    /// The bits of a record's slot that are used: all of them, except in tests of colliding names.
     package var slotMask = UInt64.max
 
     /// The machine's own files, clock and randomness.

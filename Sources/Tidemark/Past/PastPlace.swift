@@ -27,7 +27,7 @@ package struct PastPlace: Hashable, Sendable {
 
 /// A step from one version of a record to the next.
 package struct PastStep: Sendable {
-    /// Which record it is.
+    /// The place of the record.
     package let place: PastPlace
     /// Position of the version before; zero where the record was not there.
     package let before: SequenceNumber
@@ -43,7 +43,7 @@ package struct PastPlaces: Sendable {
         fold = Fold(hash: hash)
     }
 
-    /// What an event that saved, touched or deleted a record did to it.
+    /// Returns the effect of an event that saved, touched or deleted a record.
     ///
     /// O(record's name).
     package func step(_ event: LogEvent) throws(EventFormatError) -> PastStep {

@@ -10,7 +10,7 @@ import TidemarkViews
 package struct PastZone: Hashable, Sendable {
     /// Its key.
     package let key: ZoneKey
-    /// Which zone it is.
+    /// The identity of the zone.
     package let identity: ZoneIdentity
     /// Position of its end; `nil` while it lives.
     package let end: SequenceNumber?
@@ -27,7 +27,7 @@ package struct PastZone: Hashable, Sendable {
         tombstoneHorizon = standing.tombstoneHorizon
     }
 
-    /// Whether it had begun and not ended after an event.
+    /// Returns true if the zone had begun and had not ended after an event.
     package func isThere(at position: SequenceNumber) -> Bool {
         key.creation <= position && end.map { $0 > position } ?? true
     }

@@ -44,7 +44,9 @@ extension Reader {
         try picture(asOf: bound == now.bound ? nil : bound, now)
     }
 
-    /// What there was as of a position; the picture keeps it in the log for as long as it is held.
+    /// Returns the state as of a position.
+    ///
+    /// While the picture is held, the log keeps the events of that state.
     private func past(
         _ position: SequenceNumber,
         _ picture: ViewPicture

@@ -19,8 +19,8 @@ public protocol Projection: Sendable {
     /// projection if this changes.
     var databaseID: DatabaseID? { get }
 
-    /// How far the kept state goes: the mark of the last ``take(_:through:)`` that was kept; `nil` for
-    /// empty state.
+    /// Returns the mark of the kept state: that of the last ``take(_:through:)`` that was kept;
+    /// `nil` for empty state.
     func mark() async throws -> ProjectionMark?
 
     /// Folds commits into the state, and keeps the mark with it, all or nothing.
@@ -39,21 +39,23 @@ public struct ProjectedCommit: Hashable, Sendable {
     public let position: SequenceNumber
     /// The database that the changes are in.
     public var database: DatabaseID { line.database }
-    /// When, by whom, in which database, and what was saved and deleted, in order.
+    /// The time, user and database of the commit, and its saves and deletions in order.
     ///
-    /// A save has all fields of the record as it was from then on. The end of a zone ends all that is in
-    /// it without a word about its records.
+    /// A save has all fields of the record after the save. The end of a zone removes all of the
+    /// zone's records, and the line does not list them.
     public let line: ChangeStreamLine
 }
 
-/// How far a projection has come, in which history.
+/// The position that a projection has reached, and the history that the position belongs to.
 ///
-/// Keep it as its ``description``.
+/// Store it as its ``description``.
 public struct ProjectionMark: Hashable, Sendable {
     /// Everything up to and including this position was taken in.
     public let position: SequenceNumber
-    /// What had been forgotten when all that came before was read: a compaction that forgot more since may
-    /// have dropped events that lie ahead.
+    /// The horizons when all earlier events were read.
+    ///
+    /// A compaction that has raised them since may have dropped events that the projection has not
+    /// read.
     let forgotten: Forgotten
     let store: String
     let incarnation: Incarnation
@@ -129,7 +131,7 @@ public enum ProjectionReset: Hashable, Sendable {
     case pruned
 }
 
-/// How far compactions have forgotten: replaced versions, and deletions.
+/// The positions up to which compactions have dropped replaced versions and deletions.
 struct Forgotten: Hashable, Sendable {
     var history: SequenceNumber = 0
     var tombstones: SequenceNumber = 0

@@ -69,7 +69,7 @@ extension Queries {
         )
     }
 
-    /// How many records a page may have, by what was asked for.
+    /// Returns the maximum number of records on a page, given the requested number.
     private func queryLimit(_ asked: Int?) throws(SyncError) -> Int {
         try min(reader.pageLimit(asked), asked ?? max(reader.options.limits.recordsPerQueryPage, 1))
     }
@@ -100,19 +100,21 @@ extension Queries {
 
 // MARK: - Where
 
-/// Where a query looks.
+/// The zones that a query covers.
 struct QueryPlace: Sendable {
     /// The zones, by key.
     var zones: [ZoneKey: ZoneID]
-    /// What cursors belong to: that goes on when zones of a whole database come and go between pages.
+    /// A hash of the scope that cursors belong to.
+    ///
+    /// The scope stays valid if zones of a whole database are created or deleted between pages.
     var scope: UInt64
-    /// What shares show of the zone, where it is somebody else's.
+    /// The records that shares show of the zone, if the zone belongs to another user.
     var shown: SharedPlace?
 
     /// The keys of the zones as the query index has them, ascending.
     var keys: [UInt64] { zones.keys.map(\.rawValue).sorted() }
 
-    /// How many zones one query can look into; each is a value in SQLite's statement.
+    /// The maximum number of zones in one query; each is a value in SQLite's statement.
     static let zoneLimit = 30_000
 }
 
@@ -153,7 +155,8 @@ extension Queries {
         return QueryPlace(zones: [key: zone], scope: key.rawValue, shown: shown)
     }
 
-    /// Whether a record is shown where a query looks; `nil` if every record is.
+    /// Returns a function that tells if a record is shown where a query looks; `nil` if every
+    /// record is.
     func visibility(
         in place: QueryPlace
     ) -> ((RecordBody) throws(SyncError) -> Bool)? {

@@ -57,8 +57,8 @@ extension Queries {
     /// Records that are looked at rather than waited for, while an index is made.
     private static let smallCount = 10_000
 
-    /// Answers a query by looking at every record, where these are few and all that is found fits into one page;
-    /// `nil` otherwise.
+    /// Answers a query by looking at every record, where these are few and all that is found fits
+    /// into one page; `nil` otherwise.
     ///
     /// A page of the index cannot go on from one that was found so.
     func smallPage(
@@ -177,7 +177,7 @@ extension Queries {
         return QueryPlace(zones: found.mapValues { _ in zone }, scope: 0)
     }
 
-    /// When the commit of an event was made; what `now()` is in a query of the past.
+    /// Returns the time of the commit of an event; `now()` equals it in a query of the past.
     private func time(of sequence: SequenceNumber) throws(SyncError) -> Int64 {
         guard sequence != .zero else { return 0 }
         return try reader.source.event(at: sequence)?.commit.time ?? 0
@@ -187,7 +187,7 @@ extension Queries {
 // MARK: - Pages
 
 extension Queries {
-    /// How many records are read before the page's bytes are counted.
+    /// The number of records to read before the page's bytes are counted.
     private static let readCount = 64
 
     /// The records that some events saved, in the order of the list, as far as a page has room for

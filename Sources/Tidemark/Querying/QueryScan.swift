@@ -20,10 +20,10 @@ struct QueryScan {
     private let matcher: Query.Matcher
     private let order: Query.RecordOrder
     private let sortKeys: FieldSelection
-    /// Whether a record is shown to the caller; `nil` if every record is.
+    /// Returns true if a record is shown to the caller; `nil` if every record is.
     private let shows: ((RecordBody) throws(SyncError) -> Bool)?
     private var matches: [Match] = []
-    /// Whether a record of the type was met, fulfilling the predicate or not.
+    /// True if the scan has met a record of the type, matching or not.
     private(set) var hasMetType = false
 
     /// Prepares a query.
@@ -93,10 +93,10 @@ extension LogEvent {
     }
 }
 
-/// What a query found without an index, kept for its next page.
+/// The results of a query without an index, kept for its next page.
 ///
-/// The log does not change in the past, nor under a store that is open for reading: the same question
-/// has the same answer.
+/// The log does not change in the past, nor in a store that is open for reading. So the same query
+/// has the same results.
 struct ScannedQuery: Sendable {
     /// Longer answers are found again for each page.
     static let keptCount = 1 << 20
@@ -109,14 +109,14 @@ struct ScannedQuery: Sendable {
     var place: QueryPlace
 }
 
-/// Where a page of a scanned query ended: after so many records.
+/// The place where a page of a scanned query ended, as a number of records.
 struct ScanCursor: Hashable, Sendable {
     /// The first byte; cursors of the index begin with another one.
     private static let form: UInt8 = 2
 
     /// Tells query, place and point.
     var signature: UInt64
-    /// How many records came before.
+    /// The number of records on earlier pages.
     var offset: Int
 
     /// The cursor as bytes that clients may keep.

@@ -8,19 +8,22 @@ public import TidemarkLog
 import TidemarkModel
 import TidemarkQuery
 
-/// The owner of a store's query index: opens it when the first query comes, or with a store whose records were
-/// asked for before, brings it forward from the log, and makes it anew where it is missing, damaged or of another log.
+/// The owner of a store's query index: opens it when the first query comes, or with a store whose
+/// records were asked for before, brings it forward from the log, and makes it anew where it is
+/// missing, damaged or of another log.
 ///
 /// Writers never wait for it: it reads what is durable, as any reader does.
 final class StoreQueries: Sendable {
     private let source: any EventSource
     private let line: IncarnationLine
-    /// Where the index is kept now; `nil` for memory.
+    /// Returns the folder of the index now; `nil` for memory.
     private let place: @Sendable () -> String?
-    /// Whether the records of a zone can be asked for; `nil` once the store is closed, which then lets go of its views
-    /// although the task that brought the index forward may live on for a moment.
+    /// Returns true if the records of a zone can be queried.
+    ///
+    /// It is `nil` once the store is closed, so that the store releases its views even if the task
+    /// that updates the index runs on for a moment.
     private let isQueried: Lock<(@Sendable (ZoneKey) -> Bool)?>
-    /// Who may read a folder that has to be made for it.
+    /// The permissions of a folder that is created for the index.
     private let permissions: FilePermissions
     /// So many events are taken in before anybody notices.
     private let nearCount: UInt64
@@ -29,15 +32,15 @@ final class StoreQueries: Sendable {
 
     private struct State {
         var opened: QueryIndex?
-        /// Whether that one has no files, so that it does not matter where the store is.
+        /// True if the opened index has no files, so that the store's folder does not matter.
         var isInMemory = false
-        /// How many indexes were thrown away.
+        /// The number of indexes that were discarded.
         var discardCount = 0
-        /// What brings the index forward; one at a time.
+        /// The task that updates the index; one at a time.
         var catchingUp: Task<Void, any Error>?
-        /// How far that has come.
+        /// The progress of that task.
         var progress: QueryIndexProgress?
-        /// Whether the store is being closed.
+        /// True if the store is being closed.
         var isStopping = false
     }
 
@@ -46,7 +49,7 @@ final class StoreQueries: Sendable {
 
     /// Events that are taken in by one transaction, but for the rest of the last commit.
     private static let batchCount = 16_384
-    /// How often an index that turns out to be damaged is made anew for one query.
+    /// The number of times that one query rebuilds an index found to be damaged.
     private static let attemptLimit = 3
 
     init(
@@ -125,7 +128,7 @@ final class StoreQueries: Sendable {
         }
     }
 
-    /// How far the opened index has come; `nil` if none is open.
+    /// The position that the opened index has reached; `nil` if none is open.
     var position: SequenceNumber? { state.withLock(\.opened)?.position.reached }
 
     /// Begins to bring an index forward, unless somebody does so already.
@@ -158,9 +161,10 @@ final class StoreQueries: Sendable {
 
     private static let closing = SyncError(.serviceUnavailable, "The store is being closed.")
 
-    /// Whether the index is at a position, or so near that a query need not look for another way.
+    /// Returns true if the index is at a position, or so near that a query need not use another
+    /// way.
     ///
-    /// If it is not, it is brought forward from now on, and nobody waits.
+    /// If it is not, an update of the index starts in the background, and no caller waits for it.
     func isNear(_ bound: SequenceNumber) -> Bool {
         // Whoever waits for the index hears what is wrong with it.
         guard let index = try? open() else { return true }
@@ -175,7 +179,7 @@ final class StoreQueries: Sendable {
         _ = isNear(source.durableSequence)
     }
 
-    /// How far the index has come that is being brought forward; `nil` if none is.
+    /// The progress of the index update; `nil` if none is running.
     var progress: QueryIndexProgress? { state.withLock(\.progress) }
 
     /// Stops what brings the index forward, and waits for its end.
@@ -190,7 +194,7 @@ final class StoreQueries: Sendable {
     }
 }
 
-/// How far a store's query index has come, while it is being made or brought forward.
+/// The progress of building or updating a store's query index.
 public struct QueryIndexProgress: Hashable, Sendable {
     /// The event up to which all were taken in.
     public let position: SequenceNumber
@@ -237,8 +241,8 @@ extension StoreQueries {
         return index
     }
 
-    /// Whether the log has what an index has taken in: the position is one of this line of the store,
-    /// and the event there is from the same moment.
+    /// Returns true if the log has the events that an index has read: the position is on this line
+    /// of the store, and the event there has the same time.
     private func isOfThisLog(_ position: IndexPosition) throws -> Bool {
         let sequence = position.reached
         if sequence == .zero { return true }
@@ -281,7 +285,7 @@ extension SyncError {
 // MARK: - Catching up
 
 extension StoreQueries {
-    /// What happened in a stretch of the log, up to the end of a commit.
+    /// The changes in a stretch of the log, up to the end of a commit.
     private struct Batch: Sendable {
         var changes: [IndexedChange] = []
         var position = IndexPosition()
@@ -417,7 +421,7 @@ extension IndexedChange {
         IndexedChange(sequence: sequence, zone: zone, previous: 0, content: content)
     }
 
-    /// What an event means for the query index; `nil` for nothing.
+    /// Creates the change of the query index that an event causes; `nil` if the event causes none.
     fileprivate init?(_ event: LogEvent, isQueried: Bool) throws(EventFormatError) {
         let bytes = event.payload
         guard let first = bytes.first else { return nil }

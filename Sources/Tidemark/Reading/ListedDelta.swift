@@ -19,7 +19,7 @@ struct ListedDelta: ZoneDelta {
     let key: ZoneKey?
     let start: Reader.Start
     let caller: Caller
-    /// What the caller may read; `nil` for everything.
+    /// The records that the caller may read; `nil` for all.
     let readable: PublicAccess?
     /// The same as a number, for tokens.
     let readability: UInt64

@@ -72,11 +72,11 @@ extension Reader {
 /// Puts the events of one commit together into lines of a change stream: one line, unless the commit
 /// is the store's own and touches the databases of several users.
 private struct LineBuilder {
-    /// What a commit changes in one database.
+    /// The changes of a commit in one database.
     private struct Part {
         /// The database; `nil` while nothing but zones was named that go without saying.
         var database: DatabaseID?
-        /// Where those zones are.
+        /// The database of those zones.
         var fallback: DatabaseID?
         var changes: [ChangeStreamLine.Change] = []
         /// Zones that the commit creates and that no save of it has brought into being yet.

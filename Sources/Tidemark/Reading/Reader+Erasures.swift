@@ -36,7 +36,7 @@ extension Reader {
         }
     }
 
-    /// Whether anything that is there now says that the caller was by a position.
+    /// Returns true if any current data shows that the caller existed at a position.
     private func wasThere(
         _ caller: Caller,
         at position: SequenceNumber,
@@ -58,7 +58,7 @@ extension Reader {
         }
     }
 
-    /// Whether somebody took a part first at or before a position.
+    /// Returns true if a user first took part in a share at or before a position.
     private func began(
         _ part: KnownParticipation,
         by position: SequenceNumber

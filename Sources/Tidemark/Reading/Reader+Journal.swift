@@ -69,13 +69,13 @@ extension Reader {
 }
 
 extension ModifyRecordsRequest {
-    /// What the request is about, in its order.
+    /// The items of the request, in order.
     var items: [SyncError.Item] {
         saves.map { .record($0.recordID) } + deletions.map { .record($0.recordID) }
     }
 }
 
 extension ModifyZonesRequest {
-    /// What the request is about, in its order.
+    /// The items of the request, in order.
     var items: [SyncError.Item] { (saves + deletions).map { .zone($0) } }
 }

@@ -104,7 +104,7 @@ extension ModifyRecordsRequest {
 }
 
 extension Reader {
-    /// Whether a share shows a record to the caller, where it is not in the caller's own database.
+    /// Returns true if a share shows the caller a record that is not in the caller's own database.
     func mayRead(
         _ item: ConsultedItem,
         _ zones: ConsultedZones,
@@ -116,7 +116,7 @@ extension Reader {
         return access.mayRead(try audiences.audience(of: ViewKey(zone: key, slot: item.slot)))
     }
 
-    /// What the store says now; the view index's errors as a caller meets them.
+    /// Returns a picture of the current state, with the view index's errors as errors for callers.
     func picture(_ extent: ZoneViews.Extent) throws(SyncError) -> ViewPicture {
         try SyncError.wrapping { () throws(ViewIndexError) in
             try views.picture(extent)

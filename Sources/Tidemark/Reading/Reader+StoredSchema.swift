@@ -28,7 +28,7 @@ extension Reader {
         return StandingSchema(types, of: home, over: facts)
     }
 
-    /// What is known of a schema as a picture shows it, by what was known of it before.
+    /// Returns the known types of a schema as of a picture, given the types that were known before.
     private func knownTypes(
         of home: DatabaseID,
         after old: KnownTypes?,

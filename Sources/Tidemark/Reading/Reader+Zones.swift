@@ -70,8 +70,9 @@ extension Reader {
         return position == nil ? noted(changes, request, caller, now) : changes
     }
 
-    /// Where the token of a request leaves off; without a token, at the beginning, and with the ends of
-    /// zones up to `quiet` left out.
+    /// Returns the position of a request's token.
+    ///
+    /// Without a token, returns the beginning, and omits the ends of zones up to `quiet`.
     private func start(
         of request: DatabaseChangesRequest,
         _ caller: Caller,

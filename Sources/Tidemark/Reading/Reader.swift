@@ -10,7 +10,7 @@ import TidemarkViews
 ///
 /// It owns what readers remember from one request to the next. It changes nothing in the log.
 final class Reader: Sendable {
-    /// What tells the store from every other.
+    /// The unique id of the store.
     let id: StoreID
     let options: StoreOptions
     let source: any EventSource
@@ -23,7 +23,7 @@ final class Reader: Sendable {
     let random: @Sendable () -> UInt64
     /// The bytes of assets.
     let blobs: BlobStore
-    /// Where what waits long for the disk runs.
+    /// The queue for work that waits long for the disk.
     let blockingWork: BlockingWork
     /// Reads the journal.
     let journalReader: JournalReader
@@ -37,13 +37,13 @@ final class Reader: Sendable {
     let driftReports = DriftReports()
     /// The schemas that requests needed last.
     let schemas = Lock(StoredSchemas())
-    /// Who has asked how much lately.
+    /// The recent requests of each user.
     let requests = Lock(RequestCounts())
     /// The statuses of accounts that requests needed last.
     let statuses = Lock(AccountStatuses())
-    /// Who takes part in which shares, as requests needed it last.
+    /// The shares in which users participate, as requests last needed them.
     let participations = Lock(KnownParticipations())
-    /// Who may name which assets in databases that others write to.
+    /// The users that may name each asset in databases that other users write to.
     let knownAssets = Lock(KnownAssets())
     /// Tells those who wait for a user's status to change.
     let accountNews = Broadcast<AccountPlace>()

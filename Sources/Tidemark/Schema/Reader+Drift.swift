@@ -91,7 +91,8 @@ extension Reader {
 }
 
 extension SchemaDrift.Gap {
-    /// Whether production takes it all the same: the type of shares comes with the first share.
+    /// True if production accepts the gap anyway: the type of shares is created with the first
+    /// share.
     var isClosedByProduction: Bool { self == .recordType(Schema.RecordType.share.name) }
 
     /// The field that it is about; `nil` for a record type.

@@ -9,7 +9,7 @@ import TidemarkRules
 /// Reads out of the log's events what builds of an app have written in development, and what their
 /// queries have had indexed there, that production's schema does not have.
 struct SchemaDriftFold {
-    /// What was found so far.
+    /// The gaps found so far.
     private(set) var drift = SchemaDrift()
 
     private let container: ContainerID

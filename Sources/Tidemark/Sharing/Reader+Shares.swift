@@ -11,7 +11,7 @@ extension Reader {
     /// A share as a link leads to it.
     struct Found {
         var target: ShareLinkTarget
-        /// What the store said.
+        /// The picture of the store.
         var picture: ViewPicture
         var zones: ConsultedZones
         var item: ConsultedItem
@@ -170,7 +170,8 @@ extension Reader {
 }
 
 extension DatabaseID {
-    /// What others share with a user, in the same container and environment.
+    /// Returns the database of the records that other users share with a user, in the same
+    /// container and environment.
     func shared(with user: UserID) -> DatabaseID {
         DatabaseID(container: container, environment: environment, scope: .shared, owner: user)
     }

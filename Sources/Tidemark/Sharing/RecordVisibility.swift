@@ -28,7 +28,7 @@ public enum RecordHiding: Hashable, Codable, Sendable {
     case noPermission(share: String)
 }
 
-/// Whether, and by which list, a user is shown a record.
+/// The visibility of a record to a user, and the list that causes it.
 package enum RecordVisibility: Sendable {
     /// As part of a zone of which the user sees everything, as its owner or as one of the public.
     case whole
@@ -44,17 +44,19 @@ package struct ListedRecord: Sendable {
     package var audience: ZoneKey
     /// The record's last event in the list.
     package var sequence: SequenceNumber
-    /// When the user began and ceased to see the list, oldest first: for each participant of the share
-    /// that the user was, since whoever is invited again is another one.
+    /// The times at which the user began and ceased to see the list, oldest first.
+    ///
+    /// There is one entry for each participant of the share that the user was, because a user that
+    /// is invited again becomes a new participant.
     package var memberships: [[Membership]]
 
-    /// What an event says about a participant.
+    /// The content of an event about a participant.
     package struct Membership: Sendable {
         package var sequence: SequenceNumber
         package var showsSomething: Bool
     }
 
-    /// Whether the user saw the list once the event at a position was there.
+    /// Returns true if the user saw the list once the event at a position existed.
     package func isMember(at position: SequenceNumber) -> Bool {
         memberships.contains { membership in
             membership.last { $0.sequence <= position }?.showsSomething ?? false
@@ -138,7 +140,7 @@ extension Reader {
         return nil
     }
 
-    /// When a user's part in a share began and ceased to show something.
+    /// Returns the times at which a user's part in a share began and ceased to show something.
     private func memberships(
         of part: KnownParticipation
     ) throws(SyncError) -> [ListedRecord.Membership] {

@@ -53,9 +53,9 @@ struct SharedDelta: ZoneDelta {
     private let picture: ViewPicture
     private let zone: ZoneKey
     private let zoneAccess: ZoneAccess
-    /// How the caller takes part, or took part, in shares of the zone.
+    /// The caller's present and former parts in shares of the zone.
     private let parts: [KnownParticipation]
-    /// Where the delta begins.
+    /// The start of the delta.
     private var start: TokenContent
 
     var access: ZoneAccess? { zoneAccess }
@@ -181,7 +181,7 @@ extension [DeltaEntry] {
 // MARK: - Where the delta begins
 
 extension SharedDelta {
-    /// Where a delta begins.
+    /// Returns the start of a delta.
     private static func start(
         of request: ZoneChangesRequest,
         _ zone: ZoneKey,

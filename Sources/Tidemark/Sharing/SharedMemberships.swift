@@ -7,8 +7,9 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// When a participant saw what a share shows: nobody is told that a record is gone that they never
-/// saw.
+/// The times at which a participant saw the contents of a share.
+///
+/// A deletion is not reported to a participant that never saw the record.
 struct SharedMemberships {
     private let parts: [KnownParticipation]
     private let reader: Reader
@@ -67,11 +68,12 @@ struct SharedMemberships {
         return stays
     }
 
-    /// Whether a record was in a list during one of some stays.
+    /// Returns true if a record was in a list during one of some stays.
     ///
-    /// From the beginning, not from the token: between two pages a token may stand where the device
-    /// has not heard of the record since long before. Where compaction has dropped the beginning, or it
-    /// is too far away to be read for one entry, it may have been.
+    /// The search starts at the beginning, not at the token: between two pages, a token may be far
+    /// past the last event that told the device about the record. The result is also true if
+    /// compaction has dropped the beginning, or if the beginning is too far away to be read for one
+    /// entry.
     private func wasSeen(
         _ version: RecordVersion,
         in audience: ZoneKey,

@@ -26,7 +26,7 @@ private actor AccountFeed {
     private let store: Store
     private let news: Broadcast<AccountPlace>
     private let caller: Caller
-    /// What is told first, without looking again.
+    /// The status to report first, without reading it again.
     private var first: AccountStatus?
     private var told: AccountStatus
 

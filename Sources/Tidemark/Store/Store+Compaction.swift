@@ -25,11 +25,11 @@ extension Store {
         try await parts.upkeep.compact(policy, isDryRun: isDryRun)
     }
 
-    /// What the last compaction came to that the store did by itself since it was opened; `nil` before
-    /// the first.
+    /// The result of the last compaction that the store ran by itself since it was opened; `nil`
+    /// before the first.
     ///
-    /// See ``StoreOptions/backgroundCompaction``. One that failed has lost nothing, and is tried again
-    /// when the next segment is finished.
+    /// See ``StoreOptions/backgroundCompaction``. A failed compaction has lost nothing, and is
+    /// retried when the next segment is finished.
     public var lastCompaction: Result<CompactionReport, SyncError>? {
         get throws(SyncError) { try parts.upkeep.compactor?.outcome }
     }

@@ -6,12 +6,14 @@ public import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// What builds of an app do in development that production's schema does not allow.
+/// Reads the schema drift: the uses of the schema in development that production's schema does not
+/// allow.
 extension Store {
-    /// What each build has written in development, or has had indexed there by its queries, that
-    /// production's schema does not have now; since an event, or ever.
+    /// Returns the parts of the schema that each build has used in development and that
+    /// production's schema lacks now, since an event or ever.
     ///
-    /// Production would refuse all of it. Computed from the log: O(events).
+    /// A build uses a part by writing it, or by a query that has it indexed. Production would
+    /// reject all of these uses. Computed from the log: O(events).
     public func schemaDrift(
         of container: ContainerID = .standard,
         since first: SequenceNumber = 1

@@ -113,14 +113,14 @@ extension Store {
         try parts.reader.position(atOrBefore: time)
     }
 
-    /// How far a change token of this store goes.
+    /// Returns the position that a change token of this store has reached.
     ///
     /// Throws `changeTokenExpired` or `invalidArguments` for one that is not of this store's line.
     public func position(of token: ChangeToken) throws(SyncError) -> SequenceNumber {
         try parts.reader.position(of: token)
     }
 
-    /// How many records and tombstones there are in all zones that live, and what their views take
+    /// Returns the number of records and tombstones in all live zones, and the size of their views
     /// on disk.
     ///
     /// O(zones).
@@ -129,7 +129,7 @@ extension Store {
     }
 }
 
-/// What a store holds now.
+/// The contents of a store, in numbers.
 public struct StoreFigures: Hashable, Sendable {
     /// Zones that live, of all databases.
     public var zoneCount: Int64 = 0

@@ -10,11 +10,12 @@ extension Store {
     /// The answer shows everything that was durable when the query came. Where the schema has no
     /// index that the query needs, development adds it.
     ///
-    /// The query index is brought forward as far as that, which takes time in proportion to what happened since the
-    /// last query. In a store whose records were asked for before, opening begins with it in the background;
-    /// ``queryIndexProgress`` says how far it has come. Until it is there, a query for up to 10,000 records of which
-    /// one page is found looks at each of them, and waits for nothing. A store that is open for reading writes
-    /// no index, and looks at every record of the zones.
+    /// The query index is brought forward as far as that, which takes time in proportion to what
+    /// happened since the last query. In a store whose records were asked for before, opening
+    /// begins with it in the background; ``queryIndexProgress`` says how far it has come. Until it
+    /// is there, a query for up to 10,000 records of which one page is found looks at each of them,
+    /// and waits for nothing. A store that is open for reading writes no index, and looks at every
+    /// record of the zones.
     ///
     /// Throws `zoneNotFound`; `unknownItem` for a record type that does not exist;
     /// `invalidArguments` for what the query cannot mean, for a missing index in production, and for a
@@ -30,7 +31,7 @@ extension Store {
         }
     }
 
-    /// How far the query index has come that is being made or brought forward; `nil` if none is.
+    /// The progress of building or updating the query index; `nil` if neither is running.
     public var queryIndexProgress: QueryIndexProgress? {
         (try? parts)?.queries.indexes?.progress
     }

@@ -35,5 +35,3 @@ extension Store {
         try await parts.writer().setRoles(roles, of: user, in: database)
     }
 }
-
-/// How the custom roles of users are written as records of the zone `_roles`: one record for each

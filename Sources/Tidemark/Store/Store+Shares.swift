@@ -20,7 +20,8 @@ extension Store {
         }
     }
 
-    /// What a link leads to, for somebody who may accept it or has.
+    /// Returns the metadata of the share behind a link, for a user that may accept it or has
+    /// accepted it.
     ///
     /// Throws as ``acceptShare(_:as:)``.
     public func shareMetadata(
@@ -61,7 +62,7 @@ extension Store {
 }
 
 extension Share {
-    /// What a link ends with: behind the last slash, before a title.
+    /// Returns the token at the end of a link: after the last slash, before a title.
     static func token(in link: String) -> String {
         let path = link.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)[0]
         return String(path.split(separator: "/").last ?? "")

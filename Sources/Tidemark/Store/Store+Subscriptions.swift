@@ -6,11 +6,11 @@ public import TidemarkModel
 
 /// Subscriptions and notifications: `Docs/subscriptions.md`.
 extension Store {
-    /// Saves and deletes subscriptions of the caller, each alone.
+    /// Saves and deletes subscriptions of the caller, each independently.
     ///
-    /// What is in the answer as done is durable. A subscription hears of what is committed after it.
-    /// One with an id that the caller uses already in this database is replaced; deleting one that is
-    /// not there succeeds. Under the same request id the first answer is given again.
+    /// Every item reported as done is durable. A subscription is notified of commits after it.
+    /// Saving an id that the caller already uses in this database replaces that subscription.
+    /// Deleting a missing subscription succeeds. A repeated request id gets the first result again.
     ///
     /// Throws `notAuthenticated` without a user, `limitExceeded` for too many items,
     /// `invalidArguments` for an id that is named twice.

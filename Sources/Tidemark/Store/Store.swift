@@ -24,16 +24,16 @@ public import TidemarkModel
 /// Answers wait for the disk: what a call reports as done survives a power failure, and nobody sees
 /// it earlier. Calls may be made from any task; those that write share the disk's syncs.
 public final class Store: Sendable {
-    /// What tells this store from every other.
+    /// The unique id of the store.
     public let id: StoreID
-    /// What was set when the store was opened.
+    /// The options with which the store was opened.
     public let options: StoreOptions
-    /// What it was opened for.
+    /// The access with which the store was opened.
     public let access: StoreAccess
-    /// What opening found after the last stop; `nil` for a store that is open for reading.
+    /// The findings of recovery at open; `nil` for a store that is open for reading.
     package let recovery: RecoveryReport?
-    /// By how much the machine's clock was behind the time of the last commit when the store was opened; zero if
-    /// it was not.
+    /// By how much the machine's clock was behind the time of the last commit when the store was
+    /// opened; zero if it was not.
     ///
     /// Times never go back, so all commits have that time until the clock has come to it.
     public let clockLag: Duration
@@ -49,7 +49,7 @@ public final class Store: Sendable {
         opened = Lock(parts)
     }
 
-    /// What the store is made of; throws once it is closed.
+    /// The parts of the store; throws once it is closed.
     var parts: OpenStore {
         get throws(SyncError) {
             guard let parts = opened.withLock({ $0 }) else {
@@ -86,13 +86,13 @@ public final class Store: Sendable {
 extension Store: DatabaseService {
     /// Saves and deletes records.
     ///
-    /// What is in the answer as done is durable. In custom zones a request is all or nothing per
-    /// zone unless it says otherwise; in default zones every item stands alone. Under the same
-    /// request id the first answer is given again.
+    /// Every item reported as done is durable. In custom zones a request is atomic per zone unless
+    /// it says otherwise; in default zones every item is independent. A repeated request id gets
+    /// the first result again.
     ///
-    /// Throws `limitExceeded` for a request that is too large, `invalidArguments` for one that names
-    /// a record twice or whose id was used for another, and what kept the request as a whole from
-    /// being done.
+    /// Throws `limitExceeded` for a request that is too large, `invalidArguments` for one that
+    /// names a record twice or reuses the id of another request, and any error that makes the
+    /// request as a whole fail.
     public func modifyRecords(
         _ request: ModifyRecordsRequest,
         as caller: Caller
@@ -121,14 +121,15 @@ extension Store: DatabaseService {
         ) { () throws(SyncError) in try parts.reader.fetchRecords(request, as: caller) }
     }
 
-    /// What changed in a zone after a token, one page of it: every record at most once, by its last
+    /// Returns one page of a zone's changes after a token: each record at most once, by its last
     /// change, oldest first.
     ///
-    /// Without a token the answer is what there is, without deletions. A page ends at a commit's end
-    /// where it can. The cost follows what changed, not what the zone or the log holds.
+    /// Without a token the result is all current records, without deletions. A page ends at the end
+    /// of a commit where possible. The cost depends on the number of changes, not on the size of
+    /// the zone or the log.
     ///
     /// Throws `zoneNotFound`; `changeTokenExpired` for a token that cannot be answered exactly;
-    /// `invalidArguments` for one that is of something else or damaged.
+    /// `invalidArguments` for a damaged token, or one of another zone or caller.
     public func zoneChanges(
         _ request: ZoneChangesRequest,
         as caller: Caller
@@ -155,11 +156,12 @@ extension Store: DatabaseService {
     /// The newest changes of a zone up to a token, one page of them: every record at most once, by its last
     /// change, oldest first.
     ///
-    /// The answer's token stands before the page: asked for the changes up to it, the next page comes, which is
-    /// older. With the last page everything between `request.since` and `end` has been told.
+    /// The answer's token stands before the page: asked for the changes up to it, the next page
+    /// comes, which is older. With the last page everything between `request.since` and `end` has
+    /// been told.
     ///
-    /// Throws what ``zoneChanges(_:as:)`` does; `changeTokenExpired` also in a shared database where the caller came
-    /// to shares, or left some, since `request.since`.
+    /// Throws what ``zoneChanges(_:as:)`` does; `changeTokenExpired` also in a shared database
+    /// where the caller came to shares, or left some, since `request.since`.
     package func newestChanges(
         _ request: ZoneChangesRequest,
         through end: ChangeToken,
@@ -176,10 +178,10 @@ extension Store: DatabaseService {
         }
     }
 
-    /// Which zones of the caller's database changed after a token, one page of them.
+    /// Returns one page of the zones of the caller's database that changed after a token.
     ///
-    /// A zone that was deleted and created again is told twice: first its deletion, then the new
-    /// zone. Without a token the answer is the zones there are.
+    /// A zone that was deleted and created again is reported twice: first its deletion, then the
+    /// new zone. Without a token the result is all current zones.
     public func databaseChanges(
         _ request: DatabaseChangesRequest,
         as caller: Caller

@@ -9,14 +9,14 @@ import TidemarkViews
 
 /// Reads events of the log one after another, and asks the subscriptions that stand at each.
 struct EventReading {
-    /// Where this has come, and the subscriptions at that point.
+    /// The position of the reading, and the subscriptions at that position.
     private(set) var following: Following
-    /// What the events came to.
+    /// The notifications that result from the events.
     private(set) var batch = NotificationBatch()
 
     private let store: Notifications
     private let picture: ViewPicture
-    /// What the holders of subscriptions in public databases may read.
+    /// The read permissions of the holders of subscriptions in public databases.
     private var accesses: [SubscriptionHolder: PublicAccess] = [:]
     private var candidates: [Int] = []
 
@@ -336,7 +336,8 @@ struct EventReading {
         )
     }
 
-    /// Whether the holder of a subscription may read a record: in a public database roles say so.
+    /// Returns true if the holder of a subscription may read a record; in a public database roles
+    /// decide.
     private mutating func mayRead(
         _ body: RecordBody,
         _ holder: SubscriptionHolder
@@ -380,7 +381,7 @@ struct EventReading {
 }
 
 extension Subscription.Options {
-    /// Whether a change of a record fires a subscription with these options.
+    /// Returns true if a change of a record fires a subscription with these options.
     fileprivate func fires(for reason: Subscription.Notification.Reason?) -> Bool {
         switch reason {
         case .created: contains(.create)

@@ -7,7 +7,7 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// Where the notifier is in the log, and which subscriptions there were at that point.
+/// The notifier's position in the log, and the subscriptions at that position.
 struct Following {
     /// All events up to here are notified of.
     var position: SequenceNumber
@@ -20,7 +20,7 @@ struct Following {
     /// Versions of subscriptions that ended while somebody else saved or deleted them, until the event
     /// of that comes.
     var spent: [Name: SequenceNumber] = [:]
-    /// Who sees by shares what happens, as of the event that is read.
+    /// The users that see changes through shares, as of the event that is being read.
     var sharers = Sharers()
     /// The zones that events were in.
     private var zones: [ZoneKey: WatchedZone] = [:]
@@ -120,7 +120,7 @@ extension Notifications {
         return following
     }
 
-    /// How far the store has come in making notifications, as it has kept it.
+    /// Returns the stored progress of making notifications.
     private func notifiedRecord(_ picture: ViewPicture) throws(SyncError) -> NotifiedRecord {
         let name = Name(NotifiedRecord.name)
         guard let record = try picture.facts.record(named: name, of: .notified, in: .ofStore) else {
@@ -151,7 +151,8 @@ extension Notifications {
         return record.event.state == .live ? record : nil
     }
 
-    /// Whether the store itself made the commit of an event: only such commits have no user.
+    /// Returns true if the store itself made the commit of an event; only such commits have no
+    /// user.
     private func isOwnCommit(at sequence: SequenceNumber) throws(SyncError) -> Bool {
         guard let event = try reader.source.event(at: sequence) else { return false }
         return CommitEnvelope.isOfStore(event.envelope.span.bytes)
@@ -208,12 +209,12 @@ extension SequenceNumber {
 }
 
 extension CommitEnvelope {
-    /// Whether the store itself made the commit, without reading the rest.
+    /// Returns true if the store itself made the commit, without reading the rest.
     static func isOfStore(_ span: RawSpan) -> Bool {
         span.byteCount >= 2 && span.byte(at: flagsOffset) & (Flag.user | Flag.request) == 0
     }
 
-    /// Whether an import made the commit, without reading the rest.
+    /// Returns true if an import made the commit, without reading the rest.
     static func isOfImport(_ span: RawSpan) -> Bool {
         span.byteCount >= 2 && span.byte(at: flagsOffset) & Flag.neverExpires != 0
     }

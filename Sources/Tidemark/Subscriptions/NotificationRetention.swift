@@ -13,7 +13,7 @@ import TidemarkViews
 /// It counts what is made, and not what is read: so it looks at a collection at the latest when there
 /// may be too many, and rarely before.
 struct NotificationRetention {
-    /// What was found at the last look.
+    /// The state that the last check of a collection found.
     private struct Known {
         /// Nothing of a query that lives lies at or below.
         var floor: SequenceNumber = 0
@@ -71,13 +71,13 @@ struct NotificationRetention {
     }
 }
 
-/// What of a collection is too much or too old.
+/// The notifications of a collection that are too many or too old.
 struct OverdueNotifications {
     /// The names of the records that have to go.
     var names: [Name] = []
     /// Position of the last of them.
     var last: SequenceNumber = 0
-    /// How many stay.
+    /// The number of notifications that stay.
     var leftCount = 0
     /// Nothing of a query that stays lies at or below.
     var floor: SequenceNumber = 0

@@ -38,7 +38,7 @@ extension Notifications {
         var lines: [PushPage.Line] = []
         var token: ChangeToken
         var moreComing: Bool
-        /// What had been committed when it was made.
+        /// The last committed position when the page was made.
         var shownThrough: SequenceNumber
     }
 
@@ -129,8 +129,8 @@ extension Notifications {
         return zones[index]
     }
 
-    /// What an event of a collection means for a client, and the name of the change that it tells of; `nil` for
-    /// what that client did itself.
+    /// Returns the notification of a collection's event and the name of the change it reports;
+    /// `nil` for the client's own changes.
     private func notification(
         _ event: LogEvent,
         as caller: Caller,

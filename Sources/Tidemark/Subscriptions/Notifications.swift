@@ -25,7 +25,7 @@ final class Notifications: Sendable {
         self.arrivals = arrivals
     }
 
-    /// What makes notifications; throws in a store that is open for reading.
+    /// Returns the object that makes notifications; throws in a store that is open for reading.
     func notifier() throws(SyncError) -> Notifier {
         guard let openNotifier else { throw .openForReading }
         return openNotifier

@@ -28,9 +28,9 @@ actor Notifier {
     private var lastChange: SequenceNumber = 0
     /// The last position of a commit of its own.
     private var lastMade = SequenceNumber.zero
-    /// Where notifications were made that nobody who waits has been told of.
+    /// The databases with new notifications of which waiting clients have not been told.
     private var untold: Set<DatabaseID> = []
-    /// What keeps collections within bounds.
+    /// The retention that keeps collections within bounds.
     private var retention = NotificationRetention()
     /// After failures, only so much of the log brings another attempt.
     private var failureCount = 0
@@ -40,7 +40,7 @@ actor Notifier {
     private static let eventLimit = 1_024
     /// Notifications that are made in one go, but for those of the last event.
     private static let notificationLimit = 512
-    /// How far it goes without keeping its position, where there is nothing to notify of.
+    /// The number of events to read without saving the position, if none causes a notification.
     private static let unkeptLimit: UInt64 = 8_192
 
     // MARK: Following the log
@@ -127,7 +127,8 @@ actor Notifier {
         try await store.writer().committer.waitUntilDurable(lastMade)
     }
 
-    /// How far notifications are made; the end of the log while there are no subscriptions.
+    /// Returns the position up to which notifications are made; the end of the log if there are no
+    /// subscriptions.
     private func position(_ store: Notifications) throws(SyncError) -> SequenceNumber {
         if let following { return following.position }
         let begun = try store.beginFollowing()

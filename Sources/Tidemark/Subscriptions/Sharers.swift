@@ -7,11 +7,10 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// Who sees by shares what is listed under a key, as it stood at one position of the log after
-/// another.
+/// The users that see the entries of a list through shares, as of one log position after another.
 ///
-/// So what somebody hears of a commit does not depend on how late it is looked at: not on who has
-/// come to a share since, or left it.
+/// So the notifications of a commit do not depend on when the commit is read, nor on who has joined
+/// or left a share since.
 struct Sharers {
     private struct Part {
         var participantID: String
@@ -23,7 +22,7 @@ struct Sharers {
     private var parts: [ZoneIdentity: [Part]] = [:]
     /// The shared databases of those whose parts are among them.
     private var databases: Set<DatabaseID> = []
-    /// How often subscriptions had changed when it was last asked.
+    /// The number of changes to the subscriptions at the last query.
     private var changeCount = -1
     /// The numbers of subscriptions by what is seen, as far as somebody asked.
     private var numbers: [ZoneKey: [Int]] = [:]

@@ -31,10 +31,10 @@ struct SubscriptionSet: Sendable {
         var zones: [Name: [Int]] = [:]
         /// Those by query, by record type.
         var queries: [Name: PredicateIndex] = [:]
-        /// How many of them there are for each type.
+        /// The number of them for each type.
         var queryCounts: [Name: Int] = [:]
 
-        /// Whether an event about a record may concern any of them.
+        /// Returns true if an event about a record may concern any of them.
         func concerns(_ type: Name, _ zone: ZoneIdentity) -> Bool {
             if queries[type] != nil { return true }
             return !zone.isImplicit && (!databaseWide.isEmpty || zones[zone.zoneName] != nil)
@@ -56,7 +56,7 @@ struct SubscriptionSet: Sendable {
     /// Grows with every subscription that comes or goes: a number may stand for another one then.
     private(set) var changeCount = 0
 
-    /// Whether there are none.
+    /// True if there are none.
     var isEmpty: Bool { numbers.isEmpty && unread.isEmpty }
 
     /// The number of a database's watch; `nil` if nobody ever subscribed there.
@@ -201,8 +201,8 @@ struct SubscriptionSet: Sendable {
 }
 
 extension Query.Predicate {
-    /// Whether what it means depends on when it is asked: on the time, or on the schema, which says
-    /// what a search in all words looks at.
+    /// True if the result depends on the moment of evaluation: on the time, or on the schema, which
+    /// decides what a search in all words covers.
     fileprivate var dependsOnMoment: Bool {
         switch self {
         case .always, .never, .distance: false
