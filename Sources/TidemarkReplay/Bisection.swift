@@ -6,7 +6,7 @@ public import TidemarkLog
 /// The search for the first position at which something is bad, by as few probes as it takes: no reading,
 /// only which position to look at next.
 public struct Bisection: Sendable {
-    /// What looking at a position came to.
+    /// The result of testing a position.
     public enum Verdict: Hashable, Sendable {
         /// All is well there.
         case good
@@ -20,7 +20,7 @@ public struct Bisection: Sendable {
     public private(set) var good: SequenceNumber
     /// The first position that is known to be bad.
     public private(set) var bad: SequenceNumber
-    /// How many positions were looked at.
+    /// The number of positions that were tested.
     public private(set) var probeCount = 0
     private var unknown: Set<SequenceNumber> = []
 
@@ -53,7 +53,7 @@ public struct Bisection: Sendable {
     /// Leaves a position out, without looking at it.
     public mutating func pass(over position: SequenceNumber) { unknown.insert(position) }
 
-    /// Whether a position was left out, or nobody can tell what is there.
+    /// Returns true if a position was skipped, or its state cannot be determined.
     public func isPassed(_ position: SequenceNumber) -> Bool { unknown.contains(position) }
 
     /// Takes in what looking at a position between good and bad came to.
@@ -66,6 +66,6 @@ public struct Bisection: Sendable {
         }
     }
 
-    /// Whether the first bad position is known: no position lies between good and bad.
+    /// True if the first bad position is known: no position lies between good and bad.
     public var isExact: Bool { bad == good.next }
 }

@@ -3,9 +3,9 @@
 
 public import TidemarkModel
 
-/// What happened to one field: what it was, and what it is.
+/// A change to one field: its old and new values.
 ///
-/// Values are decoded when somebody asks for them.
+/// Values are decoded on access.
 public struct FieldChange: Codable, Sendable {
     /// The field's name.
     public let name: String
@@ -86,7 +86,7 @@ extension [FieldChange] {
 }
 
 extension FieldChange {
-    /// Whether nothing changed but perhaps the stamp.
+    /// True if nothing changed, except perhaps the stamp.
     fileprivate var isSame: Bool {
         switch (old, new) {
         case (nil, nil): true

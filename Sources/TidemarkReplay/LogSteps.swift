@@ -10,12 +10,12 @@ public import TidemarkModel
 public struct LogStep: Sendable {
     /// The event as it lies in the log.
     package let event: LogEvent
-    /// Which event it is, and where it comes from.
+    /// The event's position and origin.
     public let origin: ChangeOrigin
     /// The record as it was before; `nil` if it was not there, or the event is about none, or the version
     /// before is gone from the log.
     public var before: Record?
-    /// What happened to the record; `nil` for an event that is not about one.
+    /// The change to the record; `nil` for an event that is not about a record.
     public var change: PastChange?
 }
 

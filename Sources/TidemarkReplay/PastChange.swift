@@ -6,7 +6,7 @@ public import TidemarkModel
 
 /// One thing that happened to a record: what, when, by whom, and what it made of the record.
 public struct PastChange: Codable, Sendable {
-    /// What happened.
+    /// The kind of a change.
     public enum Happening: String, Hashable, Codable, Sendable {
         /// The record was saved where none was: for the first time, or after a deletion.
         case created
@@ -34,9 +34,9 @@ public struct PastChange: Codable, Sendable {
         public var after: String?
     }
 
-    /// What happened.
+    /// The kind of the change.
     public var happening: Happening
-    /// When, by whom, from where.
+    /// The time, user and device of the change.
     public var origin: ChangeOrigin
     /// The epoch of the zone: the position of the event that created it.
     public var zoneEpoch: SequenceNumber
@@ -50,10 +50,11 @@ public struct PastChange: Codable, Sendable {
     public var recordTypeBefore: String?
     /// The parent, if that changed.
     public var parent: ParentMove?
-    /// Whether the version before, if there was one, could be read: without it nobody knows what fields
-    /// were before.
+    /// True if the version before, if there was one, could be read.
+    ///
+    /// If false, the old values of fields are unknown.
     public var isBeforeKnown = true
-    /// How a save was meant.
+    /// The policy of the save.
     public var policy: SavePolicy?
     /// The share that the record came under or left with this event, by the position of the event that
     /// began the list of what it shows, as `tidemark log dump` has it.

@@ -15,11 +15,11 @@ public struct Holding: Hashable, Codable, Sendable {
     /// The position of the event after which, for the first time, no record did any more; `nil` if there
     /// always was one.
     public internal(set) var ended: SequenceNumber?
-    /// How often it began and ended.
+    /// The number of times that it began or ended.
     ///
-    /// More than one is a predicate that is not monotone.
+    /// More than one means that the predicate is not monotone.
     public internal(set) var turnCount = 0
-    /// Whether some record fulfilled it already at the first point.
+    /// True if some record already matched the predicate at the first point.
     public internal(set) var heldAtFirst = false
 }
 
@@ -102,7 +102,7 @@ struct HoldingFold {
     private var hasBegun = false
     /// The commit that goes by.
     private var commit = SequenceNumber.zero
-    /// Whether some record fulfilled the predicate before that, or at the first point.
+    /// True if some record matched the predicate before that, or at the first point.
     private var heldBefore = false
     /// The event of that commit with which it began or ended, if it is now not as before.
     private var turn: SequenceNumber?

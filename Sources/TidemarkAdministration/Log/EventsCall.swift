@@ -24,12 +24,13 @@ public struct EventsCall: StoreCall {
     public var newest: UInt64?
     /// The most events that are answered; `nil` for all.
     public var limit: Int?
-    /// True if the call goes on with each new event as it becomes durable, until it is cancelled or has its limit.
+    /// True if the call goes on with each new event as it becomes durable, until it is cancelled or
+    /// has its limit.
     public var follows: Bool?
-    /// Which events are wanted.
+    /// The filter of the events.
     public var filter: Filter
 
-    /// Which events are wanted: those that are as every member says.
+    /// A filter of events, which must match every member.
     ///
     /// Names are compared as UTF-8 bytes.
     public struct Filter: Codable, Hashable, Sendable {
@@ -43,7 +44,7 @@ public struct EventsCall: StoreCall {
         public var record: String?
         /// The type of the record.
         public var type: String?
-        /// Who asked.
+        /// The user that made the request.
         public var user: String?
         /// From which device.
         public var device: String?
@@ -57,15 +58,15 @@ public struct EventsCall: StoreCall {
         self.filter = filter
     }
 
-    /// What was met on the way.
+    /// The damage and incomplete writes that were met.
     public struct Answer: Codable, Sendable {
-        /// What is damaged on disk, and was passed over; also events that cannot be read.
+        /// The damage on disk that was skipped, including events that cannot be read.
         public var damage: [LogError]
         /// Bytes of a write that was cut short before it was acknowledged: no damage.
         public var tornByteCount: UInt64
     }
 
-    /// How often the log is looked at for new events.
+    /// The interval between checks of the log for new events.
     private static let pause = Duration.milliseconds(100)
 
     /// See `StoreCall`.

@@ -68,7 +68,7 @@ public struct StatisticsCall: StoreCall {
         public var journal = JournalStanding()
         /// By how much the machine's clock is behind the last commit.
         public var clockLag = Duration.zero
-        /// What is damaged on disk.
+        /// The damage on disk.
         public var damage: [LogError] = []
         /// Bytes of a write that was cut short before it was acknowledged: no damage.
         public var tornByteCount: UInt64 = 0

@@ -9,7 +9,7 @@ public import TidemarkModel
 public struct LoggedEvent: Codable, Sendable {
     /// The event's position.
     public var sequence: SequenceNumber
-    /// What the log calls it, such as `recordSaved`.
+    /// The name of the event's kind in the log, such as `recordSaved`.
     public var event: String
     /// The key of the zone that it is about: the position of the event that created it; zero for none.
     public var zoneKey: UInt64
@@ -25,7 +25,7 @@ public struct LoggedEvent: Codable, Sendable {
     public var replaces: UInt64?
     /// The position of the version that the client held, where it sent a tag.
     public var held: UInt64?
-    /// How a save was meant.
+    /// The policy of the save.
     public var policy: SavePolicy?
     /// True if the record begins anew, with nothing of the version before.
     public var isRecreation: Bool?
@@ -60,7 +60,7 @@ public struct LoggedEvent: Codable, Sendable {
         public var time: Int64
         /// The time at which the store took it, in milliseconds since 1970.
         public var received: Int64
-        /// Who asked.
+        /// The user that made the request.
         public var user: String?
         /// From which device.
         public var device: String?
@@ -68,7 +68,7 @@ public struct LoggedEvent: Codable, Sendable {
         public var build: String?
         /// Under which request id.
         public var request: String?
-        /// How the user was authenticated, in words.
+        /// The method by which the user was authenticated, in words.
         public var authentication: String?
         /// Its place in a distributed trace.
         public var traceparent: String?
@@ -117,7 +117,7 @@ extension LoggedEvent {
 }
 
 extension DecodedEvent.Fact {
-    /// What the log calls it.
+    /// The name of the event's kind in the log.
     fileprivate var name: String {
         switch self {
         case .recordSaved(let saving, _, _): saving.isTouch ? "recordTouched" : "recordSaved"

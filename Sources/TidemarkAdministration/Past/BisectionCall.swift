@@ -13,7 +13,7 @@ public struct BisectionCall: StoreCall {
     /// See `AdministrationCall`.
     public typealias Answer = Holding
 
-    /// What a record must fulfil.
+    /// The predicate that a record must match.
     public var predicate: Query.Predicate
     /// The type of the records that count; `nil` for all.
     public var recordType: String?

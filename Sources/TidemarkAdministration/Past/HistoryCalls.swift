@@ -142,7 +142,7 @@ public struct CaseCall: StoreCall {
     public var records: [RecordID]
     /// The database that holds them.
     public var database: DatabaseID
-    /// What is masked.
+    /// The values to mask.
     public var masking: Masking
 
     /// Describes the call.

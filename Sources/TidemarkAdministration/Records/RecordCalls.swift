@@ -115,7 +115,7 @@ public struct CommitsCall: StoreCall {
         }
     }
 
-    /// What of a commit is wanted; `nil` for nothing.
+    /// Returns the wanted part of a commit; `nil` for nothing.
     private func wanted(_ line: ChangeStreamLine) -> ChangeStreamLine? {
         let found = line.database.container
         guard container.map({ $0 == found }) ?? (found != .server) else { return nil }
@@ -135,9 +135,9 @@ public struct QueryCall: StoreCall {
     /// See `AdministrationCall`.
     public typealias Answer = QueryPageResult
 
-    /// What is asked.
+    /// The request.
     public var request: QueryRequest
-    /// Who asks.
+    /// The caller.
     public var caller: Caller
     /// The event after which; `nil` for now.
     public var position: SequenceNumber?
@@ -171,9 +171,9 @@ public struct ChangesCall: StoreCall {
     /// See `AdministrationCall`.
     public typealias Answer = ZoneChanges
 
-    /// What is asked.
+    /// The request.
     public var request: ZoneChangesRequest
-    /// Who asks.
+    /// The caller.
     public var caller: Caller
     /// The event up to which; `nil` for now.
     public var position: SequenceNumber?

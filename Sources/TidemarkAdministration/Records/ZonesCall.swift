@@ -27,11 +27,11 @@ public struct ZonesCall: StoreCall {
     public struct Entry: Codable, Hashable, Sendable {
         /// The zone.
         public var zone: ZoneID
-        /// What is in it now; `nil` in a shared database, and as of a point.
+        /// The current content; `nil` in a shared database, and as of a point.
         public var content: Content?
     }
 
-    /// What is in a zone now.
+    /// The current content of a zone.
     public struct Content: Codable, Hashable, Sendable {
         /// The number of records.
         public var recordCount: Int64

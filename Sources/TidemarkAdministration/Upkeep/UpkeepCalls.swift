@@ -13,7 +13,7 @@ public struct CompactionCall: StoreCall {
     /// See `AdministrationCall`.
     public typealias Answer = CompactionReport
 
-    /// What may be forgotten.
+    /// The history that may be dropped.
     public var policy: CompactionPolicy
     /// True if only what would be won is wanted.
     public var isDryRun: Bool
@@ -87,7 +87,7 @@ public struct ErasureCall: StoreCall {
     /// See `AdministrationCall`.
     public typealias Answer = ErasureReceipt
 
-    /// What is erased.
+    /// The subject of the erasure.
     public var subject: ErasureSubject
     /// True if only what would go is wanted.
     public var isDryRun: Bool

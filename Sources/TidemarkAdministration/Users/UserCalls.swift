@@ -47,7 +47,7 @@ public struct SetUserCall: StoreCall {
     public var container: ContainerID
     /// Its environment.
     public var environment: Environment
-    /// Who the user is.
+    /// The account of the user.
     public var account: UserAccount
 
     /// Describes the call.
@@ -74,9 +74,9 @@ public struct LookUpUsersCall: StoreCall {
     /// See `AdministrationCall`.
     public typealias Answer = [UserIdentity?]
 
-    /// Who asks, and where.
+    /// The caller and its database.
     public var caller: Caller
-    /// Who is looked for; `nil` for the caller's contacts.
+    /// The users to look up; `nil` for the caller's contacts.
     public var lookups: [UserLookup]?
 
     /// Describes the call.

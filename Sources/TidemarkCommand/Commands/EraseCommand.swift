@@ -148,7 +148,7 @@ extension EraseCommand {
         ]
     }
 
-    /// What lies beyond the reach of an erasure.
+    /// Returns the data that an erasure cannot reach.
     fileprivate func reach(of receipt: ErasureReceipt) -> [String] {
         var reach: [String] = []
         if receipt.sharedSegmentCount + receipt.sharedAssetCount > 0 {

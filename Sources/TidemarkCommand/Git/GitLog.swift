@@ -13,7 +13,7 @@ final class GitLog {
         var changes: [GitChange]
     }
 
-    /// How many commits there are to come in all.
+    /// The total number of commits to read.
     let commitCount: Int
 
     private let process: ChildProcess

@@ -7,18 +7,18 @@ import Glibc
 import Darwin
 #endif
 
-/// Reads a descriptor from front to end, in pieces that end at a delimiter or have a known length.
+/// Reads a descriptor from start to end, in pieces that end at a delimiter or have a known length.
 ///
-/// What it hands out is a part of its own buffer: use it before the next call, and only that call
-/// has to copy nothing. A piece may have any length; the buffer grows to hold it.
+/// A returned piece is a part of the reader's own buffer and is valid until the next call, so that
+/// nothing is copied. A piece may have any length; the buffer grows to hold it.
 struct ByteReader: ~Copyable {
     private let descriptor: Int32
     private let name: String
     private var buffer: [UInt8]
-    /// What has been read and not handed out yet.
+    /// The range of bytes that have been read and not yet returned.
     private var unread = 0..<0
     private var hasEnded = false
-    /// Whether the last piece up to a delimiter had one, and was not cut off by the end.
+    /// True if the last piece up to a delimiter ended with it, not with the end of the input.
     private(set) var wasDelimited = true
 
     /// Reads an open descriptor, which stays the caller's.

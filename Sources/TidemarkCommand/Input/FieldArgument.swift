@@ -10,14 +10,15 @@ struct FieldArgument {
     /// The member: the name and the value, as JSON.
     let member: [UInt8]
 
-    /// What `--help` says about it.
+    /// The text of `--help` about the argument.
     static let explanation: ArgumentHelp = """
         Fields as NAME=VALUE. A value that is JSON counts as JSON, all else as text. NAME:TYPE=VALUE \
         names the type, such as STRING, DOUBLE, TIMESTAMP, BYTES, REFERENCE or LOCATION (LATITUDE,LONGITUDE). \
         NAME:ASSET=@FILE is an asset with the bytes of a file.
         """
 
-    /// What stands before `=`, and the file, where an argument is an asset with the bytes of a file.
+    /// Returns the text before `=`, and the path of the file, if an argument is an asset with the
+    /// bytes of a file.
     static func assetFile(in text: String) -> (left: String, path: String)? {
         guard let end = text.firstIndex(of: "="), text[end...].hasPrefix("=@") else { return nil }
         let type = text[..<end].split(separator: ":").last.map { $0.uppercased() }
@@ -110,7 +111,7 @@ struct FieldArgument {
 }
 
 extension FieldType {
-    /// How a value of the type is written on the command line.
+    /// The form of the type's values on the command line.
     fileprivate var argumentForm: String {
         switch self {
         case .string, .bytes: "text"

@@ -13,8 +13,8 @@ import Darwin
 
 /// Signals that this process passes on to a program that it runs, instead of ending by them.
 ///
-/// A key on the terminal, such as Ctrl-C, signals both processes by itself, and is not passed on: the program would
-/// have it twice.
+/// A key on the terminal, such as Ctrl-C, signals both processes by itself, and is not passed on:
+/// the program would have it twice.
 enum ForwardedSignals {
     private static let all = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]
     /// The program; zero while none runs.
@@ -26,7 +26,9 @@ enum ForwardedSignals {
         @Sendable @convention(c) (Int32, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?)
         -> Void
 
-    /// What is done when a signal comes: at any moment, so it calls nothing but the system.
+    /// The signal handler.
+    ///
+    /// It runs at any moment, so it calls only the system.
     private static let handle: Handler = { number, details, _ in
         let program = ForwardedSignals.program.load(ordering: .sequentiallyConsistent)
         if program == 0 {

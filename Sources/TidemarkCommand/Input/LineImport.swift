@@ -61,7 +61,7 @@ struct LineImport {
     }
 }
 
-/// What an import came to.
+/// The result of an import.
 struct ImportReport {
     private var commits = 0
     private var changes = 0

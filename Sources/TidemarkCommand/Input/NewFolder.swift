@@ -13,7 +13,7 @@ import Darwin
 /// A store's folder that a command may be about to create.
 struct NewFolder {
     private let path: String
-    /// Whether nothing was there before the command.
+    /// True if the path did not exist before the command.
     private let wasFree: Bool
 
     /// Looks at a path before a store is opened there.

@@ -5,7 +5,7 @@ import TidemarkModel
 
 /// Records to save and to delete, gathered into requests.
 struct RecordRequests {
-    /// What was gathered, in order.
+    /// The collected requests, in order.
     private(set) var requests: [ModifyRecordsRequest] = []
     private let isAtomic: Bool
     private let limits: Limits

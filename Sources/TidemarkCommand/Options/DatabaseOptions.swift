@@ -4,7 +4,7 @@
 import ArgumentParser
 import TidemarkModel
 
-/// Which of a store's databases a command is about.
+/// The database of a store that a command reads or writes.
 struct DatabaseOptions: ParsableArguments {
     @OptionGroup var place: EnvironmentOptions
 

@@ -5,7 +5,7 @@ import ArgumentParser
 import Tidemark
 import TidemarkModel
 
-/// How records are saved and deleted, and how that is told.
+/// The options for saving and deleting records, and for the output.
 struct ModifyOptions: ParsableArguments {
     @Flag(
         inversion: .prefixedNo,
@@ -20,9 +20,9 @@ struct ModifyOptions: ParsableArguments {
     @OptionGroup var caller: CallerOptions
     @OptionGroup var output: OutputOptions
 
-    /// What is read from standard input, gathered into requests.
+    /// Reads requests from standard input.
     ///
-    /// `add` says what a line means.
+    /// `add` adds the meaning of a line.
     func readRequests(
         _ add: (RecordLine, inout RecordRequests) throws(JSONError) -> Void
     ) throws -> [ModifyRecordsRequest] {

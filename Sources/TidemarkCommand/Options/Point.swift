@@ -129,7 +129,7 @@ enum Point: Equatable {
         )
     }
 
-    /// What `--help` says about every option that takes one.
+    /// The text of `--help` about every option that takes a point.
     static let explanation = """
         a sequence number, -N for N events before the newest, a change token (t.…), an RFC 3339 time, \
         a date (its start in UTC), or an age such as '2 hours ago'

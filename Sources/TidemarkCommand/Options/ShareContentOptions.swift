@@ -10,7 +10,7 @@ enum PermissionName: String, ExpressibleByArgument, CaseIterable {
     case readOnly
     case readWrite
 
-    /// What the name stands for.
+    /// The permission of the name.
     var permission: SharePermission {
         switch self {
         case .none: .none
@@ -20,7 +20,7 @@ enum PermissionName: String, ExpressibleByArgument, CaseIterable {
     }
 }
 
-/// Who is to take part in a share, and how.
+/// The participants of a share, and their permissions.
 struct ShareContentOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

@@ -28,7 +28,7 @@ struct WrittenStoreArgument: ParsableArguments {
     /// The folder; throws for the address of a server.
     var folder: String { get throws { try argument.folder } }
 
-    /// How long it is between two attempts to open the store.
+    /// The interval between two attempts to open the store.
     private static let pause = Duration.milliseconds(100)
 
     /// Opens the store as ``StoreArgument/open(_:)`` does, once no other process has it open for writing.
@@ -72,7 +72,8 @@ struct WrittenStoreArgument: ParsableArguments {
         try store.close()
     }
 
-    /// Runs a command: at the server that the argument names, or that has the store open here, or else on files.
+    /// Runs a command: at the server that the argument names, or that has the store open here, or
+    /// else on files.
     func administer(
         _ access: StoreAccess = .writing,
         _ command: (any AdministrationService) async throws -> Void

@@ -11,7 +11,7 @@ import Darwin
 ///
 /// The command ends with status 1.
 struct CommandError: Error, CustomStringConvertible {
-    /// What happened, to what, and what to do.
+    /// A description of the error: its cause, its subject and its remedy.
     let description: String
 
     init(_ description: String) {

@@ -4,7 +4,7 @@
 import ArgumentParser
 import TidemarkModel
 
-/// What became of each item of a request: one line each for programs, a table for people.
+/// The outcome of each item of a request: one line each for programs, a table for people.
 struct ItemOutput {
     private var lines: [[UInt8]] = []
     private var table: Table

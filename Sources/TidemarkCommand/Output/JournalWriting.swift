@@ -117,7 +117,7 @@ extension JournalEntry.Refusal {
 }
 
 extension SyncError.Item {
-    /// What it is, in words.
+    /// The name of the value, in words.
     var name: String {
         switch self {
         case .record(let record): "the record \(record)"

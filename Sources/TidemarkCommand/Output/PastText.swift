@@ -4,9 +4,9 @@
 import TidemarkModel
 import TidemarkReplay
 
-/// What the log says about the past as a person reads it.
+/// Text for people about the log's past events.
 extension ChangeOrigin {
-    /// Who, on which device.
+    /// The user and the device.
     var author: String {
         [user?.userRecordName, device].compactMap(\.self).joined(separator: " on ").printable
     }
@@ -34,7 +34,7 @@ extension FieldValue {
 }
 
 extension String {
-    /// What a closure appends, without control characters, cut off where it is long.
+    /// Returns the text that a closure appends, without control characters and shortened if long.
     fileprivate static func short(_ append: (inout [UInt8]) -> Void) -> String {
         var bytes: [UInt8] = []
         append(&bytes)
@@ -132,7 +132,7 @@ extension [FieldChange] {
 }
 
 extension FieldChange {
-    /// What changed inside a text of several lines or a list; nothing for other values.
+    /// Returns the changes inside a text of several lines or a list; nothing for other values.
     fileprivate func parts(_ ink: Ink) -> [String] {
         if let text = lines {
             return text.hunks.flatMap(\.unifiedLines).map { line in

@@ -28,7 +28,7 @@ extension Record {
 }
 
 extension Authorship {
-    /// When, by whom, on which device.
+    /// The time, the user and the device.
     fileprivate var text: String {
         let author = [user?.userRecordName, device].compactMap(\.self).joined(separator: " on ")
         let when = RFC3339.text(milliseconds: time)

@@ -57,7 +57,7 @@ extension OutputOptions {
 }
 
 extension ShareParticipant {
-    /// Who it is, and what they may do, for a person.
+    /// The participant and its permission, as text for people.
     fileprivate var text: String {
         if role == .owner { return "\(who) (owner)" }
         let pending = acceptance == .pending ? ", pending" : ""

@@ -7,9 +7,9 @@ import Glibc
 import Darwin
 #endif
 
-/// What reads our output has gone.
+/// An error: the reader of our output has closed it.
 ///
-/// A normal end: `tidemark export … | head` is no failure.
+/// A normal end: `tidemark export … | head` is not a failure.
 struct ClosedPipe: Error {}
 
 /// Standard output, collected into large writes.
@@ -22,7 +22,7 @@ struct StandardOutput: ~Copyable {
     private let writesEachLine: Bool
     private static let flushByteCount = 64 << 10
 
-    /// Whether a person is looking.
+    /// True if the output is a terminal.
     let isTerminal: Bool
 
     init(descriptor: Int32 = STDOUT_FILENO) {

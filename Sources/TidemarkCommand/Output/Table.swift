@@ -3,7 +3,7 @@
 
 /// Rows under headings, in columns as wide as what they hold.
 struct Table {
-    /// How the cells of a column are set.
+    /// The alignment of a column's cells.
     enum Alignment {
         case left
         case right

@@ -5,9 +5,9 @@ import Tidemark
 import TidemarkLog
 import TidemarkModel
 
-/// What a zone came to in a replay, for people.
+/// The result of a replay for a zone, for people.
 extension ReplayedZone {
-    /// What its rows stand in.
+    /// The table for the rows.
     static let table = Table([
         ("zone", .left), ("database", .left), ("created by", .right), ("records", .right),
         ("tombstones", .right), ("last", .right), ("views", .left),
@@ -24,7 +24,7 @@ extension ReplayedZone {
     }
 }
 
-/// What a replay came to as a whole.
+/// The result of a whole replay.
 struct ReplaySummary {
     var eventCount: Int
     /// The last position that was replayed.
@@ -32,7 +32,7 @@ struct ReplaySummary {
     var elapsed: Duration
     var differingZoneCount: Int
     var findingCount: Int
-    /// What became of the comparison; `nil` if none was asked for.
+    /// The outcome of the comparison; `nil` if none was requested.
     var views: ViewsCheck.Outcome?
 
     fileprivate var seconds: Double { elapsed / .seconds(1) }

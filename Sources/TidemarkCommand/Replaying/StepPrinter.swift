@@ -14,7 +14,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Where somebody who walks along the log wants to go.
+/// The move that a person makes along the log.
 enum StepCommand: Equatable {
     case next
     case previous
@@ -51,7 +51,7 @@ struct StepPrinter: ~Copyable {
     private var output = StandardOutput()
     private let isJSON: Bool
     private let ink: Ink
-    /// Whether a person types the commands.
+    /// True if a person types the commands.
     let isAsking: Bool
 
     init(_ reader: any EventSource, _ options: OutputOptions) {

@@ -7,7 +7,7 @@ public import TidemarkModel
 /// The smallest part of a history that tells all about some records: lines of a change stream which an
 /// empty store can import, and what it holds then.
 public struct Case: Codable, Sendable {
-    /// What happened, oldest first (`Docs/formats/changes.md`).
+    /// The changes, oldest first (`Docs/formats/changes.md`).
     public internal(set) var lines: [ChangeStreamLine]
     /// The records that there are in the end, by zone and name.
     public internal(set) var records: [CaseRecord]
@@ -19,7 +19,7 @@ public struct Case: Codable, Sendable {
 
 /// A record as it is at the end of a case: what it says, without who saved it and when.
 public struct CaseRecord: Hashable, Codable, Sendable {
-    /// Which record it is.
+    /// The id of the record.
     public var id: RecordID
     /// Its type.
     public var recordType: String
@@ -28,7 +28,7 @@ public struct CaseRecord: Hashable, Codable, Sendable {
     /// Its fields.
     public var fields: Fields
 
-    /// What a record says.
+    /// Creates the content of a record.
     public init(_ record: Record) throws(SyncError) {
         id = record.recordID
         recordType = record.recordType

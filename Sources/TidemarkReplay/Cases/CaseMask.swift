@@ -104,8 +104,8 @@ struct CaseMask {
         return try builder.finish()
     }
 
-    /// What a field says about a share: names as names, secrets and addresses as texts, the rest as it
-    /// is.
+    /// Masks a field of a share: names as names, secrets and addresses as texts, other fields as
+    /// they are.
     private mutating func shareField(_ field: String, _ value: FieldValue) -> FieldValue {
         switch (field, value) {
         case ("___root", .string(let text)), ("shareName", .string(let text)):

@@ -6,7 +6,7 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// Which events of the log a case is made of: found record by record, along their histories.
+/// The events of the log that make up a case, found record by record along their histories.
 struct CaseSlice {
     /// Records of a database, and why they are looked at.
     private struct Wanted: Hashable {

@@ -11,9 +11,9 @@ public enum Difference: Codable, Sendable {
     case record(RecordDifference)
 }
 
-/// What became of a zone between two points.
+/// The difference of a zone between two points.
 public struct ZoneDifference: Hashable, Codable, Sendable {
-    /// What became of it.
+    /// The kind of a zone's difference.
     public enum Kind: Hashable, Codable, Sendable {
         /// It was not there at the first point.
         case created
@@ -25,13 +25,13 @@ public struct ZoneDifference: Hashable, Codable, Sendable {
 
     /// The zone.
     public let zone: ZoneID
-    /// What became of it.
+    /// The kind of the difference.
     public let kind: Kind
 }
 
-/// What became of a record between two points.
+/// The difference of a record between two points.
 public struct RecordDifference: Codable, Sendable {
-    /// What became of it.
+    /// The kind of a record's difference.
     public enum Kind: String, Hashable, Sendable {
         /// It was not there at the first point.
         case added
@@ -50,12 +50,13 @@ public struct RecordDifference: Codable, Sendable {
     /// The fields that differ, in the order of their names' bytes.
     public let fields: [FieldChange]
 
-    /// What became of it.
+    /// The kind of the difference.
     public var kind: Kind { before == nil ? .added : after == nil ? .removed : .changed }
 
-    /// Compares a record at two points; `nil` if it says the same at both.
+    /// Compares a record at two points; `nil` if it has the same content at both.
     ///
-    /// What counts is its type, its fields and its parent: not its change tag, nor who saved it when.
+    /// Compares the type, the fields and the parent. Change tags, and the users and times of saves,
+    /// are ignored.
     public init?(from before: Record?, to after: Record?) {
         guard let either = after ?? before else { return nil }
         id = either.recordID

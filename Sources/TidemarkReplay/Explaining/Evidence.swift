@@ -6,9 +6,9 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// What the journal says about one record and one device.
+/// The journal entries about one record and one device.
 struct Evidence {
-    /// What the device asked of the record's zone, and was answered.
+    /// A request of the device about the record's zone, and its result.
     enum Answer {
         case told(Explanation.Delivery)
         case refused(Explanation.Refusal)
@@ -16,11 +16,11 @@ struct Evidence {
 
     /// The device's requests for changes of the zone, oldest first.
     private(set) var answers: [Answer] = []
-    /// What was refused of saving or deleting the record, whoever asked, oldest first.
+    /// The rejected saves and deletions of the record by any user, oldest first.
     private(set) var refusals: [Explanation.Refusal] = []
     /// Whose device it is.
     private(set) var user: UserID?
-    /// When the first entry was made.
+    /// The time of the first entry.
     private(set) var firstTime: Int64?
     /// The times between which nobody knows what devices were told; the last may be open.
     private(set) var blindSpans: [(from: Int64, to: Int64?)] = []

@@ -11,10 +11,10 @@ struct Explaining {
     private let evidence: Evidence
     /// The event of the record behind the version in question; `nil` if that is the newest.
     private var next: SequenceNumber?
-    /// What keeps the version out of every page: its zone has ended.
+    /// True if the version is missing from every page because its zone has ended.
     private var hasZoneEnded = false
-    /// Tells whether the device's user created the record on the device before the version deleted it: a delta
-    /// tells such a deletion also to a device that begins without a token.
+    /// Tells whether the device's user created the record on the device before the version deleted
+    /// it: a delta tells such a deletion also to a device that begins without a token.
     private var isOwnDeletion = false
 
     init(_ record: RecordID, _ device: String, _ evidence: Evidence) {
@@ -190,7 +190,7 @@ struct Explaining {
         }
     }
 
-    /// Whether the device may have been told without the journal's knowing.
+    /// True if the device may have received the version without a journal entry.
     private var isUncertain: Bool {
         explanation.gaps.contains { gap in
             switch gap {
@@ -246,7 +246,7 @@ extension Evidence.Answer {
         if case .refused(let refusal) = self { refusal.refusal.code } else { nil }
     }
 
-    /// When the device asked, and with which token.
+    /// The time and the token of the device's request.
     fileprivate var arrival: (time: Int64, token: ChangeToken?) {
         switch self {
         case .told(let delivery): (delivery.time, delivery.told.since)

@@ -16,26 +16,27 @@ public struct Explanation: Codable, Sendable {
     public internal(set) var user: UserID?
     /// The version that is asked about; `nil` if there is none.
     public internal(set) var version: PastChange?
-    /// What was found: the answer first, then what also holds.
+    /// The causes that were found: the answer first, then further facts.
     public internal(set) var causes: [Cause] = []
-    /// What kept more from being found.
+    /// The gaps in the data that kept more from being found.
     public internal(set) var gaps: [Gap] = []
 
     /// Something that was refused, when, and why.
     public struct Refusal: Hashable, Codable, Sendable {
-        /// When, by the store's own clock, in milliseconds since 1970.
+        /// The time by the store's own clock, in milliseconds since 1970.
         public var time: Int64
         /// The call, and who made it.
         public var refused: JournalEntry.Refused
         /// Of what was refused, what is meant here.
         public var refusal: JournalEntry.Refusal
-        /// What of the same call is the reason, where that is not itself.
+        /// The rejection in the same call that caused this one, if this one is not the cause
+        /// itself.
         public var reason: JournalEntry.Refusal?
     }
 
     /// A page of changes that the device was given.
     public struct Delivery: Hashable, Codable, Sendable {
-        /// When, by the store's own clock, in milliseconds since 1970.
+        /// The time by the store's own clock, in milliseconds since 1970.
         public var time: Int64
         /// The page.
         public var told: JournalEntry.Told
@@ -43,7 +44,7 @@ public struct Explanation: Codable, Sendable {
 
     /// A token that the device came with.
     public struct Acknowledgement: Hashable, Codable, Sendable {
-        /// When it came, by the store's own clock, in milliseconds since 1970.
+        /// The time of arrival by the store's own clock, in milliseconds since 1970.
         public var time: Int64
         /// The token.
         public var token: ChangeToken

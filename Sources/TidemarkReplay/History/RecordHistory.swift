@@ -17,7 +17,7 @@ public import TidemarkModel
 /// }
 /// ```
 public struct RecordHistory: AsyncSequence, Sendable {
-    /// What a history consists of.
+    /// An entry of a history.
     public enum Entry: Codable, Sendable {
         /// Something happened to the record.
         case change(PastChange)

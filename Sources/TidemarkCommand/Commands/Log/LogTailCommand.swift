@@ -45,7 +45,7 @@ struct LogTailCommand: AsyncParsableCommand {
     @OptionGroup var filter: EventFilter
     @OptionGroup var options: OutputOptions
 
-    /// How often it is asked whether to end.
+    /// The interval between checks for a request to end.
     private static let pause = Duration.milliseconds(100)
 
     func validate() throws {

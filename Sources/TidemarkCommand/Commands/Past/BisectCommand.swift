@@ -107,7 +107,7 @@ struct BisectCommand: AsyncParsableCommand {
         return (first, last)
     }
 
-    /// What to do where the first point is not good.
+    /// Returns the advice for a first point that is not good.
     private func beginning(_ first: SequenceNumber, isEarlier: Bool) -> String {
         if from == nil, first > .zero { return "The history that is kept begins there." }
         return isEarlier ? "Begin earlier." : "Begin at a point where it is."
@@ -116,7 +116,7 @@ struct BisectCommand: AsyncParsableCommand {
     private var zoneID: ZoneID? { zone.map { ZoneID(zoneName: $0) } }
 }
 
-/// What a bisection came to.
+/// The result of a bisection.
 private struct BisectFinding {
     /// The first bad position.
     var bad: SequenceNumber
@@ -124,7 +124,7 @@ private struct BisectFinding {
     var good: SequenceNumber?
     /// A position that shows that good and bad do not come in one piece each, if one is known.
     var contradiction: SequenceNumber?
-    /// How many positions were looked at; `nil` if the whole log was.
+    /// The number of positions that were tested; `nil` if the whole log was read.
     var probeCount: Int?
 }
 
@@ -201,11 +201,11 @@ extension BisectCommand {
         )
     }
 
-    /// Where to look for a position; `nil` if that is known not to tell.
+    /// Returns the place to test for a position; `nil` if the position is known to be undecidable.
     ///
-    /// Nobody ever saw the store in the midst of a commit, where a rule may be broken that holds before
-    /// and after. So commits are looked at where they end, and only the events of the first bad one by
-    /// one.
+    /// No client ever sees the store inside a commit, where a rule may be broken that holds before
+    /// and after. So commits are tested at their ends, and only the events of the first bad commit
+    /// are tested one by one.
     private func place(
         for position: SequenceNumber,
         in bisection: Bisection,

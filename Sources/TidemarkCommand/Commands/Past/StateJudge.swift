@@ -13,12 +13,13 @@ import Darwin
 /// A shell command that looks at a state on its standard input and says by its status what it is: 0 good,
 /// 1 to 124 bad, 125 cannot tell.
 struct StateJudge {
-    /// What `sh -c` runs.
+    /// The command for `sh -c`.
     let command: String
 
-    /// Runs the command with what the closure writes to a descriptor.
+    /// Runs the command with the bytes that the closure writes to a descriptor.
     ///
-    /// What the command prints goes to standard error. It need not read all that there is.
+    /// The command's standard output goes to standard error. The command need not read all of its
+    /// input.
     func judge(_ write: (Int32) throws -> Void) throws -> Bisection.Verdict {
         let process = Process()
         let input = Pipe()

@@ -23,7 +23,7 @@ struct SubscriptionsAddCommand: AsyncParsableCommand {
             """
     )
 
-    /// What has to happen to a record.
+    /// The change to a record that fires the subscription.
     enum Event: String, ExpressibleByArgument, CaseIterable {
         case create
         case update

@@ -100,7 +100,7 @@ struct UsersSetCommand: AsyncParsableCommand {
         }
     }
 
-    /// What an account is once the options are applied.
+    /// Returns an account with the options applied.
     private func changed(_ old: UserAccount) -> UserAccount {
         var account = old
         if noEmail || !email.isEmpty { account.emails = email }
