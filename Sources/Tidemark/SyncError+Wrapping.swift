@@ -11,7 +11,7 @@ import TidemarkViews
 
 // Inlined always: they stand on the paths of saves and deltas, where a closure must cost nothing.
 extension SyncError {
-    /// Returns what a closure returns; throws its failure as that of a request.
+    /// Returns the result of a closure; rethrows its error as the error of a request.
     @inline(__always)
     static func wrapping<Result>(
         _ body: () throws(LogError) -> Result
@@ -23,7 +23,7 @@ extension SyncError {
         }
     }
 
-    /// Returns what a closure returns; throws its failure as that of a request.
+    /// Returns the result of a closure; rethrows its error as the error of a request.
     @inline(__always)
     static func wrapping<Result>(
         _ body: () throws(ViewIndexError) -> Result
@@ -35,7 +35,7 @@ extension SyncError {
         }
     }
 
-    /// Returns what a closure returns; throws its failure as that of a request.
+    /// Returns the result of a closure; rethrows its error as the error of a request.
     @inline(__always)
     static func wrapping<Result>(
         _ body: () throws(EventFormatError) -> Result

@@ -23,10 +23,10 @@ struct ForgottenCommit {
         self.environment = environment
     }
 
-    /// The commit for a copy of all events up to a position.
+    /// Makes the commit for a copy of all events up to a position.
     ///
-    /// Throws `pruned` if that is below the history horizon; and what opening the store for reading
-    /// throws.
+    /// Throws `pruned` if the position is below the history horizon, and the errors of opening the
+    /// store for reading.
     func make(after last: SequenceNumber, time: Int64) throws(LogError) -> CommitDraft {
         let store = try Store.open(
             at: path,

@@ -27,25 +27,25 @@ public struct ForkReport: Hashable, Sendable {
 }
 
 extension Store {
-    /// Makes a store that can be written from any moment of another one: as it was at the end of the
-    /// last commit at or before a position, or as it is now.
+    /// Creates a writable store from another store: as it was at the end of the last commit at or
+    /// before a position, or as it is now.
     ///
-    /// The files of sealed segments and of assets are shared, by links, where both stores are on one
-    /// file system: they never change, and each store removes its own name for them. So it takes a
-    /// moment whatever the store's size, and the two do nothing to each other from then on. The other
-    /// store may be open meanwhile, here or in another process.
+    /// If both stores are on one file system, the files of sealed segments and of assets are shared
+    /// by links. These files never change, and each store removes only its own name for them. So a
+    /// fork takes a moment whatever the store's size, and the stores do not affect each other
+    /// afterwards. The other store may be open meanwhile, here or in another process.
     ///
-    /// It is the same store in a new incarnation: change tokens that the other one granted up to that
-    /// point are answered as before, those from beyond it are expired, and those of the fork mean
-    /// nothing to the other. Views are copied if they stand at or before the point; otherwise the
-    /// first opening makes them from the log. Query indexes are made with the first query.
+    /// The fork is the same store in a new incarnation. Change tokens that the other store granted
+    /// up to that point remain valid; later ones are expired. Tokens of the fork are invalid in the
+    /// other store. Views are copied if they are at or before the point; otherwise the first open
+    /// rebuilds them from the log. Query indexes are built by the first query.
     ///
-    /// Throws `notAStore` if there is a store in the folder already, or none to fork; `foreignFile` if
-    /// it holds other files; `locked` while an erasure of the other store waits for its end; `pruned`
-    /// if the position is below the history horizon; `corrupted` for damage that is met,
-    /// `newerVersion`, `unreadable` or `full`. One that is cut off leaves a folder that is no store,
-    /// and can be made again there. Blocks while the disk works. O(segments and assets), one segment
-    /// that is copied, and the views.
+    /// Throws `notAStore` if the folder already has a store, or if there is none to fork;
+    /// `foreignFile` if it holds other files; `locked` while an erasure of the other store is
+    /// pending; `pruned` if the position is below the history horizon; `corrupted` for damage that
+    /// is met, `newerVersion`, `unreadable` or `full`. An interrupted fork leaves a folder that is
+    /// not a store; fork into it again. Blocks on disk I/O. O(segments and assets), plus the copy
+    /// of one segment and of the views.
     public static func fork(
         from path: String,
         to destination: String,
@@ -118,9 +118,9 @@ private struct ForkedViews {
         self.environment = environment
     }
 
-    /// Copies the view index, unless it stands behind a position; says whether it did.
+    /// Copies the view index unless it is past a position; returns true if it was copied.
     ///
-    /// Views that cannot be had are no failure: they can be made from the log.
+    /// A missing or unreadable index is not an error: the views can be rebuilt from the log.
     func copy(through position: SequenceNumber?) throws(LogError) -> Bool {
         let reader = try LogReader(source.path, fileSystem: environment.log.fileSystem)
         let access: ViewAccess = reader.isLive ? .readingLive : .readingStill
@@ -148,7 +148,7 @@ private struct ForkedViews {
         return false
     }
 
-    /// Removes what is there of a copy.
+    /// Removes any partial copy.
     private func removeCopy() throws(LogError) {
         do throws(ViewIndexError) {
             try environment.removeIndex(destination.views)

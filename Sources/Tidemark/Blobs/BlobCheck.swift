@@ -12,7 +12,7 @@ package struct BlobCheck {
     private var named = NamedBlobs()
     private var uses: [HeldBlob: Use] = [:]
 
-    /// By what a blob is named.
+    /// The record that names a blob.
     private struct Use {
         var byteCount: UInt64
         var recordName: String

@@ -12,20 +12,20 @@ package struct BlobCopy: Sendable {
     package private(set) var copiedCount = 0
     /// Those that are one file with the source's.
     package private(set) var sharedCount = 0
-    /// Those that are not, because they cannot be read or are not what they should be.
+    /// The blobs that are not copied because they are unreadable or damaged.
     package private(set) var damage: [LogError] = []
     /// The lengths of the source's blobs, read when the first file with holes is met.
     private var lengths: BlobLengths?
 
-    /// Nothing was copied.
+    /// Creates an empty result: nothing was copied.
     init() {}
 
-    /// Copies all sound blobs of a store into another one's folder, unless one of the same length is
-    /// there already.
+    /// Copies all sound blobs of a store into another store's folder, skipping those that exist
+    /// there with the same length.
     ///
-    /// By links, those that can be had so are not looked at.
+    /// Uses links where possible; the bytes of linked blobs are not checked.
     ///
-    /// Throws if that cannot be written.
+    /// Throws if the destination cannot be written.
     init(
         from source: StoreFolder,
         to destination: StoreFolder,

@@ -7,8 +7,7 @@ import TidemarkModel
 
 /// Why a blob could not be stored, found or read.
 package enum BlobError: Error, Hashable, Sendable {
-    /// A call to the file system failed; nothing is stored under the blob's name that was not there
-    /// before.
+    /// A call to the file system failed; nothing new is stored under the blob's name.
     case file(FileError)
     /// The blob has more bytes than allowed.
     case tooLarge(limit: UInt64)

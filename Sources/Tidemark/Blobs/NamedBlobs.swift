@@ -17,7 +17,7 @@ package struct NamedBlobs: Sendable {
     package struct Naming: Sendable {
         /// The blob, in the record's database.
         package var blob: HeldBlob
-        /// The size that the record says.
+        /// The size stated by the record.
         package var byteCount: UInt64
         /// The record's name.
         package var recordName: String

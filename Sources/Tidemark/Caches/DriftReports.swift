@@ -5,14 +5,14 @@ import TidemarkLock
 import TidemarkLog
 public import TidemarkModel
 
-/// Something that a build of an app has just written or asked that production's schema does not have.
+/// A part of the schema that a build of an app has just used and that production's schema lacks.
 public struct SchemaDriftReport: Hashable, Sendable {
     /// The app's container.
     public let container: ContainerID
     /// The environment of the build: in development the write succeeded, in production it was
     /// rejected.
     public let environment: Environment
-    /// The build; `nil` for clients that do not say.
+    /// The build; `nil` for clients that do not state it.
     public let build: String?
     /// The schema gaps that were not reported for this build before.
     public let gaps: [SchemaDrift.Gap]

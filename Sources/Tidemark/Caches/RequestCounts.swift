@@ -25,7 +25,8 @@ struct RequestCounts: Sendable {
     private static let deviceLimit = 10_000
 
     private var buckets: [Device: Bucket] = [:]
-    /// So many devices bring the next look for those that need not be kept apart.
+    /// The number of devices that triggers the next sweep of devices that need not be counted
+    /// separately.
     private var sweepCount = Self.deviceLimit
     private var writeCount = 0
     private var writeCounts: [ZoneIdentity: Int] = [:]
@@ -64,7 +65,7 @@ struct RequestCounts: Sendable {
         case zone(ZoneIdentity)
     }
 
-    /// Begins a write, unless too many are under way.
+    /// Begins a write, unless too many are running.
     mutating func begin(_ zones: [ZoneIdentity], _ limits: Throttling) -> Refusal? {
         if let limit = limits.writesPerStore, writeCount >= limit { return .store }
         if let limit = limits.writesPerZone,

@@ -14,9 +14,10 @@ package struct UsageCounts: Sendable {
     private static let countLimit = 100_000
 
     private enum Count {
-        /// The count is under way; what commits have added since it began, by their last position.
+        /// The count is running; the list holds the growth by commits since it began, by their last
+        /// position.
         case begun([(sequence: SequenceNumber, growth: Int)])
-        /// The sum, with what is reserved, of a count that looked as far as `bound`.
+        /// The sum, including reservations, of a count that read up to `bound`.
         case ended(byteCount: Int, bound: SequenceNumber)
     }
 
@@ -30,8 +31,8 @@ package struct UsageCounts: Sendable {
 
     /// The bytes that the databases of a container take up together.
     private struct Sum {
-        /// The sum of those that are counted; wider than their sums, so that what was added can be
-        /// taken away.
+        /// The sum of the counted databases; wider than an `Int`, so that additions can be
+        /// subtracted exactly.
         var byteCount: Int128 = 0
         /// Those that are not.
         var uncounted: Set<DatabaseID> = []
@@ -74,8 +75,9 @@ package struct UsageCounts: Sendable {
         case othersNotCounted(Set<DatabaseID>)
     }
 
-    /// Adds to a database's sum what a commit will add, unless there is more then than a quota
-    /// allows; what gets smaller or stays is always allowed.
+    /// Reserves the bytes that a commit adds to a database, unless the sum would exceed a quota.
+    ///
+    /// A change that does not grow the database is always allowed.
     package mutating func reserve(
         _ wanted: Reservation,
         quota: Int,
@@ -109,7 +111,7 @@ package struct UsageCounts: Sendable {
         set(less, instead: byteCount, bound, reservation.database)
     }
 
-    /// Takes note that the commit of a reservation, or of what nobody had to reserve, has a place.
+    /// Records that the commit of a reservation, or of a change that needed none, has a position.
     package mutating func settle(_ reservation: Reservation, at sequence: SequenceNumber) {
         let database = reservation.database
         guard let entry = entries[database] else {
@@ -153,8 +155,8 @@ package struct UsageCounts: Sendable {
         sums[container] = sum
     }
 
-    /// Begins to count a database, or joins whoever does; returns the count's id, `nil` if it was
-    /// counted meanwhile.
+    /// Begins to count a database, or joins a running count; returns the count's id, `nil` if the
+    /// database has been counted meanwhile.
     package mutating func begin(_ database: DatabaseID) -> UInt64? {
         if let entry = entries[database] {
             if case .ended = entry.count { return nil }
@@ -181,7 +183,7 @@ package struct UsageCounts: Sendable {
         sums[database.container]?.uncounted.remove(database)
     }
 
-    /// Forgets a database that has to be counted anew.
+    /// Forgets a database that must be counted again.
     package mutating func forget(_ database: DatabaseID) {
         if case .ended(let byteCount, _)? = entries[database]?.count {
             sums[database.container]?.byteCount -= Int128(byteCount)
@@ -190,7 +192,7 @@ package struct UsageCounts: Sendable {
         sums[database.container]?.uncounted.insert(database)
     }
 
-    /// Forgets everything: commits were made that were not told to it.
+    /// Forgets everything, because commits were made that were not reported to it.
     package mutating func forgetAll() {
         entries = [:]
         sums = [:]

@@ -7,10 +7,10 @@ package import TidemarkModel
 package import TidemarkRules
 package import TidemarkViews
 
-/// Puts decided commits into the log, in one order, and into the overlay.
+/// Appends decided commits to the log in one order, and applies them to the overlay.
 ///
-/// The serialization point is the overlay's lock. Inside it a plan is checked, placed, appended and
-/// applied: microseconds, and nothing that waits.
+/// The serialization point is the overlay's lock. Under it, a plan is checked, placed, appended and
+/// applied. This takes microseconds and never waits.
 package final class Committer: Sendable {
     private let log: SegmentLog
     private let views: ZoneViews
@@ -145,7 +145,7 @@ extension Overlay {
         return last > 0 ? last : frozen?.references.lastSequence(under: key) ?? 0
     }
 
-    /// The last position at which a record came to an audience, or left one.
+    /// The last position at which a record entered or left an audience.
     fileprivate var lastAudienceSequence: SequenceNumber {
         max(current.audiences.lastSequence, frozen?.audiences.lastSequence ?? 0)
     }

@@ -15,7 +15,7 @@ extension Limits {
 }
 
 extension Writer {
-    /// Gives back what was reserved for a commit that was not made.
+    /// Releases the reservations of a commit that was not made.
     func release(_ reservations: [UsageCounts.Reservation]) {
         usages.withLock { usages in
             for reservation in reservations { usages.release(reservation) }
@@ -24,7 +24,7 @@ extension Writer {
 
     /// The effect of a plan on the byte counts of databases.
     struct UsageEffect {
-        /// By database, in the order in which the plan comes to them.
+        /// The growth by database, in the order of first use by the plan.
         var growths: [UsageCounts.Reservation] = []
         /// Databases that lose a zone.
         var endings: [DatabaseID] = []
@@ -82,7 +82,7 @@ extension Writer {
         }
     }
 
-    /// Reserves what a commit adds, after counting the database if nobody has.
+    /// Reserves the bytes that a commit adds, after counting the database if necessary.
     func reserve(
         _ wanted: UsageCounts.Reservation,
         _ committer: Committer

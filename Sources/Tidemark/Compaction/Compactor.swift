@@ -5,7 +5,7 @@ import TidemarkLock
 import TidemarkLog
 import TidemarkModel
 
-/// Compacts a store by itself: looks at the log whenever a segment of it is finished.
+/// Compacts a store in the background: it checks the log whenever a segment is finished.
 final class Compactor: Sendable {
     /// Wakes it.
     let wakeup = WakeupSignal<Upkeep>()
@@ -15,7 +15,7 @@ final class Compactor: Sendable {
     /// The result of the last compaction; `nil` before the first one.
     var outcome: Result<CompactionReport, SyncError>? { last.withLock { $0 } }
 
-    /// Begins to listen, if the store compacts itself, and looks at what an opening has found.
+    /// Begins to listen, if the store compacts itself, and checks the log as found by the open.
     func begin(_ upkeep: Upkeep) {
         guard upkeep.reader.options.backgroundCompaction != nil else { return }
         wakeup.connect(upkeep)

@@ -14,7 +14,7 @@ struct EventFates {
     private(set) var dropped = PositionSet()
     /// Those whose place is taken by a note of their commit's request.
     private(set) var noted = PositionSet()
-    /// Events that could go but for a request that may be asked again.
+    /// The number of events that are kept only because a request may be retried.
     private(set) var requestCount: UInt64 = 0
     private var marks: HistoryMarks
     /// The position up to which the tombstones of each list are dropped.

@@ -34,13 +34,14 @@ struct HistoryMarks {
     private(set) var replacedInAudience = PositionSet()
     /// Events that one above the history horizon has replaced in their zone or their audience.
     private(set) var replacedLater = PositionSet()
-    /// Zones whose end is old enough for all that they held to go, each with its end: at or below
-    /// the history horizon, or, since an audience's list tells who left what is gone, at or below the
-    /// tombstone horizon.
+    /// The zones whose end is old enough to drop all of their events, each with its end.
+    ///
+    /// The end is at or below the history horizon. For an audience it may also be at or below the
+    /// tombstone horizon, because its list tells former participants about removals.
     private(set) var ends: [ZoneKey: SequenceNumber] = [:]
     private var audiences: Set<ZoneKey> = []
-    /// Zones of which everything stays: who took part in which share, and when, answers tokens of
-    /// any age.
+    /// The zones that are kept whole: tokens of any age need to know which users took part in which
+    /// share, and when.
     private(set) var unforgotten: Set<ZoneKey> = []
     /// The last event that raised the tombstone horizon of each zone.
     private(set) var raised: [ZoneKey: SequenceNumber] = [:]

@@ -67,8 +67,8 @@ extension Upkeep {
         return left
     }
 
-    /// Removes blobs that nothing names, each unless a commit has named it or somebody sent it since
-    /// they were looked for.
+    /// Removes unnamed blobs, except those that were named by a commit or uploaded since the
+    /// search.
     func take(
         _ garbage: [StoredAsset],
         writtenBefore time: Int64

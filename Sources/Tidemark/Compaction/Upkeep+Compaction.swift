@@ -59,7 +59,7 @@ extension Upkeep {
         }
     }
 
-    /// Compacts once; what an earlier run has not done is done now.
+    /// Compacts once, including the rest of an earlier interrupted run.
     private func run(
         _ policy: CompactionPolicy,
         _ bytesPerSecond: Int?
@@ -184,8 +184,8 @@ extension Upkeep {
         return plan
     }
 
-    /// Writes down what is forgotten, as the first commit of a new segment: all that came before is
-    /// in finished ones.
+    /// Records the dropped history as the first commit of a new segment, so that all earlier events
+    /// are in finished segments.
     private func begin(
         _ marks: HistoryMarks,
         _ writer: Writer
@@ -211,7 +211,7 @@ extension Upkeep {
         }
     }
 
-    /// Waits until nobody uses a picture that shows what is forgotten.
+    /// Waits until no picture in use shows dropped history.
     private func waitForReaders() async throws(SyncError) {
         let era = reader.views.pins.beginEra()
         while reader.views.pins.isAnyLeft(before: era) {
@@ -348,7 +348,7 @@ struct Compacting: Sendable {
         hasRun = true
     }
 
-    /// Ends what is under way as soon as it looks, since the store is being closed.
+    /// Ends a running compaction at its next check, because the store is being closed.
     mutating func close() { isOver = true }
 
     func check() throws(LogError) {

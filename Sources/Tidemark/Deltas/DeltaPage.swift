@@ -45,10 +45,10 @@ struct DeltaPage {
         var place: Int
     }
 
-    /// Reads what the entries say, as far as the page has room: their events, and for records that came
-    /// to a share without being changed the version that they had.
+    /// Reads the content of the entries up to the page's limits.
     ///
-    /// O(entries), each event's block decoded once.
+    /// It reads their events, and the current versions of records that entered a share without a
+    /// change. O(entries); each event's block is decoded once.
     mutating func read(_ list: DeltaList, from source: any EventSource) throws(SyncError) {
         let entries = list.entries
         var wanted = entries.indices.map { Wanted(sequence: entries[$0].sequence, place: $0) }
@@ -137,8 +137,8 @@ struct DeltaPage {
         count = wasReadToItsEnd ? entryCount : (places.last ?? -1) + 1
     }
 
-    /// Cuts the page back to a commit's end, if the commit at its end goes on behind it and is not all
-    /// of the page.
+    /// Cuts the page back to the end of a commit, if the last commit continues after the page and
+    /// does not fill it.
     private mutating func trim(_ list: DeltaList) {
         let next = count < list.entries.count ? list.entries[count].sequence : list.next
         // Where the last entry could not be read, the page goes on behind it.

@@ -6,17 +6,18 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkViews
 
-/// Part of a list of changes, oldest first: the entries that a page tells, and how far the list was read.
+/// A part of a list of changes, oldest first: the entries for a page, and the position up to which
+/// the list was read.
 ///
-/// A list may hold any number of entries that are not told. A budget of entries bounds what one call
-/// reads; the page's token then continues behind the last entry that was read.
+/// A list may hold any number of entries that are not reported. A budget of entries bounds the
+/// reads of one call; the page's token then continues after the last entry that was read.
 struct DeltaScan<Entry> {
-    /// The entries that are told.
+    /// The entries that are reported.
     private(set) var entries: [Entry] = []
     /// The position up to which the list was read, if the budget ended before the list did.
     private(set) var end: SequenceNumber?
 
-    /// The entries of a run that are told.
+    /// The reported entries of a run.
     struct Told {
         var entries: [Entry]
         /// The position up to which the run was decided, if the budget ended before the run did.

@@ -23,9 +23,10 @@ protocol Picture {
         limit: Int
     ) throws(SyncError) -> [RecordVersion]
 
-    /// The zones of a database whose last event comes after a position, by that event, at most `limit`.
+    /// Returns the zones of a database whose last event is after a position, by that event, at most
+    /// `limit`.
     ///
-    /// Epochs that ended at or before `quiet` may be left out.
+    /// Epochs that ended at or before `quiet` may be omitted.
     func zones(
         of database: DatabaseID,
         after start: SequenceNumber,

@@ -13,7 +13,7 @@ protocol ZoneDelta {
     /// public.
     var access: ZoneAccess? { get }
 
-    /// Lists what comes next, at most `limit` entries.
+    /// Lists the next entries, at most `limit`.
     func list(_ limit: Int) throws(SyncError) -> DeltaList
 
     /// Returns the place of the delta after the first entries of a list; `nil` if only a shorter
@@ -35,7 +35,7 @@ struct DeltaEntry {
     var isGone = false
 }
 
-/// The entries that a delta tells next.
+/// The next entries of a delta.
 struct DeltaList {
     var entries: [DeltaEntry]
     /// The place of the delta after the entries.

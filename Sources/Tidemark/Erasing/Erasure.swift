@@ -5,7 +5,7 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// One erasure in one store: what it finds, and the steps in which that goes.
+/// One erasure in one store: its findings, and the steps that remove them.
 struct Erasure {
     let subject: ErasureSubject
     let files: ErasureFiles
@@ -28,7 +28,7 @@ struct Erasure {
     /// The findings of the passes over the log.
     private struct Findings {
         let redaction: Redaction
-        /// Assets that nothing else names.
+        /// Assets that no other record names.
         let lost: Set<HeldBlob>
         let receipt: ErasureReceipt
     }
@@ -141,7 +141,7 @@ struct Erasure {
         return receipt
     }
 
-    /// Says in the log that something is gone, as the first commit of a segment of its own; returns its
+    /// Records the removal in the log, as the first commit of its own segment; returns its
     /// position.
     private func appendMarks(
         _ traces: ErasureTraces,
@@ -226,7 +226,7 @@ extension EventSource {
 }
 
 extension LogError {
-    /// Reads events, and turns what they throw that cannot be read into an error of the log.
+    /// Reads events, and converts errors of unreadable events into errors of the log.
     fileprivate static func reading<Result>(
         _ body: () throws(EventFormatError) -> Result
     ) throws(LogError) -> Result {

@@ -5,7 +5,7 @@ import TidemarkEvents
 import TidemarkLog
 public import TidemarkModel
 
-/// Whom or what an erasure is about.
+/// The user or the zone that an erasure removes.
 public enum ErasureSubject: Hashable, Codable, Sendable {
     /// A user, in all containers and environments of the store.
     case user(UserID)
@@ -83,7 +83,7 @@ extension ErasureSubject {
         return bytes
     }
 
-    /// Reads what `bytes` made; `nil` if it is not that.
+    /// Reads the result of `bytes`; `nil` for other bytes.
     package init?(bytes: [UInt8]) {
         let end = bytes.count - Self.hashByteCount
         let span = bytes.span.bytes

@@ -13,7 +13,7 @@ import TidemarkRules
 /// up to the last one about the subject are removed, so that no older version reappears.
 struct ErasureTraces {
     let subject: ErasureSubject
-    /// The keys of zones that go, and of lists of what their shares show.
+    /// The keys of removed zones, and of the lists of their shares.
     private(set) var zones: Set<ZoneKey> = []
     /// The number of keys that are zones.
     private(set) var zoneCount = 0
@@ -27,9 +27,10 @@ struct ErasureTraces {
     private(set) var addresses: Set<UserLookup> = []
     /// The same as they were written.
     private(set) var addressTexts: Set<Name> = []
-    /// The shared databases of users who see what goes.
+    /// The shared databases of users that see removed data.
     private(set) var participants: Set<DatabaseID> = []
-    /// Places of the zone's own database: what is said there of refused items may be about the zone.
+    /// The places of the zone's own database: rejected items in their commits may refer to the
+    /// zone.
     private(set) var kin: Set<ZoneKey> = []
     private var places: [ZoneKey: Place] = [:]
     private var ended: Set<ZoneKey> = []

@@ -13,9 +13,9 @@ struct Redaction {
     let traces: ErasureTraces
     /// Commits that lose events.
     private var hurt = PositionSet()
-    /// Commits to the database of the zone that goes.
+    /// Commits to the database of the removed zone.
     private var kin = PositionSet()
-    /// Words that must not be left in what says who did something, or was refused it.
+    /// Words to remove from the data about users and rejected items.
     private let words: [[UInt8]]
     private let user: UserID?
 
@@ -33,7 +33,9 @@ struct Redaction {
 
     // MARK: Going
 
-    /// Takes an event's commit in; before anything is asked about any event.
+    /// Reads the commit of an event.
+    ///
+    /// Call this for all events before asking for the form of any.
     mutating func add(_ event: LogEvent) throws(EventFormatError) {
         if traces.kin.contains(event.zone) { kin.insert(event.commit.first) }
         if try drops(event) { hurt.insert(event.commit.first) }
@@ -57,7 +59,7 @@ struct Redaction {
 
     // MARK: Staying
 
-    /// The form in which an event stays; `nil` if it goes.
+    /// Returns the form in which an event is kept; `nil` if it is dropped.
     func form(of event: LogEvent) throws(EventFormatError) -> LogEvent? {
         if try drops(event) { return nil }
         let envelope = try redactedEnvelope(of: event)
@@ -69,9 +71,9 @@ struct Redaction {
         )
     }
 
-    /// An envelope without what names the subject; `nil` if it stays as it is.
+    /// Returns an envelope without the words that name the subject; `nil` if it is unchanged.
     ///
-    /// A request of which something is gone cannot be answered again.
+    /// A request that has lost an event cannot be answered again.
     private func redactedEnvelope(of event: LogEvent) throws(EventFormatError) -> [UInt8]? {
         let bytes = event.envelope
         let commit = event.commit.first
@@ -110,7 +112,7 @@ struct Redaction {
         return envelope == old ? nil : envelope.bytes
     }
 
-    /// A record's event without what names the user; `nil` if it stays as it is.
+    /// Returns a record's event without the words that name the user; `nil` if it is unchanged.
     private func redactedPayload(of event: LogEvent) throws(EventFormatError) -> [UInt8]? {
         guard let user else { return nil }
         switch event.kind {
@@ -130,7 +132,7 @@ struct Redaction {
             + body.redacted(without: user, values: values).bytes
     }
 
-    /// The contacts of somebody else's account without the user, if they have the user.
+    /// Returns the contacts of another user's account without the user, if they include the user.
     private func contacts(in fields: Fields) -> [String: FieldValue] {
         guard case .stringList(let list)? = fields["contacts"] else { return [:] }
         let left = list.filter { !traces.isMeant(UserLookup($0)) }

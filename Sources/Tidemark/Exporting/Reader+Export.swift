@@ -45,7 +45,7 @@ extension Reader {
         _ = try check(position, picture(.visible))
     }
 
-    /// The position that is asked for, if the store has it.
+    /// Returns the requested position, if the store has it.
     func check(
         _ position: SequenceNumber?,
         _ picture: ViewPicture
@@ -62,7 +62,7 @@ extension Reader {
         return position
     }
 
-    /// The first position that can be asked for.
+    /// Returns the first position that can be requested.
     func historyHorizon() throws(SyncError) -> SequenceNumber {
         try historyHorizon(picture(.visible))
     }

@@ -6,7 +6,7 @@ import TidemarkLog
 import TidemarkModel
 
 extension JournalEntry.Content {
-    /// Reads content back; the span must hold nothing else.
+    /// Reads content; the span must hold nothing else.
     package init(_ span: RawSpan) throws(EventFormatError) {
         guard let content = Self.read(span) else {
             throw EventFormatError("An entry of the journal is not of a form that is known.")

@@ -19,9 +19,9 @@ public struct JournalEntry: Hashable, Codable, Sendable {
         case began(StoreOptions.Journal)
         /// The store was closed.
         case ended
-        /// A call, or items of it, were refused.
+        /// A call, or items of it, were rejected.
         case refused(Refused)
-        /// A device was told what changed.
+        /// A device received a page of changes.
         case told(Told)
 
         /// The caller of the request; `nil` for entries that the store writes about itself.
@@ -56,7 +56,7 @@ public struct JournalEntry: Hashable, Codable, Sendable {
         case assets = 8
         /// About users and accounts.
         case users = 9
-        /// To accept a share, look at it or ask for access.
+        /// To accept a share, look it up or request access.
         case shares = 10
         /// To save, delete and list subscriptions.
         case subscriptions = 11
@@ -64,15 +64,15 @@ public struct JournalEntry: Hashable, Codable, Sendable {
         case notifications = 12
     }
 
-    /// One thing that was refused, and why.
+    /// One rejection, with its reason.
     public struct Refusal: Hashable, Codable, Sendable {
         /// The item that was rejected; `nil` for the call as a whole.
         public var item: SyncError.Item?
         /// CloudKit's code.
         public var code: SyncError.Code
-        /// The rule, in the words that the caller was told.
+        /// The rule, as worded in the error for the caller.
         ///
-        /// Empty where the call as a whole is the reason, or in an atomic batch another item of it.
+        /// Empty if the call as a whole, or another item of an atomic batch, is the reason.
         public var message: String
 
         /// Describes a refusal.
@@ -89,14 +89,14 @@ public struct JournalEntry: Hashable, Codable, Sendable {
         public var call: Call
         /// By whom, from where, under which request id.
         public var caller: Caller
-        /// The change token that the call came with.
+        /// The change token of the call.
         public var since: ChangeToken?
         /// The rejections; the one of the call as a whole comes first, if there is one.
         public var refusals: [Refusal]
         /// The number of further rejected items, for which one entry has no space.
         public var omittedCount = 0
 
-        /// Describes what was refused.
+        /// Creates the description of a rejection.
         public init(
             _ call: Call,
             _ caller: Caller,
@@ -110,10 +110,11 @@ public struct JournalEntry: Hashable, Codable, Sendable {
         }
     }
 
-    /// A page of changes that a device was given.
+    /// A page of changes that a device received.
     ///
-    /// It comes with a token up to which the device has been told, and says with which it came: by that
-    /// the device acknowledged all that it was told before.
+    /// The page has a token up to which the device has received all changes, and the token with
+    /// which the device requested the page. By that token the device acknowledges all earlier
+    /// pages.
     public struct Told: Hashable, Codable, Sendable {
         /// Changes of a zone, of a database, or notifications.
         public var call: Call
@@ -121,7 +122,7 @@ public struct JournalEntry: Hashable, Codable, Sendable {
         public var caller: Caller
         /// The zone, as the caller names it; `nil` for the zones of a database, and for notifications.
         public var zone: ZoneID?
-        /// The token that the device came with: what it covers was acknowledged.
+        /// The token of the device's request: the device acknowledges all changes up to it.
         public var since: ChangeToken?
         /// The token that it was given.
         public var token: ChangeToken

@@ -6,7 +6,7 @@ import TidemarkLog
 
 /// The journal of a store that is open for writing.
 ///
-/// With refusals alone no file is made before something is refused.
+/// If only rejections are recorded, no file is created before the first one.
 final class OpenJournal: Sendable {
     /// The kinds of entries that the journal records.
     let extent: StoreOptions.Journal
@@ -41,13 +41,13 @@ final class OpenJournal: Sendable {
         }
     }
 
-    /// Takes in what happened.
+    /// Adds an entry.
     func note(_ content: JournalEntry.Content) {
         begin()
         journal.append(content.bytes, at: now())
     }
 
-    /// Writes what was taken in, and takes in no more.
+    /// Writes the pending entries, and accepts no more.
     func close() {
         let hasBegun = hasBegun.withLock { hasBegun in
             defer { hasBegun = true }

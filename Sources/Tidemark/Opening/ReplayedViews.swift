@@ -51,7 +51,7 @@ package struct ReplayedViews {
     }
 }
 
-/// The state that a zone came to in a replay, compared with the views on disk.
+/// The state of a zone after a replay, compared with the views on disk.
 package struct ReplayedZone: Sendable {
     /// The identity of the zone.
     package let identity: ZoneIdentity
@@ -63,7 +63,7 @@ package struct ReplayedZone: Sendable {
     package let tombstoneCount: Int64
     /// The position of its last event.
     package let head: SequenceNumber
-    /// True if the views on disk say the same; `nil` if nothing was compared.
+    /// True if the views on disk agree; `nil` if nothing was compared.
     package let isSame: Bool?
 
     fileprivate init(_ entry: ZoneEntry, key: ZoneKey, isSame: Bool?) {

@@ -39,7 +39,7 @@ package struct ViewsCheck {
 
     private static let lookLimit = 20
 
-    /// Looks at the views of a store; what is not there needs no check.
+    /// Reads the views of a store; missing views need no check.
     private init(_ reader: LogReader) throws(LogError) {
         self.reader = reader
         path = reader.viewsPath
@@ -113,7 +113,7 @@ package struct ViewsCheck {
         self.checkpoint = checkpoint.sequence
     }
 
-    /// True if there are views to compare with what the log makes.
+    /// True if there are views to compare with the fold of the log.
     package var isComparing: Bool { found != nil }
 
     /// Takes in the next event of the log; checks the record that it holds, if it holds one.

@@ -43,10 +43,11 @@ struct ViewsOpening {
         StoreHash(store: source.store, slotMask: environment.slotMask)
     }
 
-    /// Opens the views that are on disk; rebuilds them if they are missing, damaged or foreign.
+    /// Opens the views on disk; rebuilds them if they are missing, damaged or foreign.
     ///
-    /// Somebody who opened them while nobody wrote uses them without a lock. If there may be such a
-    /// reader (`besideReaders`) it keeps its files, and the store goes on in a copy.
+    /// A reader that opened the views while there was no writer uses them without a lock. If there
+    /// may be such a reader (`besideReaders`), it keeps its files, and the store continues with a
+    /// copy.
     func openForWriting(
         besideReaders: Bool,
         _ progress: (RebuildProgress) -> Void
@@ -80,10 +81,10 @@ struct ViewsOpening {
         }
     }
 
-    /// Refuses an index that is exact at a position which this line of the store does not have.
+    /// Rejects an index that is exact at a position which this line of the store does not have.
     ///
-    /// Views take in durable events alone. So if they are ahead of the log, the log has lost its end:
-    /// that is corruption, and nothing that a rebuild could repair.
+    /// Views contain only durable events. So if they are ahead of the log, the log has lost its
+    /// end: that is corruption, which a rebuild cannot repair.
     private func check(_ checkpoint: ViewCheckpoint?) throws(ReplayError) {
         guard let checkpoint else { return }
         if let lost = lostEnd(checkpoint) { throw .log(lost) }
@@ -123,9 +124,9 @@ struct ViewsOpening {
         return try catchUp(try openIndex(folder.views, .writing), progress)
     }
 
-    /// Folds what came after the index's checkpoint.
+    /// Folds the events after the index's checkpoint.
     ///
-    /// A short stretch stays in memory, and so does any beside an index that cannot be written.
+    /// A short tail stays in memory, and so does any tail of an index that cannot be written.
     private func catchUp(
         _ index: any ViewIndex,
         isWritable: Bool = true,
@@ -207,12 +208,12 @@ struct ViewsOpening {
 // MARK: - Reading
 
 extension ViewsOpening {
-    /// Opens the views for reading: those on disk with the tail in memory, or, if they cannot be
-    /// used, all of it in memory.
+    /// Opens the views for reading: those on disk with the tail in memory, or, if they are
+    /// unusable, all of it in memory.
     ///
-    /// Nothing is written. Beside a writer the reader enters LMDB's table of readers. Where there is
-    /// none it leaves that alone too, and a writer that comes later knows of it by the manifest it
-    /// holds.
+    /// Nothing is written, with one exception: while a writer is active, the reader enters LMDB's
+    /// table of readers. Without a writer it does not; a later writer learns of the reader by the
+    /// manifest that the reader holds.
     func openForReading(
         _ reader: LogReader,
         _ progress: (RebuildProgress) -> Void
@@ -249,7 +250,7 @@ extension ViewsOpening {
         }
     }
 
-    /// Waits until a writer has vouched for what its index has taken in.
+    /// Waits until a writer has acknowledged in the log the events that its index contains.
     private func wait(for checkpoint: ViewCheckpoint?, _ reader: LogReader) throws(LogError) {
         guard let sequence = checkpoint?.sequence else { return }
         for _ in 0..<Self.refreshLimit where sequence > reader.durableSequence {
@@ -263,8 +264,8 @@ extension ViewsOpening {
     }
 }
 
-/// One snapshot of a view index, as an index of its own that never changes: what a reader beside a
-/// writer holds on to.
+/// One snapshot of a view index as an immutable index, for a reader that runs while there is a
+/// writer.
 private final class StillViewIndex: ViewIndex {
     private let held: any ViewSnapshot
     let byteCount: UInt64

@@ -29,7 +29,7 @@ public struct CompactionPolicy: Hashable, Codable, Sendable {
     /// A device with an older change token gets an error that the token is expired.
     public var tombstones = Retention.atLeast(.seconds(180 * 24 * 60 * 60))
 
-    /// Keeps all history; forgets nothing.
+    /// Creates a policy that keeps all history.
     public init() {}
 }
 
@@ -40,17 +40,17 @@ public struct CompactionReport: Hashable, Codable, Sendable {
     /// The time of the commit at the history horizon, in milliseconds since 1970; `nil` if all
     /// history is kept.
     public internal(set) var historyTime: Int64?
-    /// Segments of the log that are written anew.
+    /// Segments of the log that are rewritten.
     public internal(set) var segmentCount = 0
     /// Events that were in them.
     public internal(set) var eventCount: UInt64 = 0
     /// Events of those that are dropped.
     public internal(set) var droppedCount: UInt64 = 0
-    /// Events that a later one has replaced, and that stay because a request may be asked again.
+    /// Replaced events that are kept because a request may be retried.
     public internal(set) var requestCount: UInt64 = 0
     /// Bytes of finished segments before.
     public internal(set) var oldByteCount: UInt64 = 0
-    /// Bytes of those that took their place; in a dry run about what it would be, or less.
+    /// Bytes of the segments that replaced them; in a dry run an estimate, which may be too low.
     public internal(set) var newByteCount: UInt64 = 0
     /// The zones in which deletions are forgotten now that were not before.
     public internal(set) var expiries: [TokenExpiry] = []
@@ -67,7 +67,8 @@ public struct CompactionReport: Hashable, Codable, Sendable {
         public internal(set) var zoneName: String
         /// True if only the tokens of a share's participants for the zone expire.
         public internal(set) var isOfShare: Bool
-        /// The database of the zone; for what a share shows, the shared one of the zone's owner.
+        /// The database of the zone; for the contents of a share, the shared database of the zone's
+        /// owner.
         public internal(set) var database: DatabaseID
         /// Whose zone it is.
         public var owner: String { database.owner.userRecordName }

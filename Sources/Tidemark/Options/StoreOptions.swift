@@ -81,7 +81,7 @@ public struct StoreOptions: Hashable, Sendable {
 
     /// The kinds of entries that the journal beside the log records.
     public var journal = Journal.refusals
-    /// About so many bytes of the journal are kept.
+    /// The approximate number of bytes of the journal to keep.
     public var journalByteCount = 64 << 20
     /// The time for which journal entries are kept, in milliseconds of our own clock: 30 days.
     ///
@@ -94,7 +94,7 @@ public struct StoreOptions: Hashable, Sendable {
     public enum Journal: UInt8, Hashable, CaseIterable, Codable, Sendable {
         /// Rejected requests, with their callers and reasons.
         case refusals = 0
-        /// That, and what each device was told of changes, by which tokens, and acknowledged.
+        /// Rejections, and each device's pages of changes, with their tokens and acknowledgements.
         case full = 1
     }
 
@@ -106,10 +106,11 @@ public struct StoreOptions: Hashable, Sendable {
 public enum StoreAccess: Hashable, Sendable {
     /// To write it; it must be there.
     case writing
-    /// To write it; it is made if nothing is there.
+    /// To write it; it is created if it does not exist.
     case creating
-    /// To read it as it is at this moment, whether or not another process has it open. Nothing is
-    /// written. Opening it again shows what came later.
+    /// To read it as it is now, whether or not another process has it open.
+    ///
+    /// Nothing is written. Open it again to see later changes.
     case reading
 }
 

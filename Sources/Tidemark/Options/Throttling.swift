@@ -5,9 +5,9 @@
 ///
 /// Nothing is limited unless it is set.
 public struct Throttling: Hashable, Sendable {
-    /// So many requests in so much time.
+    /// A number of requests per time.
     ///
-    /// They may come all at once; then more are allowed as time passes.
+    /// They may come all at once; then further ones are allowed as time passes.
     public struct Rate: Hashable, Sendable {
         /// The number of requests.
         public var requestCount: Int

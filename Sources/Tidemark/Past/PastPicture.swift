@@ -52,7 +52,7 @@ package struct PastPicture: Sendable {
         return position
     }
 
-    /// The lists of what the shares of a zone show or showed, those of shares that have ended included.
+    /// Returns the lists of the shares of a zone, including those of shares that have ended.
     ///
     /// O(shares of the zone's owner).
     package func audiences(of zone: ZoneIdentity) throws(SyncError) -> [PastZone] {
@@ -62,10 +62,10 @@ package struct PastPicture: Sendable {
         }
     }
 
-    /// The newest event of the record of a name in one epoch of a zone; `nil` if there never was such a
-    /// record.
+    /// Returns the newest event of the record with a name in one epoch of a zone; `nil` if there
+    /// never was such a record.
     ///
-    /// One look-up, and one read of the log to see that the name is the one that is meant.
+    /// One lookup, and one read of the log to verify the name.
     package func newestVersion(
         of name: Name,
         in epoch: ZoneKey
@@ -100,7 +100,7 @@ package struct PastPicture: Sendable {
     }
 }
 
-/// The events of a store, for those who ask what came before.
+/// The events of a store, for reads of the past.
 package struct PastLog: Sendable {
     /// The source of the events.
     package let source: any EventSource

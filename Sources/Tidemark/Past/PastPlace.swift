@@ -61,8 +61,8 @@ package struct PastPlaces: Sendable {
 }
 
 extension PastPicture {
-    /// The newest event of a version's record in the list of what a share shows; `nil` if it was never
-    /// there.
+    /// Returns the newest event of a version's record in the list of a share; `nil` if the record
+    /// was never in it.
     package func newestVersion(
         of version: RecordVersion,
         shownIn audience: PastZone

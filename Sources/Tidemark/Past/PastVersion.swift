@@ -5,17 +5,18 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// One version of a record, as the past tells it: what happened, over which version, and the body.
+/// One version of a record in the past: the kind of change, the replaced version, and the body.
 package struct PastVersion: Sendable {
     /// The kind of change to the record.
     package enum Happening: Sendable {
-        /// It came into being.
+        /// The record was created.
         case created
         /// It got other fields.
         case changed
-        /// It got a new tag and nothing else.
+        /// The record got a new tag; its fields did not change.
         case touched
-        /// One commit deleted it and saved it again, with nothing of the version before.
+        /// One commit deleted the record and saved it again, without any part of the version
+        /// before.
         case recreated
         /// It was deleted.
         case deleted
@@ -83,18 +84,18 @@ package struct PastVersion: Sendable {
     }
 }
 
-/// A change of what a share shows that did not change the record itself.
+/// A change to the contents of a share that did not change the record itself.
 package struct PastShowing: Sendable {
     /// The record's name.
     package let name: Name
     /// True if the share shows the record from this event on.
     package let isShown: Bool
-    /// The position of the event that made the list of what the share shows.
+    /// The position of the event that created the list of the share.
     package let key: ZoneKey
     /// Position of the record's event in the list before; zero if there is none.
     package let previous: SequenceNumber
 
-    /// Reads an event by which a record came under a share or left one.
+    /// Reads an event by which a record entered or left a share.
     package init(_ event: LogEvent) throws(EventFormatError) {
         let audience = try AudienceEvent(event.payload.span.bytes)
         name = audience.name

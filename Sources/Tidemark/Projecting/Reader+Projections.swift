@@ -6,7 +6,8 @@ import TidemarkModel
 import TidemarkViews
 
 extension Reader {
-    /// Changes that are handed to a projection in one go; one more commit may come on top.
+    /// The number of changes that are passed to a projection at a time; one more commit may be
+    /// added.
     private static let changeLimit = 1_000
 
     /// See ``Store/advance(_:)``.
@@ -50,7 +51,7 @@ extension Reader {
         )
     }
 
-    /// Why a projection with a mark cannot go on; `nil` if it can.
+    /// Returns the reason why a projection with a mark cannot resume; `nil` if it can.
     private func reasonToReset(_ mark: ProjectionMark) throws(SyncError) -> ProjectionReset? {
         guard mark.store == id.description, mark.position <= source.durableSequence,
             source.line.contains(mark.position, of: mark.incarnation)
@@ -114,7 +115,7 @@ extension Reader {
     }
 }
 
-/// Some commits, the position up to which these are all, and what had been forgotten when they were read.
+/// Some commits, the position up to which they are complete, and the horizons when they were read.
 private struct ProjectedPage: Sendable {
     var commits: [ProjectedCommit]
     var last: SequenceNumber

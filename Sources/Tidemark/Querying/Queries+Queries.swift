@@ -74,10 +74,11 @@ extension Queries {
         try min(reader.pageLimit(asked), asked ?? max(reader.options.limits.recordsPerQueryPage, 1))
     }
 
-    /// The query as it is for a caller: `__defaultOwner__` is who asks, and where they may read no
-    /// records but those that they created, that is part of the predicate.
+    /// Returns the query for a caller.
     ///
-    /// So pages are full, and a cursor says nothing of what its owner may not see.
+    /// `__defaultOwner__` becomes the caller. If the caller may only read records that the caller
+    /// created, that becomes part of the predicate. So pages are full, and a cursor reveals nothing
+    /// that its owner may not read.
     func readable(
         _ query: Query,
         as caller: Caller,
@@ -118,7 +119,7 @@ struct QueryPlace: Sendable {
     static let zoneLimit = 30_000
 }
 
-/// A zone of somebody else, of which shares show something.
+/// A zone of another user that is partly visible through shares.
 struct SharedPlace: Sendable {
     var zones: ConsultedZones
     var access: ZoneAccess

@@ -9,8 +9,8 @@ import TidemarkRules
 import TidemarkViews
 
 extension Queries {
-    /// Answers a query by looking at every record: as of a position, or in a store that is open for
-    /// reading, where nothing may be written.
+    /// Answers a query by reading every record: as of a position, or in a store that is open for
+    /// reading, which must not be written.
     func scan(
         _ request: QueryRequest,
         as caller: Caller,
@@ -54,13 +54,13 @@ extension Queries {
         )
     }
 
-    /// Records that are looked at rather than waited for, while an index is made.
+    /// The number of records to read rather than wait while an index is built.
     private static let smallCount = 10_000
 
-    /// Answers a query by looking at every record, where these are few and all that is found fits
-    /// into one page; `nil` otherwise.
+    /// Answers a query by reading every record, if there are few records and the result fits into
+    /// one page; `nil` otherwise.
     ///
-    /// A page of the index cannot go on from one that was found so.
+    /// A page from the index cannot continue such a page.
     func smallPage(
         _ query: Query,
         _ rules: QueryRules,
@@ -119,10 +119,11 @@ extension Queries {
         return ScannedQuery(signature: signature, sequences: scan.sequences(), place: place)
     }
 
-    /// The schema as of the point says what can be asked.
+    /// Returns the rules for a query by the schema as of the point.
     ///
-    /// An index is only needed for the present, though this store would not use it: what is asked of a
-    /// store has the same answer however it is open.
+    /// Only queries of the present need an index. A store that is open for reading requires one
+    /// too, although it does not use it, so that a query has the same result however the store is
+    /// open.
     private func rules(
         for query: Query,
         as caller: Caller,

@@ -5,14 +5,14 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// A query answered without an index: every record of its zones is looked at.
+/// A query without an index, which reads every record of its zones.
 ///
-/// Names and sort values of what is found are held in memory.
+/// Names and sort values of the matches are held in memory.
 struct QueryScan {
     private struct Match {
         var sequence: SequenceNumber
         var zone: ZoneKey
-        /// The record without the fields that the order does not look at.
+        /// The record without the fields that the order does not use.
         var body: RecordBody
     }
 
@@ -44,9 +44,9 @@ struct QueryScan {
         )
     }
 
-    /// Looks at the records that some events saved, in ascending order.
+    /// Reads the records that some events saved, in ascending order.
     ///
-    /// Passes over what the source cannot read.
+    /// Events that the source cannot read are skipped.
     mutating func look(
         at sequences: [SequenceNumber],
         of source: any EventSource
@@ -73,7 +73,7 @@ struct QueryScan {
         )
     }
 
-    /// The events that saved what was found, in the query's order.
+    /// Returns the events that saved the matches, in the query's order.
     consuming func sequences() -> [SequenceNumber] {
         let order = order
         matches.sort { first, second in
@@ -103,7 +103,7 @@ struct ScannedQuery: Sendable {
 
     /// Tells query, place and point.
     var signature: UInt64
-    /// The events that saved what was found, in the query's order.
+    /// The events that saved the matches, in the query's order.
     var sequences: [SequenceNumber]
     /// The zones that were looked into.
     var place: QueryPlace

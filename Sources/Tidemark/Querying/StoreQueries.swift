@@ -8,11 +8,12 @@ public import TidemarkLog
 import TidemarkModel
 import TidemarkQuery
 
-/// The owner of a store's query index: opens it when the first query comes, or with a store whose
-/// records were asked for before, brings it forward from the log, and makes it anew where it is
-/// missing, damaged or of another log.
+/// The owner of a store's query index.
 ///
-/// Writers never wait for it: it reads what is durable, as any reader does.
+/// It opens the index at the first query, or with a store that was queried before. It updates the
+/// index from the log, and rebuilds it if it is missing, damaged or of another log.
+///
+/// Writers never wait for the index: it reads durable events, as any reader does.
 final class StoreQueries: Sendable {
     private let source: any EventSource
     private let line: IncarnationLine
@@ -25,7 +26,7 @@ final class StoreQueries: Sendable {
     private let isQueried: Lock<(@Sendable (ZoneKey) -> Bool)?>
     /// The permissions of a folder that is created for the index.
     private let permissions: FilePermissions
-    /// So many events are taken in before anybody notices.
+    /// The number of events that can be added in an imperceptible time.
     private let nearCount: UInt64
     private let queue = WorkQueue(label: "tidemark.queries")
     private let state = Lock(State())
@@ -44,10 +45,10 @@ final class StoreQueries: Sendable {
         var isStopping = false
     }
 
-    /// Whoever closes the store waits here for what brings the index forward, which reads the log.
+    /// The group by which closing the store waits for the index update, which reads the log.
     private let working = DispatchGroup()
 
-    /// Events that are taken in by one transaction, but for the rest of the last commit.
+    /// The number of events per transaction, not counting the rest of the last commit.
     private static let batchCount = 16_384
     /// The number of times that one query rebuilds an index found to be damaged.
     private static let attemptLimit = 3
@@ -68,9 +69,9 @@ final class StoreQueries: Sendable {
         self.isQueried = Lock(isQueried)
     }
 
-    /// Asks the index once it has come as far as a position.
+    /// Queries the index once it has reached a position.
     ///
-    /// A damaged one is deleted and made anew.
+    /// A damaged index is deleted and rebuilt.
     func ask<Answer: Sendable>(
         through bound: SequenceNumber,
         _ body: (QueryIndex) async throws -> Answer
@@ -100,8 +101,7 @@ final class StoreQueries: Sendable {
         }
     }
 
-    /// Brings the index forward to a position, if there is one; what cannot be brought forward is
-    /// thrown away.
+    /// Updates the index to a position, if there is one; discards an index that cannot be updated.
     func advance(through bound: SequenceNumber) async throws(SyncError) {
         let discardCount = state.withLock(\.discardCount)
         do {
@@ -131,7 +131,7 @@ final class StoreQueries: Sendable {
     /// The position that the opened index has reached; `nil` if none is open.
     var position: SequenceNumber? { state.withLock(\.opened)?.position.reached }
 
-    /// Begins to bring an index forward, unless somebody does so already.
+    /// Starts an index update, unless one is running.
     private func catchUp(
         through bound: SequenceNumber,
         _ index: QueryIndex
@@ -173,7 +173,7 @@ final class StoreQueries: Sendable {
         return false
     }
 
-    /// Brings the index forward in the background if there is one: records were asked for before.
+    /// Updates the index in the background if it exists, that is, if the store was queried before.
     func begin() {
         guard (try? isThere) == true else { return }
         _ = isNear(source.durableSequence)
@@ -182,7 +182,7 @@ final class StoreQueries: Sendable {
     /// The progress of the index update; `nil` if none is running.
     var progress: QueryIndexProgress? { state.withLock(\.progress) }
 
-    /// Stops what brings the index forward, and waits for its end.
+    /// Stops the index update, and waits for its end.
     func stop() {
         let task = state.withLock { state in
             state.isStopping = true
@@ -196,7 +196,7 @@ final class StoreQueries: Sendable {
 
 /// The progress of building or updating a store's query index.
 public struct QueryIndexProgress: Hashable, Sendable {
-    /// The event up to which all were taken in.
+    /// The event up to which all events were added.
     public let position: SequenceNumber
     /// The event up to which they will be.
     public let last: SequenceNumber
@@ -253,7 +253,7 @@ extension StoreQueries {
         return try source.event(at: sequence)?.commit.received == position.received
     }
 
-    /// Throws the index away, unless somebody else has done so.
+    /// Discards the index, unless it was discarded meanwhile.
     private func discard(ifStill discardCount: Int) throws(SyncError) {
         do throws(FileError) {
             try state.withLock { state throws(FileError) in
@@ -275,7 +275,7 @@ extension StoreQueries {
 }
 
 extension SyncError {
-    /// The query index could not do what was asked.
+    /// Creates the error for a query index that could not perform an operation.
     fileprivate init(_ error: QueryIndexError) {
         let code: Code = error.reason == .full ? .quotaExceeded : .internalError
         self.init(code, error.message)
@@ -303,10 +303,10 @@ extension StoreQueries {
         if count >= Self.batchCount { try await index.settle() }
     }
 
-    /// Makes an index from nothing, of the last versions alone.
+    /// Builds an index from the last versions alone.
     ///
-    /// In the midst of it the last versions of some records are still to come, so it counts for
-    /// nothing before its end, and is thrown away if that is not reached.
+    /// During the build some last versions are missing, so the index is unusable until the end, and
+    /// is discarded if the build fails.
     private func make(through bound: SequenceNumber, _ index: QueryIndex) async throws {
         let discardCount = state.withLock(\.discardCount)
         do {
@@ -324,8 +324,8 @@ extension StoreQueries {
         }
     }
 
-    /// Hands on what happened after a position up to another, batch by batch; the next one is read
-    /// while one is being taken in.
+    /// Passes the changes between two positions on, batch by batch; the next batch is read while
+    /// one is being written.
     private func forEachBatch(
         after start: IndexPosition,
         through bound: SequenceNumber,
@@ -411,7 +411,7 @@ extension StoreQueries {
 }
 
 extension IndexPosition {
-    /// The last position that is taken in.
+    /// The last position that is contained.
     fileprivate var reached: SequenceNumber { SequenceNumber(rawValue: sequence) }
 }
 

@@ -60,6 +60,6 @@ private struct PictureFacts: Facts {
 extension ViewPicture {
     /// The picture as decisions read it.
     ///
-    /// Allocates: a request asks for it once.
+    /// It allocates, so a request reads it once.
     var facts: any Facts { PictureFacts(picture: self) }
 }

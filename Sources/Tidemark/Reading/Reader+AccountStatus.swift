@@ -4,10 +4,9 @@
 import TidemarkModel
 
 extension Reader {
-    /// The status of a user's account in a database's container and environment, as far as it is
-    /// durable.
+    /// Returns the durable status of a user's account in a database's container and environment.
     ///
-    /// `__defaultOwner__` is whoever asks, and always available. O(1).
+    /// `__defaultOwner__` is the caller, and always available. O(1).
     func accountStatus(
         of user: UserID,
         in database: DatabaseID

@@ -121,7 +121,7 @@ extension Reader {
     /// The start of a delta.
     struct Start {
         var sequence: SequenceNumber = 0
-        /// Deletions up to here are not told.
+        /// Deletions up to here are not reported.
         var quiet: SequenceNumber
 
         /// The position at which the client's copy of the zone was complete, or at which a delta
@@ -205,7 +205,7 @@ extension Reader {
         return min(asked, limit)
     }
 
-    /// A token that says that everything up to a position has been told.
+    /// Returns a token of a client that has received everything up to a position.
     func token(
         _ level: TokenContent.Level,
         place: UInt64,

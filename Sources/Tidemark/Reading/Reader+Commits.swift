@@ -16,7 +16,7 @@ extension Reader {
         try visitLines(from: first, through: last) { _, line in visit(line) }
     }
 
-    /// The same with what the log knows of each line's commit.
+    /// Visits the same lines, with the log's information about each line's commit.
     func visitLines(
         from first: SequenceNumber,
         through last: SequenceNumber?,
@@ -74,12 +74,12 @@ extension Reader {
 private struct LineBuilder {
     /// The changes of a commit in one database.
     private struct Part {
-        /// The database; `nil` while nothing but zones was named that go without saying.
+        /// The database; `nil` while only implied zones were named.
         var database: DatabaseID?
         /// The database of those zones.
         var fallback: DatabaseID?
         var changes: [ChangeStreamLine.Change] = []
-        /// Zones that the commit creates and that no save of it has brought into being yet.
+        /// Zones that the commit creates and that none of its saves has implied yet.
         var emptyZones: Set<ZoneID> = []
     }
 
@@ -90,7 +90,7 @@ private struct LineBuilder {
     private var part = 0
     private var lastZone: (key: ZoneKey, identity: ZoneIdentity)?
 
-    /// Takes in an event of the commit that is under way, or begins with it.
+    /// Adds an event of the current commit, or begins a new commit with it.
     mutating func add(
         _ event: LogEvent,
         zone: (ZoneKey) -> ZoneIdentity?
@@ -208,7 +208,7 @@ private struct LineBuilder {
         return try finish()
     }
 
-    /// The lines of the commit that is under way.
+    /// Returns the lines of the current commit.
     mutating func finish() throws(SyncError) -> [ChangeStreamLine] {
         guard let commit else { return [] }
         let envelope: CommitEnvelope = try SyncError.wrapping { () throws(EventFormatError) in

@@ -6,8 +6,7 @@ import TidemarkLog
 import TidemarkModel
 
 extension Reader {
-    /// A page of a delta: lists what comes next, reads it up to the page's limits, and says how far it
-    /// goes.
+    /// Returns a page of a delta: lists the next entries, and reads them up to the page's limits.
     func page(
         of delta: some ZoneDelta,
         _ request: ZoneChangesRequest

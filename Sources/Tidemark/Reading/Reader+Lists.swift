@@ -7,7 +7,8 @@ import TidemarkModel
 import TidemarkViews
 
 extension Reader {
-    /// The number of list entries and events that one call for changes reads beside those that it tells.
+    /// Returns the number of list entries and events that one call for changes may read in addition
+    /// to those that it reports.
     func scanBudget(_ limit: Int = 0) -> Int {
         max(64 * max(options.limits.recordsPerPage, 1), 2 * limit)
     }

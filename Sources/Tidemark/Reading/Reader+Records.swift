@@ -90,7 +90,8 @@ extension Reader {
 }
 
 extension ModifyRecordsRequest {
-    /// The request without what fetched share records say about the share: that is saved by itself.
+    /// Returns the request without the share's own data in fetched share records, which is saved
+    /// separately.
     func withoutShareFields() throws(SyncError) -> ModifyRecordsRequest {
         guard saves.indices.contains(where: { saves[$0].typeName == Share.typeName }) else {
             return self
@@ -128,7 +129,7 @@ extension Reader {
         try Record(stored, in: zone, line)
     }
 
-    /// Refuses callers who may not use a database, and names that break a rule.
+    /// Rejects callers that may not use a database, and names that break a rule.
     func checkAccess(of caller: Caller, writes: Bool) throws(SyncError) {
         try admit(caller)
         let database = caller.database

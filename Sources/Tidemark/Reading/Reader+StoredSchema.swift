@@ -7,9 +7,9 @@ import TidemarkRules
 import TidemarkViews
 
 extension Reader {
-    /// The schema of a database's container and environment, as a picture shows it.
+    /// Returns the schema of a database's container and environment as of a picture.
     ///
-    /// O(1) unless the schema changed since it was read last; else O(what changed in it).
+    /// O(1) unless the schema has changed since it was last read; else O(changes).
     func schema(
         of database: DatabaseID,
         _ picture: ViewPicture
@@ -86,7 +86,7 @@ extension KnownTypes.State {
     }
 }
 
-/// A schema as a picture shows it: what of it is known, and where the rest is read.
+/// A schema as of a picture: the known part of it, and the source of the rest.
 private struct StandingSchema: SchemaTypes {
     let known: KnownTypes
     let home: DatabaseID

@@ -171,7 +171,7 @@ extension Reader {
 }
 
 extension Zone {
-    /// A zone, with what zones of its kind can do here.
+    /// Creates a zone with the capabilities of its kind in this store.
     init(_ identity: ZoneIdentity, isStrict: Bool) {
         let implicit: Capabilities = isStrict ? [] : [.fetchChanges]
         self.init(
@@ -202,7 +202,8 @@ extension ModifyZonesRequest {
 }
 
 extension SyncError {
-    /// The public database was asked by a strict store for what only Tidemark answers there.
+    /// Returns the error for a request to the public database of a strict store that only Tidemark
+    /// supports.
     static func noZoneList(_ database: DatabaseID) -> SyncError {
         .badDatabase(database, "list changed zones, and this store is strict")
     }

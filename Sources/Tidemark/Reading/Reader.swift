@@ -6,9 +6,9 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkViews
 
-/// Answers what an open store holds, now and in the past.
+/// Reads an open store, now and in the past.
 ///
-/// It owns what readers remember from one request to the next. It changes nothing in the log.
+/// It owns the data that readers cache between requests. It never changes the log.
 final class Reader: Sendable {
     /// The unique id of the store.
     let id: StoreID
@@ -19,7 +19,7 @@ final class Reader: Sendable {
     let line: IncarnationLine
     /// Milliseconds since 1970.
     let now: @Sendable () -> Int64
-    /// For what nobody may guess: the ends of links.
+    /// The source of unpredictable numbers, for the ends of links.
     let random: @Sendable () -> UInt64
     /// The bytes of assets.
     let blobs: BlobStore
@@ -27,13 +27,13 @@ final class Reader: Sendable {
     let blockingWork: BlockingWork
     /// Reads the journal.
     let journalReader: JournalReader
-    /// Takes down what was asked and refused; `nil` in a store that is open for reading.
+    /// The journal of requests and rejections; `nil` in a store that is open for reading.
     let journal: OpenJournal?
-    /// Hears of calls and how they end; `nil` where nobody does.
+    /// The observer of calls and their ends; `nil` if there is none.
     let observer: (any StoreObserver)?
     /// Tells the observer of the cache of blocks.
     let cacheReports = CacheReports()
-    /// Tells of what builds do that production does not allow.
+    /// The reports of schema uses that production does not allow.
     let driftReports = DriftReports()
     /// The schemas that requests needed last.
     let schemas = Lock(StoredSchemas())
@@ -45,7 +45,7 @@ final class Reader: Sendable {
     let participations = Lock(KnownParticipations())
     /// The users that may name each asset in databases that other users write to.
     let knownAssets = Lock(KnownAssets())
-    /// Tells those who wait for a user's status to change.
+    /// Notifies those that wait for a user's status to change.
     let accountNews = Broadcast<AccountPlace>()
 
     init(

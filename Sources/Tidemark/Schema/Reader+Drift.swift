@@ -36,10 +36,11 @@ extension Reader {
         )
     }
 
-    /// Reports what the saves of a request bring that production's schema does not have: in
-    /// development whatever became of them, in production if something failed.
+    /// Reports the parts of the schema that a request's saves use and production's schema lacks.
     ///
-    /// Free of cost per save in production, and in development before the first promotion.
+    /// In development they are reported whatever the outcome of the saves, in production if any
+    /// save failed. It has no cost per save in production, nor in development before the first
+    /// promotion.
     func reportDrift(
         of request: ModifyRecordsRequest,
         _ result: ModifyRecordsResult,

@@ -150,7 +150,7 @@ extension Reader {
         throw .permissionFailure("\(user.userRecordName) is not invited to the share.")
     }
 
-    /// The participant who was invited by an address that has come to be a user's.
+    /// Returns the participant that was invited by an address which now belongs to a user.
     func participant(
         _ user: UserID,
         byAddressIn found: Found

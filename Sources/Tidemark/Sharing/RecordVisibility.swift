@@ -24,7 +24,7 @@ public enum RecordHiding: Hashable, Codable, Sendable {
     case notAccepted(share: String)
     /// It is under the share of this name, in which the user takes part no more.
     case left(share: String)
-    /// It is under the share of this name, in which the user may see nothing.
+    /// It is under the share of this name, in which the user has no permission.
     case noPermission(share: String)
 }
 
@@ -32,13 +32,13 @@ public enum RecordHiding: Hashable, Codable, Sendable {
 package enum RecordVisibility: Sendable {
     /// As part of a zone of which the user sees everything, as its owner or as one of the public.
     case whole
-    /// As part of the list of what a share shows.
+    /// As part of the list of a share.
     case listed(ListedRecord)
     /// Not at all.
     case hidden(RecordHiding)
 }
 
-/// A record in the list of what a share shows to one of its participants.
+/// A record in the list of a share, as one of its participants sees it.
 package struct ListedRecord: Sendable {
     /// The list's key.
     package var audience: ZoneKey
@@ -155,7 +155,7 @@ extension Reader {
         return found.reversed()
     }
 
-    /// Why a record of a zone that is somebody else's is hidden from a user.
+    /// Returns the reason why a record of another user's zone is hidden from a user.
     private func hiding(
         of live: StoredRecord,
         at place: ViewKey,

@@ -27,10 +27,11 @@ struct UntoldDeletions {
         self.picture = picture
     }
 
-    /// The positions of such entries among some of a list; with `isLeaving` all of it is gone.
+    /// Returns the positions of such entries among some of a list; with `isLeaving` all of the list
+    /// is removed.
     ///
-    /// A look-up for each deletion, where there is more than one list; else what
-    /// ``SharedMemberships/unseen(among:in:isLeaving:)`` costs.
+    /// A lookup for each deletion, if there is more than one list; else the cost of
+    /// ``SharedMemberships/unseen(among:in:isLeaving:)``.
     mutating func positions(
         among versions: some Sequence<RecordVersion>,
         in audience: ZoneKey,

@@ -6,7 +6,7 @@ import TidemarkModel
 
 /// The parts of an open store.
 ///
-/// A ``Store`` lets go of them when it is closed.
+/// A ``Store`` releases them when it is closed.
 final class OpenStore: Sendable {
     let reader: Reader
     let writer: WriteAccess
@@ -30,9 +30,9 @@ final class OpenStore: Sendable {
         upkeep = Upkeep(reader, writer, queries, notifications, compactor)
     }
 
-    /// Makes everything durable, brings the zone views on disk up to date, and ends the log.
+    /// Makes everything durable, brings the zone views on disk up to date, and closes the log.
     ///
-    /// Work in the background ends first: it must not meet a log that is closed.
+    /// Background work ends first, because it must not meet a closed log.
     func close() throws(LogError) {
         defer { reader.observer?.notes(.closed) }
         reader.driftReports.finish()

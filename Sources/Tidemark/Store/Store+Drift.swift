@@ -21,11 +21,12 @@ extension Store {
         try parts.reader.schemaDrift(of: container, since: first)
     }
 
-    /// Reports of drift from here on, as it happens: what a build does in development that production,
-    /// once something was promoted to it, does not have, and what production refuses it.
+    /// Returns later reports of schema drift as they occur: schema parts that a build uses in
+    /// development and production lacks, and those that production rejects.
     ///
-    /// Each gap is reported once for each build while the store is open. Ends when the store is closed.
-    /// The oldest of more than 1,000 reports that nobody takes are dropped.
+    /// In development nothing is reported before the first promotion. Each gap is reported once for
+    /// each build while the store is open. The stream ends when the store is closed. If more than
+    /// 1,000 reports are waiting, the oldest are dropped.
     public func schemaDriftReports() throws(SyncError) -> AsyncStream<SchemaDriftReport> {
         try parts.reader.driftReports.listen()
     }

@@ -65,8 +65,10 @@ extension Store {
         return commit.lowerBound.previous
     }
 
-    /// The positions of the commit that a position lies in; `nil` before the first and behind the last
-    /// event, and where nothing of the commit is left in the log.
+    /// Returns the positions of the commit that contains a position.
+    ///
+    /// The result is `nil` before the first and after the last event, and if none of the commit's
+    /// events is left in the log.
     package func commit(
         at position: SequenceNumber
     ) throws(SyncError) -> ClosedRange<SequenceNumber>? {
@@ -93,8 +95,8 @@ extension Store {
         try parts.reader.visitCommits(ofEventsAt: sequences, visit)
     }
 
-    /// Throws `invalidArguments` for a position behind the last event, or below the history horizon:
-    /// what the log has up to there is not what the store held then.
+    /// Throws `invalidArguments` for a position after the last event, or below the history horizon,
+    /// where the log no longer has the full state.
     package func check(_ position: SequenceNumber) throws(SyncError) {
         try parts.reader.check(position)
     }
@@ -139,6 +141,6 @@ public struct StoreFigures: Hashable, Sendable {
     public var tombstoneCount: Int64 = 0
     /// Bytes of the zone views on disk: a cache.
     public var viewByteCount: UInt64 = 0
-    /// Bytes of those that hold nothing now and are used again by what comes.
+    /// Bytes of the pages that are free for reuse.
     public var viewSpareByteCount: UInt64 = 0
 }

@@ -12,7 +12,7 @@ public import TidemarkModel
 extension Store {
     /// Fetches records by identity as they were after an event.
     ///
-    /// One look-up for each record, and a read for each version that came since.
+    /// One lookup for each record, plus a read for each later version.
     public func fetchRecords(
         _ request: FetchRecordsRequest,
         as caller: Caller,
@@ -100,10 +100,10 @@ extension Store {
         }
     }
 
-    /// The bytes of an asset that a record named after an event, or some of them.
+    /// Returns the bytes of an asset that a record named after an event, or some of them.
     ///
-    /// Bytes that no record needed any more may be gone since: `assetNotAvailable`. As costly as fetching
-    /// the record as of the event.
+    /// Bytes that no record needs any more may have been removed: `assetNotAvailable`. It costs as
+    /// much as fetching the record as of the event.
     public func downloadAsset(
         _ request: DownloadAssetRequest,
         as caller: Caller,
@@ -129,7 +129,7 @@ extension Store {
         }
     }
 
-    /// Those of the contacts that the caller had after an event who wanted to be found then.
+    /// Returns those of the caller's contacts after an event that were discoverable then.
     public func contacts(
         as caller: Caller,
         asOf position: SequenceNumber

@@ -6,7 +6,7 @@ import TidemarkLog
 public import TidemarkModel
 import TidemarkViews
 
-/// The operator's door to what is used: no permission of a user matters here.
+/// Usage for operators: no permissions of users are checked.
 extension Store {
     /// Returns the current usage of a database, counted anew.
     ///

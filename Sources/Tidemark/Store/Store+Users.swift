@@ -20,7 +20,7 @@ extension Store {
         return try picture.facts.account(of: .user(user), in: database)?.account
     }
 
-    /// Everybody about whom something was said, in the order of their names' bytes.
+    /// Returns all accounts that were set, in the order of their names' bytes.
     ///
     /// O(users).
     public func accounts(
@@ -61,11 +61,11 @@ extension Store {
         return false
     }
 
-    /// Says who a user is, instead of what was said before; with an operator's authority.
+    /// Sets the account of a user, replacing the earlier one; with an operator's authority.
     ///
-    /// Durable when it returns. What is said is in the log, status and its changes included. Throws
+    /// Durable when it returns. The account is in the log, including its status and changes. Throws
     /// `constraintViolation` for an address or number that another user has, `invalidArguments` for
-    /// one that cannot be one.
+    /// a malformed one.
     public func setUser(
         _ account: UserAccount,
         of container: ContainerID = .standard,
@@ -113,7 +113,7 @@ extension Store {
         }
     }
 
-    /// Those of the caller's contacts who want to be found, in the order of the contacts.
+    /// Returns those of the caller's contacts that are discoverable, in the order of the contacts.
     ///
     /// Throws as ``currentUser(as:)``.
     public func contacts(as caller: Caller) async throws(SyncError) -> [UserIdentity] {

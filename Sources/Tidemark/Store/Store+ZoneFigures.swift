@@ -19,7 +19,7 @@ extension Store {
         }
     }
 
-    /// The log behind the store: its events, what is damaged, what a stop has left.
+    /// The log of the store: its events, damage, and the remains of interrupted writes.
     package var eventSource: any EventSource {
         get throws(SyncError) { try parts.reader.source }
     }

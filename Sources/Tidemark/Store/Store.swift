@@ -32,10 +32,11 @@ public final class Store: Sendable {
     public let access: StoreAccess
     /// The findings of recovery at open; `nil` for a store that is open for reading.
     package let recovery: RecoveryReport?
-    /// By how much the machine's clock was behind the time of the last commit when the store was
-    /// opened; zero if it was not.
+    /// The time by which the machine's clock was behind the last commit when the store was opened;
+    /// zero if it was not.
     ///
-    /// Times never go back, so all commits have that time until the clock has come to it.
+    /// Times never go back, so all commits get the time of the last commit until the clock has
+    /// reached it.
     public let clockLag: Duration
     /// `nil` once the store is closed.
     private let opened: Lock<OpenStore?>
@@ -68,12 +69,12 @@ public final class Store: Sendable {
         opened.withLock { $0 }?.reader.source.durableSequence ?? .zero
     }
 
-    /// Makes everything durable, brings the zone views on disk up to date, and lets go of the store.
+    /// Makes everything durable, brings the zone views on disk up to date, and closes the store.
     ///
-    /// Calls that are under way may fail; later ones do. Closing again does nothing. A store that is
-    /// never closed loses nothing: its next opening recovers.
+    /// Running calls may fail; later ones do. Closing again does nothing. If a store is not closed,
+    /// nothing is lost: the next open recovers it.
     ///
-    /// Throws if the disk failed; the store is let go of all the same.
+    /// Throws if the disk failed. The store is closed in either case.
     public func close() throws(LogError) {
         let parts = opened.withLock { opened in
             defer { opened = nil }
@@ -143,9 +144,9 @@ extension Store: DatabaseService {
         ) { () throws(SyncError) in try parts.reader.zoneChanges(request, as: caller) }
     }
 
-    /// A token behind everything that a zone holds now, as far as it shows it to the caller.
+    /// Returns a token after everything that a zone holds now, as far as the caller may see it.
     ///
-    /// A client that begins with it is told of later changes alone. Throws `zoneNotFound`.
+    /// A client that begins with it receives only later changes. Throws `zoneNotFound`.
     public func currentToken(
         of zone: ZoneID,
         as caller: Caller
@@ -153,15 +154,15 @@ extension Store: DatabaseService {
         try parts.reader.currentToken(of: zone, as: caller)
     }
 
-    /// The newest changes of a zone up to a token, one page of them: every record at most once, by its last
-    /// change, oldest first.
+    /// Returns one page of the newest changes of a zone up to a token: every record at most once,
+    /// by its last change, oldest first.
     ///
-    /// The answer's token stands before the page: asked for the changes up to it, the next page
-    /// comes, which is older. With the last page everything between `request.since` and `end` has
-    /// been told.
+    /// The page's token is before the page: a request for the changes up to it returns the next,
+    /// older page. After the last page everything between `request.since` and `end` has been
+    /// reported.
     ///
-    /// Throws what ``zoneChanges(_:as:)`` does; `changeTokenExpired` also in a shared database
-    /// where the caller came to shares, or left some, since `request.since`.
+    /// Throws the errors of ``zoneChanges(_:as:)``; `changeTokenExpired` also in a shared database
+    /// if the caller joined or left shares since `request.since`.
     package func newestChanges(
         _ request: ZoneChangesRequest,
         through end: ChangeToken,

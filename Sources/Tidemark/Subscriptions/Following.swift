@@ -17,8 +17,8 @@ struct Following {
     var subscriptionsZone: ZoneKey = 0
     /// The subscriptions as they stand at `position`.
     var set = SubscriptionSet()
-    /// Versions of subscriptions that ended while somebody else saved or deleted them, until the event
-    /// of that comes.
+    /// Versions of subscriptions that ended while another request saved or deleted them, until the
+    /// event of that request is read.
     var spent: [Name: SequenceNumber] = [:]
     /// The users that see changes through shares, as of the event that is being read.
     var sharers = Sharers()
@@ -31,10 +31,10 @@ struct Following {
         self.subscriptionsZone = subscriptionsZone
     }
 
-    /// A zone, and who watches its database.
+    /// A zone, and the watch of its database.
     struct WatchedZone {
         var identity: ZoneIdentity
-        /// The number of the database's watch; `nil` if nobody ever subscribed there.
+        /// The number of the database's watch; `nil` if no user ever subscribed there.
         var watch: Int?
     }
 
@@ -77,9 +77,9 @@ struct Following {
 }
 
 extension Notifications {
-    /// Begins where the last notifications ended: with the subscriptions that stood there.
+    /// Begins at the end of the last notifications, with the subscriptions of that position.
     ///
-    /// O(subscriptions of the store), of which no more than the names are looked at.
+    /// O(subscriptions of the store); only their names are read.
     func beginFollowing() throws(SyncError) -> Following {
         let picture = try reader.picture(.visible)
         let zone: ZoneKey
@@ -129,11 +129,11 @@ extension Notifications {
         return NotifiedRecord(try record.readBody())
     }
 
-    /// A subscription's record as it was at a position, from what it is now; `nil` if it was not
-    /// there.
+    /// Returns a subscription's record as it was at a position, given the current one; `nil` if it
+    /// did not exist.
     ///
-    /// A deletion by the notifier itself counts from the event that caused it, which was before.
-    /// `earliest` becomes the first position at which it changed since.
+    /// A deletion by the notifier itself counts from the event that caused it, which was earlier.
+    /// `earliest` becomes the first position at which the record changed since.
     private func version(
         of record: StoredRecord,
         asOf position: SequenceNumber,
@@ -159,13 +159,13 @@ extension Notifications {
     }
 }
 
-/// The record that says how far notifications have been made.
+/// The record of the position up to which notifications have been made.
 struct NotifiedRecord {
     static let name = "position"
 
     /// All events up to here are notified of.
     var position: SequenceNumber
-    /// Versions of subscriptions that ended by then, although their records do not say so.
+    /// Versions of subscriptions that had ended by then, although their records still exist.
     var spent: Set<SequenceNumber> = []
 
     init(position: SequenceNumber, spent: Set<SequenceNumber> = []) {

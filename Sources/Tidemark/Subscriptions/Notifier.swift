@@ -7,17 +7,18 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// Makes notifications of what happens: follows the durable log, asks the subscriptions that stood at
-/// each event, and appends what they come to, with how far it came, as one commit.
+/// Makes notifications: follows the durable log and matches each event against the subscriptions of
+/// that moment.
 ///
-/// So after a stop at any moment each event is notified of exactly once. It also owns the
-/// subscriptions of the store: they are changed here, one request after another.
+/// It appends the notifications and its new position as one commit. So after a stop at any moment,
+/// each event is notified of exactly once. It also owns the subscriptions of the store: they are
+/// changed here, one request after another.
 actor Notifier {
     nonisolated let queue = WorkQueue(label: "tidemark.notifier")
     nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
     /// Wakes it.
     nonisolated let wakeup = WakeupSignal<Notifications>()
-    /// Tells those who wait for notifications, by the database that these are in.
+    /// Notifies those that wait for notifications, by the database of the notifications.
     nonisolated let news = Broadcast<DatabaseID>()
 
     /// `nil` until it is needed, and after a failure.
@@ -32,13 +33,15 @@ actor Notifier {
     private var untold: Set<DatabaseID> = []
     /// The retention that keeps collections within bounds.
     private var retention = NotificationRetention()
-    /// After failures, only so much of the log brings another attempt.
+    /// The number of failures.
+    ///
+    /// After a failure, the log must grow by a certain amount before the next attempt.
     private var failureCount = 0
     private var nextAttempt: SequenceNumber = 0
 
-    /// Events that are looked at in one go.
+    /// The number of events to read at a time.
     private static let eventLimit = 1_024
-    /// Notifications that are made in one go, but for those of the last event.
+    /// The number of notifications to make at a time, not counting those of the last event.
     private static let notificationLimit = 512
     /// The number of events to read without saving the position, if none causes a notification.
     private static let unkeptLimit: UInt64 = 8_192
@@ -71,7 +74,7 @@ actor Notifier {
         repeat { await work() } while wakeup.endWork()
     }
 
-    /// Makes the notifications of what is durable, if that was not tried in vain a moment ago.
+    /// Makes the notifications of durable events, unless an attempt has just failed.
     private func work() async {
         guard let store = wakeup.beginWork() else { return }
         let target = store.reader.source.durableSequence
@@ -136,10 +139,10 @@ actor Notifier {
         return begun.position
     }
 
-    /// Looks at the next events, and appends what they come to.
+    /// Reads the next events, and appends their notifications.
     ///
-    /// Nothing is awaited here, so that nobody comes between. If it fails, everything begins anew with
-    /// what the store has kept.
+    /// It awaits nothing, so no other call can interleave. If it fails, it restarts from the stored
+    /// position.
     private func step(through end: SequenceNumber, _ store: Notifications) throws(SyncError) {
         guard let begun = following else { return }
         following = nil
@@ -164,7 +167,7 @@ actor Notifier {
         self.following = following
     }
 
-    /// Appends notifications, the ends of subscriptions, and how far this came.
+    /// Appends notifications, the ends of subscriptions, and the new position.
     private func commit(
         _ batch: NotificationBatch,
         _ following: inout Following,
@@ -269,7 +272,7 @@ actor Notifier {
         return entries.mapValues(\.subscription)
     }
 
-    /// Begins anew with the subscriptions, after an import has changed them by a commit.
+    /// Reloads the subscriptions after an import has changed them by a commit.
     func imported(_ first: SequenceNumber, _ last: SequenceNumber) {
         known = nil
         subscriptionsChanged(first, last)
@@ -285,7 +288,7 @@ actor Notifier {
         return found
     }
 
-    /// Listens, from a commit on if there was nothing to listen for before.
+    /// Starts to listen from a commit on, if there was nothing to listen for before.
     private func subscriptionsChanged(_ first: SequenceNumber, _ last: SequenceNumber) {
         if let position = following?.position, following?.set.isEmpty ?? false,
             lastChange <= position

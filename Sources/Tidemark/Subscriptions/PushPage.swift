@@ -8,7 +8,7 @@ package struct PushPage: Sendable {
     /// A notification, pruned to what a push may hold.
     package struct Line: Sendable {
         package var notification: Subscription.Notification
-        /// The name of the change that it tells of: the same in all notifications of one change.
+        /// The name of the change that it reports: the same in all notifications of one change.
         package var change: String
         /// The position of a client that has handled the notification.
         package var token: ChangeToken

@@ -4,10 +4,10 @@
 import TidemarkModel
 import TidemarkRules
 
-/// Subscriptions that were saved and that no event has asked for yet, by their databases.
+/// Saved subscriptions that no event has needed yet, by their databases.
 ///
-/// A subscription's record is named after its database, so that sorting them out takes a look at the
-/// name. Reading them, with their predicates, takes some thirty times as long.
+/// A subscription's record is named after its database, so the name alone suffices to sort it.
+/// Reading the records, with their predicates, takes some thirty times as long.
 struct UnreadSubscriptions: Sendable {
     /// A change to a subscription.
     enum Change: Sendable {
@@ -28,7 +28,7 @@ struct UnreadSubscriptions: Sendable {
         return changes[place]?.count ?? 0
     }
 
-    /// Takes out what happened in a database, in its order; `nil` if nothing did.
+    /// Removes and returns the changes in a database, in order; `nil` if there are none.
     mutating func take(_ place: Place) -> [Change]? {
         isEmpty ? nil : changes.removeValue(forKey: place)
     }

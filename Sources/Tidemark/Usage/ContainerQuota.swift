@@ -13,7 +13,7 @@ public struct ContainerQuota: Hashable, Sendable {
     /// Bytes in one public database; `nil` leaves it to ``TidemarkModel/Limits/bytesPerPublicDatabase``.
     public var bytesPerPublicDatabase: Int?
 
-    /// Nothing that differs.
+    /// Creates a quota that equals the one of all containers.
     public init() {}
 
     fileprivate func quota(of scope: DatabaseScope) -> Int? {

@@ -15,13 +15,13 @@ public struct Usage: Hashable, Codable, Sendable {
     /// Bytes of the assets that they name.
     public var assetByteCount = 0
 
-    /// Nothing.
+    /// Creates a usage of zero.
     public init() {}
 
-    /// All bytes together: what a quota is about.
+    /// All bytes together, which a quota limits.
     public var byteCount: Int { recordByteCount.clampedSum(assetByteCount) }
 
-    /// Adds what another has.
+    /// Adds another usage.
     public static func += (sum: inout Usage, other: Usage) {
         sum.recordCount += other.recordCount
         sum.recordByteCount = sum.recordByteCount.clampedSum(other.recordByteCount)
