@@ -42,7 +42,7 @@ struct TidemarkCommand: AsyncParsableCommand {
 
     /// Runs the command that the arguments name, and ends the process.
     ///
-    /// Status 0: done; 1: refused, missing or damaged; 64: usage. A closed pipe is a normal end.
+    /// Status 0: done; 1: rejected, missing or damaged; 64: usage. A closed pipe is a normal end.
     static func main() async {
         for number in IgnoredSignals.all { signal(number, SIG_IGN) }
         occupyStandardDescriptors()

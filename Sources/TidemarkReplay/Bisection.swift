@@ -3,8 +3,9 @@
 
 public import TidemarkLog
 
-/// The search for the first position at which something is bad, by as few probes as it takes: no reading,
-/// only which position to look at next.
+/// A search for the first bad position with as few probes as possible.
+///
+/// It reads nothing; it only chooses the next position to test.
 public struct Bisection: Sendable {
     /// The result of testing a position.
     public enum Verdict: Hashable, Sendable {
@@ -12,7 +13,7 @@ public struct Bisection: Sendable {
         case good
         /// It is not.
         case bad
-        /// Nobody can tell.
+        /// The state cannot be determined.
         case unknown
     }
 
@@ -31,8 +32,8 @@ public struct Bisection: Sendable {
         self.bad = bad
     }
 
-    /// The position to look at next: between good and bad in the middle, or near that where it is not
-    /// known; `nil` when nothing is left to look at.
+    /// The next position to test: in the middle between good and bad, or near it if the middle is
+    /// unknown; `nil` if no position is left.
     public var next: SequenceNumber? {
         let width = bad.rawValue - good.rawValue
         guard width > 1 else { return nil }
@@ -56,7 +57,7 @@ public struct Bisection: Sendable {
     /// Returns true if a position was skipped, or its state cannot be determined.
     public func isPassed(_ position: SequenceNumber) -> Bool { unknown.contains(position) }
 
-    /// Takes in what looking at a position between good and bad came to.
+    /// Records the result of testing a position between good and bad.
     public mutating func note(_ verdict: Verdict, at position: SequenceNumber) {
         probeCount += 1
         switch verdict {

@@ -11,8 +11,8 @@ public import TidemarkModel
 public struct ChangeOrigin: Hashable, Codable, Sendable {
     /// The event's position.
     public var sequence: SequenceNumber
-    /// The commit's time, in milliseconds since 1970: what the client claimed, never before the time of
-    /// an earlier commit.
+    /// The commit's time, in milliseconds since 1970: the client's time, but never before the time
+    /// of an earlier commit.
     public var time: Int64
     /// The time when the store received it, by its own clock, in milliseconds since 1970.
     public var received: Int64
@@ -25,7 +25,7 @@ public struct ChangeOrigin: Hashable, Codable, Sendable {
     /// The request's id, where the client gave one.
     public var request: String?
 
-    /// Describes where an event comes from.
+    /// Creates the origin of an event.
     public init(
         sequence: SequenceNumber,
         time: Int64,

@@ -8,9 +8,9 @@ public import TidemarkModel
 
 /// From when on some record of a database fulfils a predicate.
 public struct Holding: Hashable, Codable, Sendable {
-    /// The position of the event with which the first record came to fulfil it; `nil` if none ever did.
+    /// The position of the event with which the first record matched; `nil` if none ever did.
     ///
-    /// A commit counts as a whole: what holds only in its midst does not.
+    /// A commit counts as a whole: a match that exists only inside a commit does not count.
     public internal(set) var began: SequenceNumber?
     /// The position of the event after which, for the first time, no record did any more; `nil` if there
     /// always was one.
@@ -91,7 +91,7 @@ extension PastPicture {
     }
 }
 
-/// Keeps the records that fulfil a predicate while the log goes by.
+/// Tracks the records that match a predicate during a fold of the log.
 struct HoldingFold {
     let matcher: Query.Matcher
     let type: Name?
@@ -100,7 +100,7 @@ struct HoldingFold {
     private(set) var holding = Holding()
     private var fulfilling: Set<PastPlace> = []
     private var hasBegun = false
-    /// The commit that goes by.
+    /// The commit that is being read.
     private var commit = SequenceNumber.zero
     /// True if some record matched the predicate before that, or at the first point.
     private var heldBefore = false
@@ -114,7 +114,7 @@ struct HoldingFold {
         self.first = first
     }
 
-    /// Looks at what there is at the first point, once all events up to it have gone by.
+    /// Reads the state at the first point, once all events up to it have been added.
     mutating func begin() {
         if hasBegun { return }
         hasBegun = true
@@ -123,8 +123,8 @@ struct HoldingFold {
         turn = nil
     }
 
-    /// Counts what a commit has turned, now that all of it has gone by: nobody ever saw the store in its
-    /// midst.
+    /// Counts the changes of a commit once all of it has been added, because no client ever saw the
+    /// store inside the commit.
     mutating func endCommit() {
         if hasBegun, let turn { count(turn) }
         heldBefore = !fulfilling.isEmpty

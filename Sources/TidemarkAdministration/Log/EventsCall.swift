@@ -24,8 +24,8 @@ public struct EventsCall: StoreCall {
     public var newest: UInt64?
     /// The most events that are answered; `nil` for all.
     public var limit: Int?
-    /// True if the call goes on with each new event as it becomes durable, until it is cancelled or
-    /// has its limit.
+    /// True if the call continues with each new event as it becomes durable, until it is cancelled
+    /// or reaches its limit.
     public var follows: Bool?
     /// The filter of the events.
     public var filter: Filter
@@ -128,9 +128,9 @@ public struct EventsCall: StoreCall {
     /// The events among which the newest that the filter lets through are looked for.
     private static let newestLimit: UInt64 = 1 << 17
 
-    /// The position of the first of so many newest events that the filter lets through.
+    /// Returns the position of the first of a number of newest events that match the filter.
     ///
-    /// Looks at four times as many events each time, up to a limit: O(events looked at).
+    /// Each attempt reads four times as many events, up to a limit: O(events read).
     private func start(
         of newest: UInt64,
         in source: LogReader
@@ -194,7 +194,9 @@ extension EventsCall.Filter {
             && Self.accepts(device, event.envelope.device)
     }
 
-    /// Events of the server's own container, its accounts and secrets, are shown to who names it.
+    /// Returns true if events of a container are shown.
+    ///
+    /// The server's own container, with its accounts and secrets, must be named.
     private func isOpen(_ found: ContainerID?) -> Bool {
         container.map { $0 == found } ?? (found != .server)
     }

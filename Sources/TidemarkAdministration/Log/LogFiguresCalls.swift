@@ -32,7 +32,7 @@ package struct SegmentsCall: StoreCall {
     }
 }
 
-/// Asks what a store holds and what it takes, in figures.
+/// Requests the contents and the size of a store, in numbers.
 public struct StatisticsCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "log-stat"

@@ -13,7 +13,7 @@ public struct LoggedEvent: Codable, Sendable {
     public var event: String
     /// The key of the zone that it is about: the position of the event that created it; zero for none.
     public var zoneKey: UInt64
-    /// The database of the zone; `nil` where the event that created it is gone.
+    /// The database of the zone; `nil` if the event that created it is no longer in the log.
     public var database: DatabaseID?
     /// The name of the zone.
     public var zoneName: String?
@@ -27,7 +27,7 @@ public struct LoggedEvent: Codable, Sendable {
     public var held: UInt64?
     /// The policy of the save.
     public var policy: SavePolicy?
-    /// True if the record begins anew, with nothing of the version before.
+    /// True if the record was recreated, without any part of the earlier version.
     public var isRecreation: Bool?
     /// The tag of a version that was saved.
     public var changeTag: RecordChangeTag?
@@ -35,7 +35,7 @@ public struct LoggedEvent: Codable, Sendable {
     public var fields: Fields?
     /// Why a zone ended.
     public var reason: ZoneDeletionReason?
-    /// The position of the event that made the list of what a share shows.
+    /// The position of the event that created the list of the share.
     public var audience: UInt64?
     /// The position of the version that the share's participants get to see.
     public var version: UInt64?
@@ -72,13 +72,13 @@ public struct LoggedEvent: Codable, Sendable {
         public var authentication: String?
         /// Its place in a distributed trace.
         public var traceparent: String?
-        /// The position that the client had seen; `nil` if it did not say.
+        /// The position that the client had seen; `nil` if the client did not state it.
         public var seen: UInt64?
     }
 }
 
 extension LoggedEvent {
-    /// Tells what an event says.
+    /// Creates the content of an event.
     package init(_ decoded: DecodedEvent, in line: IncarnationLine) {
         sequence = decoded.event.sequence
         event = decoded.fact.name

@@ -6,7 +6,7 @@ public import TidemarkLog
 public import TidemarkModel
 public import TidemarkReplay
 
-/// Asks for the event with which some record came to fulfil a predicate.
+/// Finds the event with which some record first matched a predicate.
 public struct BisectionCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "bisect"

@@ -43,7 +43,7 @@ public struct HistoryCall: StoreCall {
     }
 }
 
-/// Asks who set each field of a record.
+/// Requests the event that set each field of a record.
 public struct BlameCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "blame"
@@ -121,7 +121,7 @@ public struct AbsenceCall: StoreCall {
     }
 }
 
-/// Asks for what reproduces the history of some records.
+/// Requests a case that reproduces the history of some records.
 public struct CaseCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "case"

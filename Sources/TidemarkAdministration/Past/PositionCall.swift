@@ -30,7 +30,7 @@ public struct PositionCall: StoreCall {
 
     /// The answer.
     public struct Answer: Codable, Hashable, Sendable {
-        /// The position that was asked for; of no time and no token, the newest.
+        /// The requested position; without a time and a token, the newest.
         public var position: SequenceNumber
         /// The newest event.
         public var newest: SequenceNumber

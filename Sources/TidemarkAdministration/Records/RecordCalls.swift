@@ -164,7 +164,7 @@ public struct QueryCall: StoreCall {
     }
 }
 
-/// Asks for a page of what changed in a zone after a token, as a device would.
+/// Requests a page of the changes in a zone after a token, as a device would.
 public struct ChangesCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "changes"

@@ -12,7 +12,7 @@ public struct ZonesCall: StoreCall {
     /// See `AdministrationCall`.
     public typealias Answer = [Entry]
 
-    /// The database; of a shared one, its owner asks.
+    /// The database; a shared one is read as its owner.
     public var database: DatabaseID
     /// The event after which; `nil` for now.
     public var position: SequenceNumber?
@@ -23,7 +23,7 @@ public struct ZonesCall: StoreCall {
         self.position = position
     }
 
-    /// A zone, and what is in it.
+    /// A zone, and its contents.
     public struct Entry: Codable, Hashable, Sendable {
         /// The zone.
         public var zone: ZoneID

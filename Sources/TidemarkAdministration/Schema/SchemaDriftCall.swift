@@ -5,7 +5,7 @@ import Tidemark
 public import TidemarkLog
 public import TidemarkModel
 
-/// Asks which builds do in development what production would refuse.
+/// Requests the uses of the schema in development that production would reject, by build.
 public struct SchemaDriftCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "schema-drift"
@@ -23,7 +23,7 @@ public struct SchemaDriftCall: StoreCall {
 
     /// Something that production lacks, and how often a build met it.
     public struct Entry: Codable, Hashable, Sendable {
-        /// The build; `nil` for clients that do not say.
+        /// The build; `nil` for clients that do not state it.
         public var build: String?
         /// The missing part of the schema, in words.
         public var missing: String

@@ -4,7 +4,7 @@
 import Tidemark
 public import TidemarkModel
 
-/// Asks what was said about the users of a container.
+/// Requests the accounts of the users of a container.
 public struct UsersCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "users"
@@ -15,7 +15,7 @@ public struct UsersCall: StoreCall {
     public var container: ContainerID
     /// Its environment.
     public var environment: Environment
-    /// One user; `nil` for everybody about whom something was said.
+    /// One user; `nil` for all users with an account.
     public var user: UserID?
 
     /// Describes the call.
@@ -36,7 +36,7 @@ public struct UsersCall: StoreCall {
     }
 }
 
-/// Says who a user is, instead of what was said before.
+/// Sets the account of a user, replacing the earlier one.
 public struct SetUserCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "users-set"

@@ -6,8 +6,9 @@ import Foundation
 import Tidemark
 import TidemarkModel
 
-/// A folder with the bytes of assets, each a file named by its SHA-256 in hexadecimal digits: what an
-/// export writes and an import reads beside the records.
+/// A folder with the bytes of assets, each a file named by its SHA-256 in hexadecimal digits.
+///
+/// Exports write it and imports read it along with the records.
 struct AssetFolder {
     private let path: String
     /// Assets that were named, each once, in the order in which they were.

@@ -219,7 +219,7 @@ extension [UInt8] {
 }
 
 extension ErasureReceipt {
-    /// Tells whether there was nothing to erase.
+    /// True if there was nothing to erase.
     fileprivate var isEmpty: Bool {
         zoneCount == 0 && removedCount == 0 && redactedCount == 0 && journalCount == 0
             && assets.count == 0

@@ -7,7 +7,7 @@ final class GitBlobs {
     enum Content {
         /// The content. Use it before the next call.
         case bytes(ArraySlice<UInt8>)
-        /// Larger than what is wanted.
+        /// The blob is larger than the limit.
         case tooLarge(byteCount: Int)
         /// Not in this repository, as in a clone that left blobs out.
         case missing
@@ -33,7 +33,7 @@ final class GitBlobs {
         reader = ByteReader(process.outputDescriptor, name: "git cat-file")
     }
 
-    /// Says which blobs ``next()`` will return, after all that were said before.
+    /// Requests blobs, which ``next()`` returns after those requested before.
     func request(_ ids: [String]) {
         waiting.append(contentsOf: ids)
     }

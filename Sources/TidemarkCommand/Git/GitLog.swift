@@ -1,9 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The first-parent history of a repository, oldest commit first, as `git log` tells it.
+/// The first-parent history of a repository, oldest commit first, as `git log` prints it.
 final class GitLog {
-    /// One commit, and what it did compared with its first parent.
+    /// One commit, and its changes compared with its first parent.
     struct Commit {
         var id: String
         /// Seconds since 1970, by the committer's clock.

@@ -56,7 +56,7 @@ struct ByteReader: ~Copyable {
         }
     }
 
-    /// Exactly so many bytes, or an error if the end comes before.
+    /// Returns exactly `count` bytes; throws if the input ends before.
     mutating func next(count: Int) throws -> ArraySlice<UInt8> {
         while unread.count < count {
             guard try fill() else { throw endedEarly }
@@ -97,7 +97,7 @@ struct ByteReader: ~Copyable {
         }
     }
 
-    /// Reads once more behind what is unread; `false` at the end.
+    /// Reads once more after the unread bytes; returns `false` at the end.
     private mutating func fill() throws -> Bool {
         guard !hasEnded else { return false }
         makeRoom()
@@ -120,7 +120,7 @@ struct ByteReader: ~Copyable {
         }
     }
 
-    /// Moves what is unread to the front, and doubles a buffer that is full of it.
+    /// Moves the unread bytes to the front, and doubles a full buffer.
     private mutating func makeRoom() {
         guard unread.upperBound == buffer.count || unread.isEmpty else { return }
         if unread.lowerBound > 0 {

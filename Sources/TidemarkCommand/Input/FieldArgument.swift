@@ -26,7 +26,9 @@ struct FieldArgument {
         return (String(text[..<end]), String(text[end...].dropFirst(2)))
     }
 
-    /// Reads an argument; whether the value is one of its type is found by who reads the JSON.
+    /// Reads an argument.
+    ///
+    /// The reader of the JSON checks if the value matches its type.
     init(_ text: String) throws(ValidationError) {
         guard let end = text.firstIndex(of: "=") else {
             throw ValidationError("'\(text)' is not a field; write NAME=VALUE.")
@@ -66,8 +68,10 @@ struct FieldArgument {
         self.member = member
     }
 
-    /// The JSON of a value without a type: what begins as JSON texts, lists and objects do has to be
-    /// JSON, other values are if they can be read so.
+    /// Returns the JSON of a value without a type.
+    ///
+    /// A value that begins as JSON texts, lists and objects do must be JSON; other values are JSON
+    /// if they can be parsed as such.
     private static func json(_ value: String) -> [UInt8] {
         switch value.utf8.first {
         case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\""): Array(value.utf8)

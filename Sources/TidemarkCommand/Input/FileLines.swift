@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// The lines of a file, of standard input, or of what `gzip -dc` makes of a file.
+/// The lines of a file, of standard input, or of a file that `gzip -dc` decompresses.
 final class FileLines: CommitLines {
     private let file: FileHandle
     private let byteCount: Int64

@@ -19,7 +19,7 @@ enum ForwardedSignals {
     private static let all = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]
     /// The program; zero while none runs.
     private static let program = Atomic<Int32>(0)
-    /// Signals that came before the program ran, as bits.
+    /// Signals that arrived before the program ran, as bits.
     private static let early = Atomic<UInt64>(0)
 
     private typealias Handler =
@@ -53,7 +53,8 @@ enum ForwardedSignals {
         for number in all { sigaction(number, &action, nil) }
     }
 
-    /// Passes signals on to a program, those first that came before it ran; zero ends that.
+    /// Forwards signals to a program, beginning with those that arrived before it ran; zero ends
+    /// forwarding.
     static func forward(to program: Int32) {
         Self.program.store(program, ordering: .sequentiallyConsistent)
         guard program != 0 else { return }

@@ -23,10 +23,12 @@ struct NewFolder {
         wasFree = lstat(path, &status) != 0 && errno == ENOENT
     }
 
-    /// Removes the folder of a store, if this command created it and nothing was ever committed to it.
+    /// Removes the folder of a store, if this command created it and nothing was ever committed to
+    /// it.
     ///
-    /// The store must be open, so that its lock is held: it is moved away first, and nobody else can have
-    /// written to it before or find it afterwards. Its closing then fails, which is of no interest.
+    /// The store must be open, so that its lock is held. The folder is moved away first, so no
+    /// other process can have written to it before, or find it afterwards. Closing the store then
+    /// fails; ignore that error.
     func remove(_ store: Store) {
         guard wasFree, (try? store.position(atOrBefore: .max)) == .zero else { return }
         var target = path

@@ -11,8 +11,8 @@ struct RecordRequests {
     private let limits: Limits
     private var byteCount = 0
 
-    /// Gathers one request that is all or nothing, however large it grows; or as many as limits
-    /// ask for, in which every item stands alone.
+    /// Creates a collector: of one atomic request of any size, or of as many requests as the limits
+    /// require, in which every item is independent.
     init(isAtomic: Bool, limits: Limits) {
         self.isAtomic = isAtomic
         self.limits = limits

@@ -10,7 +10,7 @@ struct SchemaText {
     let name: String
     private let bytes: [UInt8]
 
-    /// No schema comes near this length; a longer file is something else.
+    /// The size limit: no schema is nearly that long, so a longer file is not a schema.
     private static let byteCountLimit = 16 << 20
     private static let pieceByteCount = 1 << 16
 

@@ -41,7 +41,7 @@ struct DatabaseOptions: ParsableArguments {
         )
     }
 
-    /// The same, for a command that looks at what a database itself holds.
+    /// The same database, for a command that reads the contents of the database itself.
     var holder: DatabaseID {
         get throws {
             if database != .shared { return id }

@@ -39,9 +39,9 @@ struct ModifyOptions: ParsableArguments {
         return requests.requests
     }
 
-    /// Sends requests one after another, and prints what became of each item.
+    /// Sends requests one after another, and prints the outcome of each item.
     ///
-    /// Throws, for status 1, if an item failed. All are sent, whatever became of those before.
+    /// All requests are sent, even if earlier ones fail. Throws, for status 1, if an item failed.
     func send(_ requests: [ModifyRecordsRequest], to store: Store) async throws {
         var output = ItemOutput(output)
         for (index, request) in requests.enumerated() {

@@ -18,7 +18,7 @@ enum Point: Equatable {
     /// Everything but so many of the newest events.
     case back(UInt64)
 
-    /// Reads a point; `now` tells the time from which an age counts, in milliseconds since 1970.
+    /// Reads a point; `now` returns the time from which an age counts, in milliseconds since 1970.
     init(_ text: String, now: () -> Int64 = PastTime.wallClock) throws(ValidationError) {
         if text.hasPrefix("t.") {
             self = .token(text)
@@ -78,7 +78,7 @@ enum Point: Equatable {
         }
     }
 
-    /// The position it stands for, asked of a service.
+    /// Returns the position of the point, by a call to a service.
     func position(by service: any AdministrationService) async throws -> SequenceNumber {
         switch self {
         case .sequence(let number):
@@ -98,9 +98,10 @@ enum Point: Equatable {
         }
     }
 
-    /// The same in a store that is not open here.
+    /// Returns the position of the point in a store that is not open here.
     ///
-    /// A time is refused in a damaged store: the search passes over what is damaged, and may end too early.
+    /// A time is rejected in a damaged store: the search skips damaged events, and may end too
+    /// early.
     func position(inStoreAt path: String) throws -> SequenceNumber {
         if case .sequence(let number) = self {
             let position = SequenceNumber(rawValue: number)

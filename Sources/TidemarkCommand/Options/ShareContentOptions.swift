@@ -4,7 +4,9 @@
 import ArgumentParser
 import TidemarkModel
 
-/// A permission by its name: CloudKit's own values are numbers, which say nothing in a help text.
+/// A permission by its name.
+///
+/// CloudKit's own values are numbers, which are meaningless in a help text.
 enum PermissionName: String, ExpressibleByArgument, CaseIterable {
     case none
     case readOnly
@@ -48,7 +50,7 @@ struct ShareContentOptions: ParsableArguments {
     @Option(help: ArgumentHelp("What the share is called.", valueName: "text"))
     var title: String?
 
-    /// Puts what the options say into a share's content.
+    /// Applies the options to a share's content.
     func apply(to content: inout ShareContent) {
         for who in invite { add(participant(who), to: &content) }
         if oneTime {

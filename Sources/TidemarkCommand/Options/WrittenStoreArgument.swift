@@ -36,7 +36,7 @@ struct WrittenStoreArgument: ParsableArguments {
         try await waiting { try argument.open(access) }
     }
 
-    /// Repeats what fails because the store is locked, for as long as that may be waited for.
+    /// Retries an operation that fails because the store is locked, until the waiting time is over.
     func waiting<Result>(_ body: () async throws -> Result) async throws -> Result {
         let end = ContinuousClock.now + wait
         var hasSaidSo = false
@@ -56,7 +56,7 @@ struct WrittenStoreArgument: ParsableArguments {
         }
     }
 
-    /// Opens the store for writing, runs a command with it, and closes it whatever comes of that.
+    /// Opens the store for writing, runs a command with it, and closes it in any case.
     func write(
         _ access: StoreAccess = .writing,
         _ command: (Store) async throws -> Void
@@ -89,7 +89,7 @@ struct WrittenStoreArgument: ParsableArguments {
         try await write(access) { store in try await command(argument.service(of: store)) }
     }
 
-    /// Runs a command as ``administer(_:_:)`` does, that works on files which nobody has open.
+    /// Runs a command as ``administer(_:_:)`` does, on files that no process has open.
     func administerFiles<Answer>(
         _ command: (any AdministrationService) async throws -> Answer
     ) async throws -> Answer {
@@ -118,7 +118,7 @@ struct WrittenStoreArgument: ParsableArguments {
         #endif
     }
 
-    /// Runs a command that only reads, as ``StoreArgument/ask(_:)`` does.
+    /// Runs a read-only command, as ``StoreArgument/ask(_:)`` does.
     func ask(_ command: (any AdministrationService) async throws -> Void) async throws {
         try await argument.ask(command)
     }

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bounds on what errors echo, so that nobody's terminal is filled with bad input.
+/// Bounds on the input that errors echo, so that bad input does not fill the terminal.
 extension String {
     /// The number of characters of an input to echo.
     static var echoCount: Int { 200 }

@@ -7,7 +7,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Why a command could not do what was asked: text for a person.
+/// The reason why a command failed, as text for a person.
 ///
 /// The command ends with status 1.
 struct CommandError: Error, CustomStringConvertible {
@@ -24,7 +24,7 @@ func describe(_ errorNumber: Int32) -> String {
     String(cString: strerror(errorNumber))
 }
 
-/// Says something beside the output: damage, notes, progress.
+/// Prints a message apart from the output: damage, notes, progress.
 func note(_ text: String) {
     // A note that cannot be delivered has nobody to complain to.
     try? writeAll(

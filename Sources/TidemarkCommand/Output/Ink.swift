@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// Colours for a person who looks at a terminal, and nothing anywhere else.
+/// Colours for a person at a terminal; no colours in other output.
 struct Ink {
     /// The meaning of a colour; raw values are the terminal's codes.
     enum Colour: Int {

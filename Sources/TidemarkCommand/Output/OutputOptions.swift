@@ -29,8 +29,7 @@ struct OutputOptions: ParsableArguments {
         }
     }
 
-    /// Prints what was found: for programs each as an object on a line, for people as the rows of a
-    /// table.
+    /// Prints items: for programs each as an object on a line, for people as the rows of a table.
     func print<Item>(
         _ items: some Sequence<Item>,
         in table: Table,

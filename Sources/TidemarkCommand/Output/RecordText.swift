@@ -5,7 +5,7 @@ import TidemarkModel
 
 /// A record as a person reads it.
 extension Record {
-    /// The record as lines: which one it is, who made it and changed it, and its fields.
+    /// Returns the record as lines: its id, its creator and modifier, and its fields.
     func lines(_ ink: Ink) -> [String] {
         let heading = [
             "\(recordID)".printable, recordType.printable, changeTag.map { "(\($0.text))" } ?? "",

@@ -14,8 +14,8 @@ struct ClosedPipe: Error {}
 
 /// Standard output, collected into large writes.
 ///
-/// On a terminal every line is written at once; anywhere else when 64 KiB have gathered. Whoever
-/// makes one calls ``flush()`` at the end: what is dropped without it is not written.
+/// On a terminal every line is written at once; elsewhere output is written in pieces of 64 KiB.
+/// Call ``flush()`` at the end: otherwise the rest is lost.
 struct StandardOutput: ~Copyable {
     private var buffer: [UInt8] = []
     private let descriptor: Int32

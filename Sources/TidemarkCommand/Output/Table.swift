@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Rows under headings, in columns as wide as what they hold.
+/// Rows under headings, in columns as wide as their contents.
 struct Table {
     /// The alignment of a column's cells.
     enum Alignment {

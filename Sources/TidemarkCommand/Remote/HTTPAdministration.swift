@@ -17,7 +17,7 @@ struct HTTPAdministration: AdministrationTransport {
 
     /// The most bytes of a line.
     private static let lineByteLimit = 64 << 20
-    /// The most bytes of what a server says instead of lines.
+    /// The maximum number of bytes of an error response, which a server sends instead of lines.
     private static let failureByteLimit = 1 << 20
 
     /// Speaks to a server at an address, as an administrator.

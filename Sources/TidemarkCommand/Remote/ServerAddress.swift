@@ -50,7 +50,7 @@ struct ServerAddress {
         #endif
     }
 
-    /// True if others could read what is sent: it is not encrypted, and leaves this machine.
+    /// True if other parties could read the request: it is not encrypted, and leaves this machine.
     private var isExposed: Bool {
         guard url.hasPrefix("http://") else { return false }
         let host = URL(string: url)?.host() ?? ""

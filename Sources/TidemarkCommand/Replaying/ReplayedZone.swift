@@ -41,7 +41,7 @@ struct ReplaySummary {
 }
 
 extension [UInt8] {
-    /// Appends what a zone came to.
+    /// Appends the result for a zone.
     mutating func append(json zone: ReplayedZone) {
         append(literal: "{\"zoneKey\":")
         append(jsonNumber: zone.key.rawValue)
@@ -60,7 +60,7 @@ extension [UInt8] {
 }
 
 extension StandardOutput {
-    /// Prints what a replay came to as a whole.
+    /// Prints the result of a whole replay.
     mutating func print(_ summary: ReplaySummary, _ options: OutputOptions) throws {
         let milliseconds = Int(summary.seconds * 1000)
         if options.isJSON(self) {

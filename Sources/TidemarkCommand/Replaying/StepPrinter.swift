@@ -62,7 +62,7 @@ struct StepPrinter: ~Copyable {
         isAsking = isatty(STDIN_FILENO) == 1
     }
 
-    /// Prints a step, or says why there is none.
+    /// Prints a step, or the reason why there is none.
     mutating func print(_ step: LogStep?, orSay text: String) throws {
         guard let step else { return note(text) }
         let event = LoggedEvent(try decoder.decode(step.event), in: line)
@@ -90,7 +90,7 @@ extension [UInt8] {
 }
 
 extension LogStep {
-    /// The record's fields, one on a line: those that changed with what they were.
+    /// Returns the record's fields, one per line; changed fields include their old values.
     fileprivate func state(_ ink: Ink) -> [String] {
         let old = fields(of: before)
         let new = fields(of: change?.record)

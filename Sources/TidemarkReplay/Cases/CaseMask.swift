@@ -5,7 +5,7 @@ import Tidemark
 import TidemarkEvents
 public import TidemarkModel
 
-/// Replaces what people have written in a case, and keeps what makes it one: types, fields, parents,
+/// Replaces the personal content of a case, and keeps its structure: types, fields, parents,
 /// references, shares, and which values are equal.
 struct CaseMask {
     private var values: ValueMask
@@ -161,11 +161,12 @@ struct CaseMask {
 }
 
 extension Case {
-    /// The case with other values in the place of its own: as long, the same for the same, and else
-    /// random; with other names of users, devices, zones and records too, if asked for.
+    /// Returns the case with random values, of the same length, and equal for equal values;
+    /// optionally also with other names of users, devices, zones and records.
     ///
-    /// Types and names of fields, parents, references, what shares show to whom, builds of the app and
-    /// times stay. The generator decides about everything: the same one gives the same values.
+    /// Types and names of fields, parents, references, visibility by shares, builds of the app and
+    /// times stay the same. The result depends only on the generator: the same generator gives the
+    /// same values.
     public func masked(
         names masksNames: Bool = false,
         using random: some RandomNumberGenerator = SystemRandomNumberGenerator()

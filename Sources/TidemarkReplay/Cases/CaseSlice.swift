@@ -8,7 +8,7 @@ import TidemarkModel
 
 /// The events of the log that make up a case, found record by record along their histories.
 struct CaseSlice {
-    /// Records of a database, and why they are looked at.
+    /// A record to follow, and the database that holds it.
     private struct Wanted: Hashable {
         var record: RecordID
         var database: DatabaseID
@@ -43,7 +43,7 @@ struct CaseSlice {
         if known.insert(wanted).inserted { try await follow(wanted, in: store) }
     }
 
-    /// Takes in what the records need, and what that needs.
+    /// Adds the records that the records need, and those that these need in turn.
     mutating func addWhatIsNeeded(from store: Store) async throws(SyncError) {
         while let wanted = waiting.popLast() {
             do throws(SyncError) {
@@ -64,7 +64,7 @@ struct CaseSlice {
         if known.insert(wanted).inserted { waiting.append(wanted) }
     }
 
-    /// Takes in all events of a record and of its zone, and notes what its versions name.
+    /// Adds all events of a record and of its zone, and the records that its versions name.
     private mutating func follow(_ wanted: Wanted, in store: Store) async throws(SyncError) {
         let history = try await store.history(of: wanted.record, in: wanted.database)
         if wanted.database == database { recordIDs.insert(wanted.record) }
@@ -99,7 +99,7 @@ struct CaseSlice {
         }
     }
 
-    /// Notes what a version of a record names.
+    /// Adds the records that a version of a record names.
     private mutating func note(_ record: Record, of wanted: Wanted) {
         guard wanted.database == database else { return }
         let zone = wanted.record.zone

@@ -3,7 +3,7 @@
 
 public import TidemarkModel
 
-/// One difference between what a database held at two points.
+/// One difference between the contents of a database at two points.
 public enum Difference: Codable, Sendable {
     /// A zone began or ended.
     case zone(ZoneDifference)

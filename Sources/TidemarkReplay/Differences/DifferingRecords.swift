@@ -17,7 +17,7 @@ struct DifferingZone {
     let zone: ZoneID
     /// The difference of the zone itself; `nil` if the zone is the same at both points.
     var difference: ZoneDifference?
-    /// Its records, in no order; one that is in two epochs comes twice.
+    /// Its records, in no order; a record in two epochs appears twice.
     var records: [Versions] = []
 }
 

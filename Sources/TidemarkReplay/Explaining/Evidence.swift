@@ -22,7 +22,7 @@ struct Evidence {
     private(set) var user: UserID?
     /// The time of the first entry.
     private(set) var firstTime: Int64?
-    /// The times between which nobody knows what devices were told; the last may be open.
+    /// The periods in which the pages sent to devices are unknown; the last may be open.
     private(set) var blindSpans: [(from: Int64, to: Int64?)] = []
     /// Entries that could not be written.
     private(set) var lostCount: UInt64 = 0
@@ -106,7 +106,7 @@ struct Evidence {
         }
     }
 
-    /// A refusal, and what of the same call is its reason.
+    /// Returns a rejection, with the rejection in the same call that caused it.
     private func explained(
         _ refusal: JournalEntry.Refusal,
         of refused: JournalEntry.Refused,

@@ -5,7 +5,7 @@ import Tidemark
 import TidemarkLog
 import TidemarkModel
 
-/// Puts together what the log, the views and the journal say.
+/// Combines the evidence of the log, the views and the journal.
 struct Explaining {
     var explanation: Explanation
     private let evidence: Evidence
@@ -13,8 +13,9 @@ struct Explaining {
     private var next: SequenceNumber?
     /// True if the version is missing from every page because its zone has ended.
     private var hasZoneEnded = false
-    /// Tells whether the device's user created the record on the device before the version deleted
-    /// it: a delta tells such a deletion also to a device that begins without a token.
+    /// True if the device's user created the record on the device before the version deleted it.
+    ///
+    /// A delta reports such a deletion even to a device that begins without a token.
     private var isOwnDeletion = false
 
     init(_ record: RecordID, _ device: String, _ evidence: Evidence) {
@@ -68,7 +69,7 @@ struct Explaining {
         }
     }
 
-    /// Says what was refused, where no version came of it.
+    /// Adds the rejections that kept a version from being saved.
     mutating func explainRefusals(isNewest: Bool) {
         guard let version = explanation.version else {
             explanation.causes += evidence.refusals.suffix(1).map { .refused($0) }
@@ -82,7 +83,7 @@ struct Explaining {
         explanation.causes.append(.refused(last))
     }
 
-    /// Says what became of the version on its way to the device.
+    /// Explains the delivery of the version to the device.
     mutating func explainDelivery(_ visibility: RecordVisibility, _ reading: TokenReading) {
         guard let version = explanation.version else { return }
         if hasZoneEnded { return hide(.zoneGone) }
@@ -102,8 +103,10 @@ struct Explaining {
         explain(version, at: place, reading)
     }
 
-    /// Says that the device's user is not shown the record: before anything that was refused, since a
-    /// version that had been saved would not have reached the device either.
+    /// Adds the cause that the record is hidden from the device's user.
+    ///
+    /// It comes before any rejection, because even a saved version would not have reached the
+    /// device.
     private mutating func hide(_ hiding: RecordHiding) {
         explanation.causes.insert(.hidden(hiding), at: 0)
     }
@@ -162,8 +165,9 @@ struct Explaining {
         }
     }
 
-    /// Says what the device was told, and whether it was refused after that: first if it then has to
-    /// begin anew, and to drop what it was told.
+    /// Adds the delivery to the device, and a later rejection of its requests.
+    ///
+    /// The rejection comes first if it makes the device restart and drop the delivered data.
     private mutating func explain(_ cause: Explanation.Cause) {
         var causes = [cause]
         if let refusal = evidence.lastRefusal {
@@ -200,7 +204,7 @@ struct Explaining {
         }
     }
 
-    /// Notes what of the journal is missing since a time.
+    /// Adds the gaps of the journal since a time.
     private mutating func noteLimits(since time: Int64, needsFull: Bool) {
         guard let first = evidence.firstTime else {
             explanation.gaps.append(.noJournal)
@@ -218,7 +222,7 @@ struct Explaining {
         }
     }
 
-    /// Leaves out what would be said twice.
+    /// Removes duplicates.
     mutating func finish() {
         var said: Set<Explanation.Gap> = []
         explanation.gaps.removeAll { !said.insert($0).inserted }
@@ -234,14 +238,14 @@ extension PastChange {
 }
 
 extension Evidence {
-    /// The device's last request for changes, if that was refused.
+    /// The device's last request for changes, if it was rejected.
     fileprivate var lastRefusal: Explanation.Refusal? {
         if case .refused(let refusal)? = answers.last { refusal } else { nil }
     }
 }
 
 extension Evidence.Answer {
-    /// With which error it was refused; `nil` if it was answered.
+    /// The error of the rejection; `nil` if the request succeeded.
     fileprivate var code: SyncError.Code? {
         if case .refused(let refusal) = self { refusal.refusal.code } else { nil }
     }

@@ -22,7 +22,7 @@ struct TokenReading {
 enum DeltaPlace {
     /// In a zone of which the device sees all: the zone's key, and the version's position.
     case whole(zone: ZoneKey, SequenceNumber)
-    /// In the list of what a share shows.
+    /// In the list of a share.
     case listed(ListedRecord)
 
     /// Its position in the list that pages are made of.

@@ -112,7 +112,8 @@ public struct HistoryOfRecord: AsyncSequence, Sendable {
 }
 
 extension ZoneHandle {
-    /// Visits what differs in the zone between two points, or since one; `visit` says whether to go on.
+    /// Visits the differences in the zone between two points, or since one, until `visit` returns
+    /// `false`.
     ///
     /// O(events between the points).
     public func visitDifferences(

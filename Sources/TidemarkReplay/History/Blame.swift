@@ -8,7 +8,7 @@ public import TidemarkModel
 
 /// The event that set each field of a record, for one version of the record.
 public struct Blame: Codable, Sendable {
-    /// One field, and where its value comes from.
+    /// One field, and the origin of its value.
     public struct Field: Codable, Sendable {
         /// The field in the record.
         package let element: Fields.Element

@@ -88,7 +88,7 @@ struct LogTailCommand: AsyncParsableCommand {
         try finish(found.damage)
     }
 
-    /// Tells whether nothing more will be needed.
+    /// Returns true if no more output is needed.
     private func isOver() throws -> Bool {
         // Asking about no event at all reports only that the other end of a pipe has gone.
         var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
@@ -98,5 +98,5 @@ struct LogTailCommand: AsyncParsableCommand {
     }
 }
 
-/// Set by a signal's handler, which may do nothing else.
+/// The flag that a signal's handler sets; the handler may do nothing else.
 private let wasInterrupted = Atomic(false)

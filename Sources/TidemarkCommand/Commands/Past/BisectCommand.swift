@@ -218,7 +218,7 @@ extension BisectCommand {
         return ends.first { !bisection.isPassed($0) }
     }
 
-    /// Looks at the quarters of what lies before the first bad position and behind it.
+    /// Tests the quarters of the stretches before and after the first bad position.
     private func contradiction(
         to bisection: Bisection,
         _ first: SequenceNumber,

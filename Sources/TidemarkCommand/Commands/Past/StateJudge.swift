@@ -10,8 +10,9 @@ import Glibc
 import Darwin
 #endif
 
-/// A shell command that looks at a state on its standard input and says by its status what it is: 0 good,
-/// 1 to 124 bad, 125 cannot tell.
+/// A shell command that judges a state on its standard input.
+///
+/// Its exit status is the verdict: 0 good, 1 to 124 bad, 125 unknown.
 struct StateJudge {
     /// The command for `sh -c`.
     let command: String

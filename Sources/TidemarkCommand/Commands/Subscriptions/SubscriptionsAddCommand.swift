@@ -4,7 +4,7 @@
 import ArgumentParser
 import TidemarkModel
 
-/// `tidemark subscriptions add`: a user wants to hear of something.
+/// `tidemark subscriptions add`: adds a subscription of a user.
 struct SubscriptionsAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",

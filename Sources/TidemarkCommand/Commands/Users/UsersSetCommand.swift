@@ -5,7 +5,7 @@ import ArgumentParser
 import TidemarkAdministration
 import TidemarkModel
 
-/// `tidemark users set`: says who a user is.
+/// `tidemark users set`: sets the account of a user.
 struct UsersSetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
