@@ -9,7 +9,8 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkViews
 
-// Inlined always: they stand on the paths of saves and deltas, where a closure must cost nothing.
+// Always inlined, because these are called on the paths of saves and deltas, where a closure must
+// cost nothing.
 extension SyncError {
     /// Returns the result of a closure; rethrows its error as the error of a request.
     @inline(__always)

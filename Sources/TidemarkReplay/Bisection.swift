@@ -38,7 +38,7 @@ public struct Bisection: Sendable {
         let width = bad.rawValue - good.rawValue
         guard width > 1 else { return nil }
         let middle = good.rawValue + width / 2
-        // Ever farther away, so that a long stretch of which nobody can tell is soon left behind.
+        // Probe ever farther away, so that a long undecidable stretch is soon left behind.
         var distance: UInt64 = 0
         while distance < width {
             for candidate in [middle + distance, middle &- distance] {

@@ -54,7 +54,7 @@ public struct ChangeOrigin: Hashable, Codable, Sendable {
             user: envelope.user.map { UserID($0) },
             device: envelope.device,
             build: envelope.build,
-            // An id that an import made up says nothing.
+            // An id that an import generated is meaningless.
             request: envelope.request.flatMap { $0.isDerived ? nil : $0.id }
         )
     }

@@ -24,24 +24,23 @@ public struct Holding: Hashable, Codable, Sendable {
 }
 
 extension Store {
-    /// Finds the event with which some record came to fulfil a predicate, between two points.
+    /// Finds the event with which some record first matched a predicate, between two points.
     ///
-    /// The log is read once, up to the second point, and each version is looked at once: that also tells
-    /// whether the predicate is monotone, which no number of probes could. Memory follows the records
-    /// that fulfil it at one time.
+    /// The log is read once, up to the second point, and each version is tested once. Unlike any number
+    /// of probes, this also determines if the predicate is monotone. Memory is proportional to the
+    /// number of records that match at one time.
     ///
     /// - Parameters:
-    ///   - predicate: What a record must fulfil; `now()` in it is the time of asking.
+    ///   - predicate: The predicate that a record must match; `now()` in it is the time of the call.
     ///   - type: The type of the records that count; `nil` for all.
     ///   - database: The database.
-    ///   - zone: The zone of the records that count; `nil` for all but those that the store keeps for
-    ///     itself.
-    ///   - first: Looks at what came after this event.
-    ///   - last: Looks no further than this event; `nil` for the last one.
+    ///   - zone: The zone of the records that count; `nil` for all but the internal zones of the store.
+    ///   - first: The event after which the search begins.
+    ///   - last: The event at which the search ends; `nil` for the last one.
     ///
-    /// - Returns: When it began and ended to hold.
+    /// - Returns: The positions at which the predicate began and ceased to hold.
     ///
-    /// - Throws: `zoneNotFound`; `invalidArguments` for a predicate that makes no sense, and for points
+    /// - Throws: `zoneNotFound`; `invalidArguments` for an invalid predicate, and for points
     ///   as for ``visitDifferences(after:through:of:in:record:_:)``.
     public func holding(
         of predicate: Query.Predicate,

@@ -61,7 +61,7 @@ extension Store {
         environment: StoreEnvironment
     ) throws(LogError) -> BackupReport {
         try ErasureFiles(StoreFolder(path), environment).checkNothingIsPending()
-        // A backup that is there keeps what its folder permits.
+        // An existing backup keeps the permissions of its folder.
         let effects = try environment.log.permitting(
             asIn: StoreFolder(destination),
             StoreFolder(path)

@@ -67,7 +67,7 @@ extension Store {
         let views = ForkedViews(from: StoreFolder(path), to: StoreFolder(destination), environment)
         var hasViews = false
         if position == nil {
-            // Before the log: then the log goes at least as far.
+            // Read before the log, so that the log reaches at least as far.
             let reader = try LogReader(path, fileSystem: environment.log.fileSystem)
             try LogRestore.makeFolder(destination, for: reader.store, environment.log)
             hasViews = try views.copy(through: nil)
@@ -140,8 +140,8 @@ private struct ForkedViews {
             access,
             reader.store
         )
-        // A writer that came before the reader held its manifest may have changed pages meanwhile,
-        // and one that was there may have gone on.
+        // A writer that started before the reader held its manifest may have changed pages
+        // meanwhile, and an existing writer may have continued.
         let isSteady = try !reader.isLiveNow() || reader.isLive
         if isSteady, let copied, copied <= position ?? copied { return true }
         try removeCopy()
@@ -153,7 +153,7 @@ private struct ForkedViews {
         do throws(ViewIndexError) {
             try environment.removeIndex(destination.views)
         } catch {
-            // Where the folder is not there, nothing is.
+            // If the folder does not exist, nothing does.
             guard error.reason == .damaged else {
                 let code: LogError.Code = error.reason == .full ? .full : .unreadable
                 throw LogError(code, error.message)

@@ -41,14 +41,14 @@ struct RequestCounts: Sendable {
         let perMillisecond = capacity / (max(rate.period.inSeconds, 0.001) * 1000)
         let device = Device(user: caller.user, name: caller.device.map { Name($0) })
         var bucket = buckets[device] ?? Bucket(left: capacity, time: time)
-        // A clock that was set back gives nothing, and takes nothing away.
+        // A clock that was set back neither adds nor removes requests.
         let passed = Double(max(time - bucket.time, 0))
         bucket.left = min(bucket.left + passed * perMillisecond, capacity)
         bucket.time = time
         let isAllowed = bucket.left >= 1
         if isAllowed { bucket.left -= 1 }
         if buckets.count >= sweepCount, buckets[device] == nil {
-            // Whoever could ask for everything again is as one who never asked.
+            // A device with a full bucket is equivalent to a device that never made a request.
             buckets = buckets.filter { _, other in
                 other.left + Double(max(time - other.time, 0)) * perMillisecond < capacity
             }

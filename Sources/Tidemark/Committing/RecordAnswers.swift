@@ -137,7 +137,7 @@ extension Writer {
     ) throws(SyncError) -> SyncError {
         let code = SyncError.Code(rawValue: code) ?? .internalError
         guard against != .zero else { return SyncError(code, message) }
-        // Compaction keeps what requests have made, and not what they met.
+        // Compaction keeps the events that requests made, but not those that they conflicted with.
         if against <= reader.source.compactedThrough, try reader.source.event(at: against) == nil {
             return SyncError(code, message)
         }

@@ -123,7 +123,8 @@ extension Writer {
 
     private func count(_ database: DatabaseID, _ committer: Committer) async throws(SyncError) {
         guard let id = usages.withLock({ $0.begin(database) }) else { return }
-        // Commits that were appended before the count began are not told to it: it must see them.
+        // Commits that were appended before the count began are not reported to it, so it must read
+        // them.
         let appended = reader.views.overlay.withLock { $0.appended }
         try await committer.waitUntilDurable(appended)
         let picture = try reader.picture(.visible)

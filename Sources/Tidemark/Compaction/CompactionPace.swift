@@ -51,7 +51,7 @@ struct CompactionPace {
             isBusy: isBusy()
         )
         if rest > .zero {
-            // Nobody ever signals it.
+            // Nothing ever signals this semaphore.
             _ = DispatchSemaphore(value: 0).wait(timeout: .now() + rest.dispatchInterval)
         }
         byteCount = Self.left(of: byteCount, after: worked + rest, bytesPerSecond: bytesPerSecond)
@@ -62,7 +62,7 @@ struct CompactionPace {
     /// Returns the number of bytes that exceed what the rate allows in a time.
     static func left(of byteCount: Int, after time: Duration, bytesPerSecond: Int?) -> Int {
         guard let bytesPerSecond else { return 0 }
-        // Rounded up, so that a rest to the end leaves nothing.
+        // Rounded up, so that a full pause leaves no remainder.
         let allowed = (Double(bytesPerSecond) * (time / .seconds(1))).rounded(.up)
         return allowed < Double(byteCount) ? byteCount - Int(allowed) : 0
     }

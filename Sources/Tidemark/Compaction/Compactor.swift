@@ -26,7 +26,7 @@ final class Compactor: Sendable {
     /// Says that a segment is finished.
     func ring() {
         if wakeup.ring() {
-            // Not on the threads that all tasks share: whoever closes the store waits for this.
+            // Not on the threads that all tasks share, because closing the store waits for this.
             Task(executorPreference: queue, priority: .utility) { await self.listen() }
         }
     }
@@ -50,7 +50,8 @@ final class Compactor: Sendable {
             )
             last.withLock { $0 = .success(report) }
         } catch {
-            // Somebody else compacts: that is no failure, and the next segment asks again.
+            // Another compaction is running: that is not a failure, and the next segment triggers
+            // another attempt.
             if error.code != .zoneBusy { last.withLock { $0 = .failure(error) } }
         }
     }

@@ -76,7 +76,8 @@ extension Upkeep {
         do throws(FileError) {
             var taken: [StoredAsset] = []
             for asset in garbage {
-                // A rename, and nothing that waits: the lock is the serialization point.
+                // Only a rename, and nothing that waits, because the lock is the serialization
+                // point.
                 let isTaken = try reader.views.overlay.withLock { overlay throws(FileError) in
                     if overlay.assets.isNamed(asset.blob) { return false }
                     let isTaken = try reader.blobs.take(asset.blob, writtenBefore: time)

@@ -65,7 +65,7 @@ extension Upkeep {
         _ bytesPerSecond: Int?
     ) async throws(SyncError) -> CompactionReport {
         let writer = try writer()
-        // What follows the log reads all that comes before the horizons once more, and then never.
+        // Followers of the log read everything before the horizons once more, and then never again.
         let start = reader.source.durableSequence
         try await notifications.notifier().settle(through: start, notifications)
         let marks = try await reader.blockingWork.run { () throws(SyncError) in
@@ -174,8 +174,8 @@ extension Upkeep {
             for (list, horizon) in marks.horizons().sorted(by: { $0.key < $1.key }) {
                 let zone = try picture.zone(list)
                 if horizon <= zone.tombstoneHorizon { continue }
-                // A name that was given another slot than its hash is found by way of the names
-                // before it, also those that are gone: they have to stay.
+                // A name in a slot other than its hash is found by way of the names before it, even
+                // deleted ones: they have to stay.
                 if zone.end == nil, zone.isProbed { continue }
                 plan.raised.append((zone, horizon))
                 plan.horizons[list] = horizon
@@ -315,7 +315,7 @@ extension Upkeep {
         }
         report.expiries = plan.raised.map { zone, horizon in
             let identity = zone.identity
-            // Behind a NUL stands what opens the share.
+            // The text after NUL is the secret that opens the share.
             let name = identity.zoneName.string.utf8.prefix { $0 != 0 }
             return CompactionReport.TokenExpiry(
                 zoneName: String(decoding: name, as: UTF8.self),

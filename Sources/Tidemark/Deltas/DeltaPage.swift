@@ -71,7 +71,7 @@ struct DeltaPage {
                 noteRow(of: event, at: place)
                 try lines.append(event, isGone: isGone)
             }
-            // Behind an event that is read later, nobody knows yet whether the page is full.
+            // After an event that is read later, it is not yet known if the page is full.
             return !ascends || !versions.isEmpty || byteCount < byteLimit
         }
         versions.sort { $0.sequence < $1.sequence }
@@ -95,7 +95,7 @@ struct DeltaPage {
         if wanted.isEmpty { return }
         var next = 0
         try source.visit(wanted.map(\.sequence)) { (event) throws(EventFormatError) in
-            // A reader passes over what is damaged, and reads an event once that two entries name.
+            // A reader skips damaged events, and reads an event once even if two entries name it.
             while next < wanted.count, wanted[next].sequence < event.sequence { next += 1 }
             while next < wanted.count, wanted[next].sequence == event.sequence {
                 guard try take(event, wanted[next].place) else { return false }
@@ -141,7 +141,7 @@ struct DeltaPage {
     /// does not fill it.
     private mutating func trim(_ list: DeltaList) {
         let next = count < list.entries.count ? list.entries[count].sequence : list.next
-        // Where the last entry could not be read, the page goes on behind it.
+        // If the last entry could not be read, the page continues after it.
         guard list.keepsCommits, let next, next <= commitLast, rowCountBefore > 0,
             places.last == count - 1
         else { return }

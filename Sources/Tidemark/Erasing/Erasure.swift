@@ -119,14 +119,15 @@ struct Erasure {
                 }
             }
         }
-        // From here on nothing can be cancelled: what is decided is done.
+        // From here on the erasure cannot be cancelled: a decided step is completed.
         do throws(LogError) {
             try files.begin(subject)
         } catch {
             log.discard(written)
             throw error
         }
-        // What the log says of assets and of who is meant is read from it: so it is the last to go.
+        // The log's data about assets and the subject is still read here, so the log is the last to
+        // be rewritten.
         receipt.journalCount = try removeFromJournal(of: log, findings.redaction)
         try files.count(findings.lost, in: &receipt)
         try files.remove(findings.lost)

@@ -141,7 +141,7 @@ struct ErasureTraces {
     private mutating func addTombstone(_ name: Name, _ stored: StoredRecord, _ place: Place) {
         let position = stored.sequence
         let limit = limits[stored.zone]?[name]
-        // The end of what goes, and not of what somebody else had under the name since.
+        // The end of the removed records, not of later ones of another user under the same name.
         let isEnd = limit.map { stored.event.previous <= $0 } ?? false
         guard isEnd || isNamedAfterUser(name, place) || isOrphan(name, stored, place) else {
             return

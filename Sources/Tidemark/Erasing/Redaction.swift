@@ -44,7 +44,7 @@ struct Redaction {
     /// Returns true if an event is dropped.
     func drops(_ event: LogEvent) throws(EventFormatError) -> Bool {
         if traces.zones.contains(event.zone) { return true }
-        // Nobody knows how to take a name out of an event of a kind that a newer version wrote.
+        // A name cannot be removed from an event of a kind that a newer version wrote.
         if event.isSkipped, isNamed(in: event.payload.span.bytes) { return true }
         guard let limits = traces.limits[event.zone] else { return false }
         switch event.kind {
@@ -87,15 +87,16 @@ struct Redaction {
             envelope.user = nil
             envelope.device = nil
             envelope.build = nil
-            // A credential and a trace are the user's, and nobody knows what a newer version put there.
+            // A credential and a trace belong to the user, and a newer version's extras are
+            // unknown.
             envelope.extras = EnvelopeExtras()
         }
         if isOwn || isHurt {
             envelope.request = nil
             envelope.outcomes = []
         }
-        // An id that was made from an imported line is a hash: it names nobody, and without it the line
-        // would be taken for a new one.
+        // An id that was derived from an imported line is a hash: it names no user, and without it
+        // the line would count as a new one.
         if let user, let request = envelope.request,
             request.database?.owner == user
                 || !request.isDerived && isNamed(in: Array(request.id.utf8).span.bytes)

@@ -16,7 +16,7 @@ extension Reader {
         _ visit: (Record) -> Bool
     ) throws(SyncError) {
         let now = try picture(.visible)
-        // It keeps in the log what is read below.
+        // While it is held, the log keeps the events that are read below.
         defer { withExtendedLifetime(now) {} }
         let picture = try picture(throughChecked: check(position, now), now)
         var zones = try picture.livingZones(of: database)
@@ -80,7 +80,7 @@ extension Reader {
         asOf position: SequenceNumber?
     ) throws(SyncError) -> Record {
         let picture = try picture(.visible)
-        // It keeps in the log what is read below.
+        // While it is held, the log keeps the events that are read below.
         defer { withExtendedLifetime(picture) {} }
         let bound = try check(position, picture)
         var zones = ConsultedZones(includesSystem: true)

@@ -4,9 +4,9 @@
 public import TidemarkDatabase
 public import TidemarkModel
 
-// The reads of handles as of a point in time: what they would have answered then. Who may read is a
-// question of now. All need a handle that was made from a store, and throw `invalidArguments` for a
-// point that has been forgotten (`isHistoryPruned`) or has not come.
+// Reads of handles as of a point in time: their results at that time. Permissions are checked as of
+// now. All need a handle that was made from a store, and throw `invalidArguments` for a point that
+// has been dropped (`isHistoryPruned`) or is in the future.
 
 extension ZoneHandle {
     /// Returns the record of a name as of a point.

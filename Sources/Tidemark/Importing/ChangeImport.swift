@@ -210,8 +210,8 @@ public struct ChangeImport: Sendable {
         guard let answer = try writer.firstAnswer(to: request.key, in: picture) else {
             return nil
         }
-        // An id that was made of the line is of this line, also where an export of what it changed was
-        // imported under the id before it.
+        // An id that was derived from the line belongs to this line, even if an export of its
+        // changes was imported under the id before.
         if request.isDerived || answer.contentHash == request.contentHash { return answer.first }
         try await writer.committer.waitUntilDurable(answer.first)
         let exported = try writer.reader.line(ofCommitAt: answer.first)

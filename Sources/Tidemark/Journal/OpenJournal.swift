@@ -28,7 +28,8 @@ final class OpenJournal: Sendable {
         configuration.byteCount = max(options.journalByteCount, 0)
         configuration.lifetime = max(options.journalLifetime, 0)
         journal = Journal(folder, of: store, incarnation, configuration, environment)
-        // Who asks later what a device was told learns when that was kept, and when it was not.
+        // The entry tells later readers when the journal recorded the pages sent to devices, and
+        // when it did not.
         let isThere = try? environment.fileSystem.exists(folder.journal)
         if extent == .full || isThere ?? false { begin() }
     }

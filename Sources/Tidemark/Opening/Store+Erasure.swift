@@ -58,7 +58,7 @@ extension Store {
             held.log = log.environment
             receipt = try Erasure(of: subject, in: folder, held).run(on: log)
         } catch {
-            // The failure is the one to tell.
+            // Report the original failure.
             try? log.close()
             throw error
         }

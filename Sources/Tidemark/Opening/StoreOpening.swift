@@ -167,7 +167,7 @@ struct StoreOpening {
         do throws(LogError) {
             views = try opening.openForWriting(besideReaders: log.hasOlderReaders, progress)
         } catch {
-            // On a full disk the views need room too, for whoever is to compact the store.
+            // On a full disk the views need space too, so that the store can be compacted.
             guard error.code == .full, try log.useReserve() else { throw error }
             defer { log.restoreReserve() }
             views = try opening.openForWriting(besideReaders: log.hasOlderReaders, progress)
@@ -199,7 +199,7 @@ struct StoreOpening {
             guard let subject = try ErasureFiles(folder, held).pending() else { return opened }
             _ = try Erasure(of: subject, in: folder, held).run(on: opened.log)
         } catch {
-            // The failure is the one to tell.
+            // Report the original failure.
             try? opened.log.close()
             throw error
         }
@@ -243,7 +243,7 @@ struct StoreOpening {
             nil,
             nil
         )
-        // Damage is told by those who need what is damaged.
+        // Damage is reported by the operations that need the damaged part.
         let last = try? reader.event(at: reader.durableSequence)
         let ahead = last?.commit.time.subtractingSaturated(environment.log.now()) ?? 0
         return Store(parts, access: .reading, recovery: nil, clockLag: .milliseconds(max(0, ahead)))

@@ -80,7 +80,8 @@ extension Store {
         switch failure {
         case .event(let error)?: result.findings.append(LogError(.corrupted, error.message))
         case .views(let message)?:
-            // What is missing from a log makes no sense of the rest: then that is what to tell.
+            // If parts of the log are missing, the rest is inconsistent, so report the missing
+            // parts instead.
             if log.damage.isEmpty { result.findings.append(LogError(.corrupted, message)) }
         case nil: break
         }

@@ -45,7 +45,7 @@ package struct ViewsCheck {
         path = reader.viewsPath
         folded = FoldedViews(reader)
         let files = PosixFileSystem()
-        // Readers that lock nothing do not open it, and every writer has to.
+        // Readers without locks do not open it, and every writer must.
         if (try? files.list("\(path)/lock.mdb")) != nil {
             outcome = .unreadable
             damage.append(finding("lock.mdb is a folder, where a file is expected."))
@@ -70,8 +70,9 @@ package struct ViewsCheck {
             outcome = .unreadable
             damage.append(finding(error.message))
         }
-        // A writer does not know of a snapshot that was taken without a lock after it came. Beside a
-        // writer, views that cannot be opened may be on their way to another place.
+        // A writer does not know of a snapshot that was taken without a lock after the writer
+        // started. While there is a writer, views that cannot be opened may be in the process of
+        // being moved.
         let isChanging: Bool
         if !reader.isLive {
             isChanging = try reader.isOvertaken()
@@ -97,7 +98,7 @@ package struct ViewsCheck {
             )
         }
         guard checkpoint.sequence <= reader.durableSequence else {
-            // A writer vouches for what it has written only when it is idle.
+            // A writer acknowledges what it has written only when it is idle.
             if reader.isLive {
                 outcome = .ahead
                 return

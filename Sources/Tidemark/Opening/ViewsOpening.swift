@@ -198,7 +198,7 @@ struct ViewsOpening {
             switch error {
             case .log(let error): throw error
             case .views(let error):
-                // The message says where.
+                // The message names the place.
                 throw LogError(error.reason == .full ? .full : .unreadable, error.message)
             }
         }
@@ -243,8 +243,8 @@ extension ViewsOpening {
                 return try catchUp(MemoryViewIndex(), progress)
             } catch {
                 guard case .views = error else { throw error }
-                // Where the creation of a zone is lost there is no making an index; the overlay has
-                // what is known of the zone, and the others are as they should be.
+                // If the creation of a zone is lost, an index cannot be built. The overlay has the
+                // known state of the zone, and the other zones are correct.
                 return try catchUp(MemoryViewIndex(), isWritable: false, progress)
             }
         }

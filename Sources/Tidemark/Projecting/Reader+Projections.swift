@@ -85,7 +85,7 @@ extension Reader {
         _ held: Forgotten?,
         through end: SequenceNumber
     ) throws(SyncError) -> ProjectedPage? {
-        // As long as somebody holds it, what it shows stays in the log.
+        // While it is held, the log keeps the events that it shows.
         let picture = try picture(.visible)
         defer { withExtendedLifetime(picture) {} }
         let forgotten = try forgotten(by: picture)
@@ -94,7 +94,7 @@ extension Reader {
         var changeCount = 0
         var last: SequenceNumber?
         try visitLines(from: position.next, through: end) { commit, line in
-            // All lines of a commit come in one go.
+            // All lines of a commit are passed together.
             if changeCount >= Self.changeLimit, commit.last != last { return false }
             last = commit.last
             var line = line

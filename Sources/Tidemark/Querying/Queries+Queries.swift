@@ -23,7 +23,7 @@ extension Queries {
             reader.observer?.notes(.queried(byIndex: false))
             return try scan(request, as: caller, asOf: position, limit: limit)
         }
-        // Who may read nothing adds no indexes.
+        // A caller without read permission adds no indexes.
         _ = try readable(request.query, as: caller, try reader.picture(.visible))
         let rules = try await rules(for: request.query, as: caller)
         let picture = try reader.picture(.visible)
@@ -50,7 +50,7 @@ extension Queries {
         let found = try await indexes.ask(through: picture.bound) { index in
             let page = try await self.page(search, after: cursor, index)
             if rules.isTypeKnown || !page.records.isEmpty || cursor != nil { return page }
-            // What an import brought can be asked for without being in the schema.
+            // Imported records can be queried without being in the schema.
             let any = Query(recordType: query.recordType)
             let all = try await index.page(
                 any,
@@ -148,7 +148,7 @@ extension Queries {
             reader.options.limits
         )
         if let error = consulted.error(of: 0) { throw error }
-        // A default zone that nothing was written to has no key, and nobody has a cursor of it.
+        // A default zone that was never written has no key, and no cursor can refer to it.
         guard let key = consulted.key(of: 0) else { return QueryPlace(zones: [:], scope: 0) }
         let shown = consulted.access(of: 0).map {
             SharedPlace(zones: consulted, access: $0, picture: picture)

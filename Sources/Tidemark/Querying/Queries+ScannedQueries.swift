@@ -19,7 +19,7 @@ extension Queries {
     ) throws(SyncError) -> QueryPageResult {
         let picture = try reader.picture(.visible)
         let bound = try reader.check(position, picture)
-        // Who may read is a question of today.
+        // Permissions are checked as of now.
         let query = try readable(request.query, as: caller, picture)
         let zone = request.zone.map { zone in
             let slot = reader.views.hash.slot(ofZone: zone.zoneName)

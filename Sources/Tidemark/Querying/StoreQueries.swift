@@ -142,7 +142,7 @@ final class StoreQueries: Sendable {
             working.enter()
             // Not on the threads that all tasks share: it waits for the disk for long.
             let task = Task(executorPreference: queue) {
-                // Before the task ends, so that who waited for it does not find it again.
+                // Before the task ends, so that a waiter does not find the ended task again.
                 defer {
                     self.state.withLock { state in
                         state.catchingUp = nil
@@ -166,7 +166,7 @@ final class StoreQueries: Sendable {
     ///
     /// If it is not, an update of the index starts in the background, and no caller waits for it.
     func isNear(_ bound: SequenceNumber) -> Bool {
-        // Whoever waits for the index hears what is wrong with it.
+        // A query that waits for the index gets its error.
         guard let index = try? open() else { return true }
         if index.position.sequence + nearCount >= bound.rawValue { return true }
         _ = try? catchUp(through: bound, index)
@@ -226,7 +226,7 @@ extension StoreQueries {
             let files = PosixFileSystem()
             try files.permitting(permissions).createDirectory(folder)
             let path = folder + "/" + Self.fileName
-            // SQLite gives the files beside it the permissions of this one.
+            // SQLite gives this file's permissions to the files that it creates with it.
             if try !files.exists(path) {
                 _ = try files.permitting(asIn: folder).open(path, .create)
             }
@@ -383,7 +383,7 @@ extension StoreQueries {
     ) throws -> Batch {
         guard let isQueried = isQueried.withLock(\.self) else { throw Self.closing }
         var batch = Batch(position: start)
-        // Asked for once: a log of many zones goes from one to the other all the time.
+        // Looked up once: a log of many zones alternates between them all the time.
         var known: [ZoneKey: Bool] = [:]
         var zone: (key: ZoneKey, isQueried: Bool)?
         try source.visit(from: start.reached.next, through: bound) {
@@ -400,7 +400,7 @@ extension StoreQueries {
             }
             if let replaced, replaced.contains(event.sequence) { return true }
             if let change = try IndexedChange(event, isQueried: zone?.isQueried ?? false) {
-                // What it replaces was passed over.
+                // The replaced event was skipped.
                 batch.changes.append(replaced == nil ? change : change.replacingNothing)
             }
             return true

@@ -35,7 +35,7 @@ struct ListedDelta: ZoneDelta {
         var budget = reader.scanBudget(limit)
         let scan = try DeltaScan(
             after: start.sequence,
-            // One more says whether there is more.
+            // One more entry shows if there is more.
             limit: limit + 1,
             budget: &budget,
             position: \.sequence,

@@ -144,7 +144,7 @@ extension Reader {
         var content: TokenContent
         do throws(TokenDefect) {
             content = try TokenContent(token, store: id, hash: views.hash)
-            // A default zone that was empty had no key yet; it came into being after the token.
+            // A default zone that was empty had no key yet; it was created after the token.
             if let key, content.place == 0, key.creation > content.sequence {
                 content.place = key.rawValue
             }

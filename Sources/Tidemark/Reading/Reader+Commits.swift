@@ -102,11 +102,11 @@ private struct LineBuilder {
         let identity = try identity(of: event, zone)
         let bytes = event.payload
         let payload = bytes.span.bytes
-        // Who sees what follows from parents and shares, which the line says.
+        // Visibility follows from parents and shares, which are in the line.
         if identity.isAudience || AudienceEvent.isOne(payload) { return }
-        // What is gone from this log may be there in another.
+        // Data that was erased from this log may still be in another.
         if identity.isErasureMark { return }
-        // Positions of this log mean nothing to another, and so do its change tags.
+        // Positions and change tags of this log are meaningless in another.
         let kind = EventKind(of: payload)
         if identity.systemZone == .notified || kind == .recordTouched { return }
         if kind == .tombstonesForgotten { return }
@@ -186,7 +186,7 @@ private struct LineBuilder {
         } catch {
             throw SyncError(error)
         }
-        // A save brings its zone into being, so the change before it goes without saying.
+        // A save creates its zone implicitly, so the change before it is implied.
         if parts[part].emptyZones.remove(zone) != nil,
             let index = parts[part].changes.lastIndex(of: .createZone(zone))
         {
@@ -220,7 +220,7 @@ private struct LineBuilder {
             parts = []
             part = 0
         }
-        // A request is remembered also where it changed nothing.
+        // A request is recorded even if it changed nothing.
         if parts.isEmpty, envelope.request != nil { parts.append(Part()) }
         let asked = parts.count == 1 ? envelope.request?.database : nil
         return parts.map { part in

@@ -137,7 +137,7 @@ extension Reader {
             if database.scope == .public, !writes { return }
             throw .notAuthenticated(database)
         }
-        // `__defaultOwner__` is whoever asks, on either side: an embedded store has one user.
+        // `__defaultOwner__` is the caller on either side: an embedded store has one user.
         if database.scope != .public, database.owner != .current, user != .current,
             user != database.owner
         {

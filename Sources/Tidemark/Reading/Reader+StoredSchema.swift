@@ -42,14 +42,15 @@ extension Reader {
         }
         let standing = try SyncError.wrapping { () throws(ViewIndexError) in try picture.zone(key) }
         let head = standing.head
-        // A deletion that is forgotten is not among what changed.
+        // A dropped deletion is not among the changes.
         guard let old, old.zone == key, old.lastSequence <= head,
             old.lastSequence >= standing.tombstoneHorizon
         else {
             return KnownTypes(zone: key, lastSequence: head)
         }
         if old.lastSequence == head { return old }
-        // An import of a schema changes so many that reading what is asked for costs less.
+        // An import of a schema changes so many types that reading only the requested ones costs
+        // less.
         let limit = 64
         let changes = try SyncError.wrapping { () throws(ViewIndexError) in
             try picture.changes(in: key, after: old.lastSequence, quiet: 0, limit: limit)

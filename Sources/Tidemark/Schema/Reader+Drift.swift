@@ -55,7 +55,7 @@ extension Reader {
         var gaps: [SchemaDrift.Gap] = []
         for save in request.saves {
             let type = save.typeName
-            // A report that cannot be made is no reason to refuse what was asked.
+            // A report that cannot be made is no reason to reject the request.
             guard let production = try? production.excerpt(type) else { return }
             if production.checks.admit(save.fields, as: type, in: caller.database.scope) {
                 continue
@@ -70,7 +70,7 @@ extension Reader {
 
     /// Reports the indexes that a query needs and production's schema does not have.
     func reportDrift(of query: Query, as caller: Caller) {
-        // A report that cannot be made is no reason to refuse what was asked.
+        // A report that cannot be made is no reason to reject the request.
         guard options.checksSchema, let picture = try? picture(.visible),
             let promoted = promotedSchema(of: caller, picture),
             let production = try? promoted.excerpt(Name(query.recordType)).schema

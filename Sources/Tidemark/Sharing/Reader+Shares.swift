@@ -75,7 +75,7 @@ extension Reader {
             remedy: "Check the link, or ask for a new one: a share that ended has none."
         )
         let name = Name(token)
-        // What can be no name of a record leads nowhere either.
+        // A text that cannot be a record name is not a link either.
         guard (try? options.limits.check(recordName: name)) != nil else { throw missing }
         let link = try picture.facts.record(named: name, of: .shares, in: database)
         guard let link, let target = ShareRecords.link(in: try link.readBody()) else {

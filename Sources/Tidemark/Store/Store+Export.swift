@@ -5,19 +5,20 @@ public import TidemarkLog
 public import TidemarkModel
 
 extension Store {
-    /// Visits the live records of a database in the order of zone, then record name, both as UTF-8
-    /// bytes, until `visit` returns `false`.
+    /// Visits the live records of a database until `visit` returns `false`.
+    ///
+    /// The order is by zone, then by record name, both as UTF-8 bytes.
     ///
     /// - Parameters:
     ///   - database: The database.
     ///   - zone: One of its zones; `nil` for all.
-    ///   - position: Shows the records as they were after this event; `nil` for now.
+    ///   - position: The event after which the records are read; `nil` for now.
     ///   - visit: Takes one record.
     ///
-    /// Now costs what is visited; the past costs a fold of the log up to there. Either holds the names
-    /// of one zone in memory.
+    /// The present costs O(visited records); the past costs a fold of the log up to the event. Both hold
+    /// the names of one zone in memory.
     ///
-    /// - Throws: `zoneNotFound` for a zone that was not there, `invalidArguments` for a position
+    /// - Throws: `zoneNotFound` for a zone that did not exist, `invalidArguments` for a position
     ///   beyond the store's last event.
     public func visitRecords(
         of database: DatabaseID,

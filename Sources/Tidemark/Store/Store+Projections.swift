@@ -23,7 +23,7 @@ extension Store {
     /// In a store that is open for reading there are no later events, and this returns at once.
     /// Throws as ``advance(_:)`` does: once the cause is fixed, call it again to resume.
     public func follow(_ projection: some Projection) async throws {
-        // Not what the store is made of, which whoever closes it lets go of.
+        // Not the store's parts, which closing the store releases.
         guard let arrivals = try parts.notifications.arrivals else {
             try await advance(projection)
             return

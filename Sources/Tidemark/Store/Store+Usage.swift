@@ -35,7 +35,7 @@ extension Store {
     public func setQuotas(_ quotas: [ContainerID: ContainerQuota]) throws(SyncError) {
         let writer = try parts.writer()
         writer.quotas.withLock { $0.set(quotas) }
-        // Commits to databases without a quota are not told to the counts.
+        // Commits to databases without a quota are not reported to the counts.
         writer.usages.withLock { $0.forgetAll() }
     }
 

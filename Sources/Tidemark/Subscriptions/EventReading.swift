@@ -46,7 +46,7 @@ struct EventReading {
             count += 1
             return true
         }
-        // At the end nothing is left, also where the last positions hold no events.
+        // At the end nothing is left, even if the last positions hold no events.
         let isWhole = count < eventLimit && batch.count < notificationLimit
         following.position = isWhole ? max(reached, end) : reached
     }
@@ -182,9 +182,9 @@ struct EventReading {
             !isLive ? .deleted : stored.event.previousState == .live ? .updated : .created
         try fire(fitting(audience, change), change)
         guard let watch = zone.watch, isWatched else { return }
-        // Nobody updated a record that was touched; but there is something to fetch.
+        // A touch is not an update by a user, but there is something to fetch.
         if let queries = watched?.queries[type], !stored.event.isTouch {
-            // Only here is it worth reading what was deleted.
+            // Only here is it worth reading the deleted record.
             if body == nil { body = try deletedBody(stored) }
             change.body = body
             change.recordName = body?.recordName

@@ -96,7 +96,7 @@ extension Notifications {
         } catch {
             throw SyncError(error)
         }
-        // What happened before there was a zone for subscriptions concerned nobody.
+        // Events before the zone for subscriptions existed concerned no subscription.
         let record = try notifiedRecord(picture)
         let kept = min(max(record.position, zone.creation), picture.bound)
         let versions: [RecordVersion] = try SyncError.wrapping { () throws(ViewIndexError) in
@@ -113,7 +113,7 @@ extension Notifications {
                 try following.insert(body, at: old.sequence)
             }
         }
-        // Until somebody subscribes there is nothing to look for.
+        // Until there is a subscription, there is nothing to match.
         if following.set.isEmpty {
             following.position = max(kept, min(first.previous, picture.bound))
         }

@@ -60,7 +60,7 @@ extension Notifications {
             0,
             picture
         )
-        // What came before a client without a token began is none of its business.
+        // Notifications that were dropped before a client without a token began do not concern it.
         if try max(start.sequence, start.quiet) < lastDropped(from: holder.collection, picture) {
             throw .tokenExpired("notifications that the client had not fetched were dropped")
         }

@@ -84,7 +84,7 @@ actor Notifier {
             failureCount = 0
             nextAttempt = 0
         } catch {
-            // What could not be read or written may be so later; the log remembers what is to do.
+            // The failure may be temporary; the log records the remaining work.
             failureCount += 1
             nextAttempt = target + 1 << min(failureCount, 16)
         }
@@ -95,14 +95,15 @@ actor Notifier {
     func catchUp(through target: SequenceNumber, _ store: Notifications) async throws(SyncError) {
         let committer = try store.writer().committer
         while true {
-            // What the store has kept is read from what is durable: all that was made has to be.
+            // The stored state is read from the durable log, so everything that was made must be
+            // durable.
             if following == nil { try await committer.waitUntilDurable(lastMade) }
             guard try position(store) < target else { break }
             try await committer.waitForRoom()
             try step(through: target, store)
         }
-        // Another call may append while this one waits. Whoever is woken must find all that is taken from
-        // `untold` here: nobody wakes them for it again.
+        // Another call may append while this one waits. A woken client must find everything that is
+        // removed from `untold` here, because it is not woken for it again.
         var waitedFor: SequenceNumber
         repeat {
             waitedFor = lastMade
@@ -162,7 +163,7 @@ actor Notifier {
                 retention.count(group.saves.count, in: group.collection)
             }
         }
-        // Until somebody subscribes there is nothing to listen for.
+        // Until there is a subscription, there is nothing to listen for.
         if following.set.isEmpty, following.position >= lastChange { wakeup.arm(false) }
         self.following = following
     }

@@ -88,7 +88,7 @@ struct SubscriptionSet: Sendable {
     /// first in its database.
     mutating func insert(_ body: RecordBody, at sequence: SequenceNumber) throws(SyncError) -> Bool
     {
-        // Who sees by shares what happens has to be known for every event.
+        // The users that see changes through shares must be known for every event.
         guard let found = UnreadSubscriptions.place(ofRecord: body.recordNameBytes),
             !found.isShared, !readPlaces.contains(found.place)
         else { return try insert(try SubscriptionRecords.read(body), at: sequence) }

@@ -75,7 +75,8 @@ public struct EventsCall: StoreCall {
         receive: (LoggedEvent) async throws -> Void
     ) async throws -> Answer {
         let reader = try LogReader(administration.path, fileSystem: PosixFileSystem())
-        // What this process acknowledged is among the newest events. It has yet to say so in the log.
+        // The newest events include those that this process acknowledged but has not yet marked so
+        // in the log.
         if administration.openStore != nil {
             try LongWork.run { () throws(LogError) in try reader.settle() }
         }

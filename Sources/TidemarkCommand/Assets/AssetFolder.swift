@@ -56,7 +56,7 @@ struct AssetFolder {
             if FileManager.default.fileExists(atPath: file) { continue }
             do {
                 let pieces = try store.openAsset(named.asset, of: named.database)
-                // Under another name first: what is cut off must not look like the whole.
+                // Under another name first, so that an interrupted file does not look complete.
                 let part = file + ".part"
                 unlink(part)
                 try await AssetFile.write(pieces, to: part)

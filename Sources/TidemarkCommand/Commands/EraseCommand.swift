@@ -74,7 +74,7 @@ struct EraseCommand: AsyncParsableCommand {
                 return try await service.answer(call, report: report)
             }
         }
-        // Looking costs one reading of the log; erasing writes all of it anew.
+        // The check costs one read of the log; an erasure rewrites all of it.
         if !isPending {
             let estimate = try await erase(isDryRun: true)
             if estimate.isEmpty { throw nothingToErase }

@@ -29,7 +29,7 @@ final class GitLog {
             [
                 "git", "-C", repository, "-c", "log.showRoot=true", "log", "--reverse",
                 "--first-parent", "--diff-merges=first-parent", "--raw", "-z", "--no-abbrev",
-                // What a user's configuration might say otherwise.
+                // Override what a user's configuration might set.
                 "--no-renames", "--no-relative", "--no-color", "--no-notes",
                 "--no-show-signature", "--ignore-submodules=none", "-O/dev/null",
                 // Each commit begins with an empty field, which no change does.

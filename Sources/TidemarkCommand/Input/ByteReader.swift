@@ -49,7 +49,7 @@ struct ByteReader: ~Copyable {
                 return buffer[unread.lowerBound..<end]
             }
             let searchedCount = unread.count
-            // Before the buffer grows for what will be refused.
+            // Check before the buffer grows for a piece that will be rejected.
             guard searchedCount < limit else { throw PieceTooLong() }
             guard try fill() else { return takeRest() }
             searched = unread.lowerBound + searchedCount

@@ -54,8 +54,8 @@ final class ChildProcess {
     }
 
     deinit {
-        // It only reads for us, so it has nothing to tidy up; and it may have inherited a mask that
-        // keeps milder signals from it.
+        // It only reads for us, so it has nothing to clean up; and it may have inherited a signal
+        // mask that blocks milder signals.
         if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     }
 }

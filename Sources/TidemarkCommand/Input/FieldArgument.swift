@@ -50,7 +50,7 @@ struct FieldArgument {
                 )
             }
             let json = Self.json(value, as: type)
-            // The bytes of a file are sent first, and stand here as what they are known by.
+            // The bytes of a file are uploaded first; here the value is their reference.
             let isFile = Self.assetFile(in: text) != nil
             guard isFile || Self.isJSON(json) else {
                 throw ValidationError(

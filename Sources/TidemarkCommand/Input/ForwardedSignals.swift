@@ -67,7 +67,7 @@ enum ForwardedSignals {
         #if canImport(Darwin)
         return details.pointee.si_pid == 0
         #else
-        // Positive for what the kernel sends, zero or less for what a process does.
+        // Positive for signals from the kernel, zero or less for those from a process.
         return details.pointee.si_code > 0
         #endif
     }

@@ -65,7 +65,7 @@ struct WrittenStoreArgument: ParsableArguments {
         do {
             try await command(store)
         } catch {
-            // The first failure is the one to tell.
+            // Report the first failure.
             try? store.close()
             throw error
         }
@@ -83,7 +83,7 @@ struct WrittenStoreArgument: ParsableArguments {
             do {
                 return try await command(served)
             } catch let error as SyncError where error.code == .networkUnavailable {
-                // A server that was killed leaves its socket behind: nobody answers there.
+                // A server that was killed leaves its socket behind, and no process answers there.
             }
         }
         try await write(access) { store in try await command(argument.service(of: store)) }

@@ -26,7 +26,7 @@ func describe(_ errorNumber: Int32) -> String {
 
 /// Prints a message apart from the output: damage, notes, progress.
 func note(_ text: String) {
-    // A note that cannot be delivered has nobody to complain to.
+    // A message that cannot be delivered has no other place to go.
     try? writeAll(
         Array("\(text.bounded(echoing: []))\n".utf8)[...],
         to: STDERR_FILENO,

@@ -7,7 +7,7 @@ import TidemarkLog
 extension LogError {
     /// The error for a person: file, offset, expected and actual content, remedy.
     var text: String {
-        // What the system refused names its file already.
+        // The message of a system error names its file already.
         let message = message.withWholeCommands
         guard let path, cause == nil else { return message }
         guard let offset else { return "\(path): \(message)" }

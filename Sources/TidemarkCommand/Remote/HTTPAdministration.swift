@@ -44,7 +44,7 @@ struct HTTPAdministration: AdministrationTransport {
         if let secret { request.headers.add(name: "Authorization", value: "Bearer \(secret)") }
         request.body = .bytes(call)
         var configuration = HTTPClient.Configuration()
-        // A server says something every ten seconds.
+        // A server sends a line at least every ten seconds.
         configuration.timeout = .init(connect: .seconds(10), read: .seconds(45))
         configuration.connectionPool.retryConnectionEstablishment = false
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)

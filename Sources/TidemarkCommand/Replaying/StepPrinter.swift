@@ -38,7 +38,7 @@ enum StepCommand: Equatable {
 
     /// The next line of standard input; `nil` at its end.
     static func read(isAsking: Bool) -> StepCommand? {
-        // Nobody is hurt by a prompt that cannot be written.
+        // A prompt that cannot be written does no harm.
         if isAsking { try? writeAll(Array("> ".utf8)[...], to: STDERR_FILENO, name: "the prompt") }
         return readLine().map { StepCommand($0) }
     }

@@ -62,7 +62,7 @@ extension Store {
         of records: [RecordID],
         in database: DatabaseID = .standard
     ) async throws(SyncError) -> Case {
-        // Keeps what is found in the log until it has been read.
+        // While it is held, the log keeps the events until they have been read.
         let picture = try pastPicture()
         defer { withExtendedLifetime(picture) {} }
         var slice = CaseSlice(database)

@@ -18,7 +18,8 @@ struct CaseMask {
 
     mutating func line(_ line: ChangeStreamLine) throws(SyncError) -> ChangeStreamLine {
         var masked = line
-        // What an app puts into it nobody knows; without one the line is known by its content.
+        // The content of an app's request id is unknown; without one the line is identified by its
+        // content.
         masked.requestID = nil
         masked.user = user(line.user)
         if masksNames { masked.device = line.device.map { values.text($0) } }
@@ -77,9 +78,10 @@ struct CaseMask {
         let name: String
         switch record.zone.zoneName {
         case Self.schema: name = record.recordName
-        // What opens a share is a secret, and its parts stand in the share's record too.
+        // The link of a share is a secret, and its parts are in the share's record too.
         case Self.links:
-            // Between bytes: a mark that combines with the slash is part of what follows.
+            // Split between bytes: a mark that combines with the slash belongs to the text after
+            // it.
             name = record.recordName.utf8
                 .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
                 .map { values.text(String(decoding: $0, as: UTF8.self)) }.joined(separator: "/")
@@ -91,7 +93,7 @@ struct CaseMask {
     // MARK: Fields
 
     mutating func fields(_ fields: Fields, in zone: String) throws(SyncError) -> Fields {
-        // A schema has names of types and fields, and nothing of what anybody wrote.
+        // A schema has names of types and fields, and no user's content.
         if zone == Self.schema { return fields }
         var builder = FieldsBuilder()
         for field in fields {

@@ -49,8 +49,8 @@ struct CaseSlice {
             do throws(SyncError) {
                 try await follow(wanted, in: store)
             } catch {
-                // A reference may point to nothing, or to what compaction has forgotten, and a type may be
-                // in no schema.
+                // A reference may point to a missing record, or to one that compaction has dropped,
+                // and a type may be in no schema.
                 switch error.code {
                 case .unknownItem, .zoneNotFound, .invalidArguments: break
                 default: throw error
@@ -72,10 +72,11 @@ struct CaseSlice {
         while let entry = try await iterator.next(isolation: nil) {
             switch entry {
             case .pruned:
-                // What the store keeps for itself is in a case as it is now, and is none of its records.
+                // Internal records of the store are in a case as they are now, and are not among
+                // its records.
                 if wanted.database == database { pruned.insert(wanted.record) }
             case .change(let change):
-                // Who sees it follows from parents and shares; tags belong to one log.
+                // Visibility follows from parents and shares; tags belong to one log.
                 if change.happening == .enteredShare || change.happening == .leftShare { continue }
                 sequences.insert(change.origin.sequence)
                 if let record = change.record { note(record, of: wanted) }

@@ -75,7 +75,7 @@ struct ValueMask {
 
     /// A number of as many digits.
     mutating func number(_ number: Double) -> Double {
-        // Of the exponent nothing is changed.
+        // The exponent stays unchanged.
         let parts = "\(number)".split(separator: "e", maxSplits: 1)
         guard let first = parts.first else { return number }
         let mantissa = digits(String(first))

@@ -74,7 +74,7 @@ struct EditWalk {
         let limit = min(oldCount + newCount, Self.stepLimit)
         // How far in the old list each diagonal was reached, by its number plus the limit plus 1.
         var reached = [Int32](repeating: 0, count: 2 * limit + 3)
-        // What was reached before each step: the diagonals from -step to step.
+        // The positions reached before each step: the diagonals from -step to step.
         var trace: [[Int32]] = []
         for step in 0...limit {
             trace.append(Array(reached[limit + 1 - step...limit + 1 + step]))

@@ -48,13 +48,14 @@ struct Evidence {
     mutating func add(_ entry: JournalEntry) {
         if firstTime == nil {
             firstTime = entry.time
-            // How the store was opened may be forgotten; a page says that it was in full.
+            // The entry about the opening may have been dropped; a page proves that the journal was
+            // full.
             opening = (entry.time, false)
             if case .began = entry.content { opening = nil }
         }
         switch entry.content {
         case .began(let extent):
-            // Without an end the process was stopped, and nobody knows what it did last.
+            // Without an end the process was killed, and its last actions are unknown.
             if let opening {
                 blindSpans.append((opening.isFull ? lastTime : opening.from, entry.time))
             }

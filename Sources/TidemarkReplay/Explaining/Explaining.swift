@@ -35,7 +35,7 @@ struct Explaining {
         } catch {
             switch error.code {
             case .unknownItem, .zoneNotFound: return
-            // Nobody knows whether there was such a record: compaction may have forgotten it.
+            // It is unknown if there was such a record: compaction may have dropped it.
             case .invalidArguments: explanation.gaps.append(.noTrace)
             default: throw error
             }
@@ -77,7 +77,7 @@ struct Explaining {
             noteLimits(since: .min, needsFull: false)
             return
         }
-        // What was refused before was overtaken by a save that was not.
+        // A later successful save supersedes earlier rejections.
         guard isNewest, let last = evidence.refusals.last, last.time >= version.origin.received
         else { return }
         explanation.causes.append(.refused(last))
@@ -97,7 +97,7 @@ struct Explaining {
             // Of a version that was replaced it counts where it was itself.
             if next != nil { listed.sequence = version.origin.sequence }
             place = .listed(listed)
-            // The delta of a shared zone tells no deletions to those who begin.
+            // The delta of a shared zone reports no deletions to clients that begin.
             isOwnDeletion = false
         }
         explain(version, at: place, reading)
@@ -129,7 +129,7 @@ struct Explaining {
             guard case .told(let told) = answer,
                 let granted = reading.content(of: told.told.token)
             else {
-                // A zone that is not there for the device any more takes along what it held.
+                // When a zone disappears for the device, so do its records.
                 if answer.code == .zoneNotFound || answer.code == .userDeletedZone {
                     (delivery, acknowledgement) = (nil, nil)
                 }
@@ -146,7 +146,7 @@ struct Explaining {
             {
                 quiet = quiet ?? told
             } else {
-                // Whoever begins anew is told again: the last time counts.
+                // A device that restarts receives everything again, so the last time counts.
                 delivery = told
                 acknowledgement = nil
             }

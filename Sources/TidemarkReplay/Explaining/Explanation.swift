@@ -103,22 +103,22 @@ public struct Explanation: Codable, Sendable {
 }
 
 extension Store {
-    /// Why a device does not have a record: its newest version, or that as of a position.
+    /// Explains why a device does not have a record: its newest version, or the one as of a position.
     ///
     /// - Parameters:
-    ///   - record: The record, in the zone as the database that holds it names it.
-    ///   - database: The database that holds it: its owner's, also where the device sees it by a share.
-    ///   - position: Asks about the version that there was after this event; `nil` for the newest, which
-    ///     includes later attempts to save one.
+    ///   - record: The record, with the zone's name in the database that holds the record.
+    ///   - database: The database that holds the record: its owner's, even if a share shows the record.
+    ///   - position: The event after which the version existed; `nil` for the newest version, including
+    ///     later attempts to save one.
     ///   - device: The device, as it calls itself.
-    ///   - user: Whose it is; `nil` for whom the journal last saw it used by.
+    ///   - user: The user of the device; `nil` for the last user in the journal.
     ///
-    /// Costs the reading of the record's history up to the version, and of the journal.
+    /// Costs one read of the record's history up to the version, and one of the journal.
     ///
-    /// - Returns: What is known, and what is not.
+    /// - Returns: The known causes, and the gaps.
     ///
-    /// - Throws: `invalidArguments` for a position that the store never had or cannot show any more, and
-    ///   what keeps it from being read. A record that never was is an answer.
+    /// - Throws: `invalidArguments` for a position that the store never had or no longer has, and errors
+    ///   of reading. A record that never existed is not an error, but an answer.
     public func explainAbsence(
         of record: RecordID,
         in database: DatabaseID = .standard,

@@ -5,8 +5,8 @@ public import Tidemark
 public import TidemarkDatabase
 public import TidemarkModel
 
-// Questions about the past, asked of the handles that the records are saved with. They need a
-// handle that was made from a store.
+// Questions about the past, for the handles with which records are saved. They need a handle that
+// was made from a store.
 
 extension ZoneHandle {
     /// Returns the history of a record, newest first; see ``RecordHistory``.

@@ -160,7 +160,7 @@ extension PastLog {
     /// The version that an event replaces, if there was one and it is still in the log.
     func version(replacedBy version: PastVersion) throws(EventFormatError) -> RecordBody? {
         guard let replaced = version.replaced else { return nil }
-        // What cannot be read here is met again by whoever goes there.
+        // Ignore an unreadable event here: moving to it reports the damage.
         guard let event = try? event(at: replaced), !event.isNote else { return nil }
         return try PastVersion(event).body()
     }

@@ -90,7 +90,7 @@ struct LogTailCommand: AsyncParsableCommand {
 
     /// Returns true if no more output is needed.
     private func isOver() throws -> Bool {
-        // Asking about no event at all reports only that the other end of a pipe has gone.
+        // Polling for no events only reports that the other end of a pipe has closed.
         var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
         let found = poll(&output, 1, 0)
         if found > 0, output.revents & Int16(POLLERR | POLLHUP) != 0 { throw ClosedPipe() }

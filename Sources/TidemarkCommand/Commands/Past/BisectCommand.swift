@@ -275,7 +275,7 @@ extension BisectCommand {
                 }
             }
         } catch {
-            // Before a zone began there was nothing in it.
+            // Before a zone began it had no records.
             if error.code != .zoneNotFound { throw error }
         }
         if let failure { throw failure }

@@ -33,7 +33,7 @@ struct StateJudge {
         } catch {
             throw CommandError("/bin/sh cannot be started: \(error.localizedDescription)")
         }
-        // Otherwise nobody would notice that the command has stopped reading.
+        // Otherwise we would not notice that the command has stopped reading.
         try? input.fileHandleForReading.close()
         do {
             try write(input.fileHandleForWriting.fileDescriptor)
