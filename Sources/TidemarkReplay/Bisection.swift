@@ -11,7 +11,7 @@ public struct Bisection: Sendable {
     public enum Verdict: Hashable, Sendable {
         /// All is well there.
         case good
-        /// It is not.
+        /// The state at the position is bad.
         case bad
         /// The state cannot be determined.
         case unknown

@@ -33,7 +33,8 @@ public struct LogSteps: Sendable {
     /// The last position of the walk.
     public let last: SequenceNumber
     private let log: PastLog
-    /// The event that was shown last; the position before the first, or behind the last, if none was.
+    /// The event that was shown last; the position before the first or after the last event, if
+    /// none was.
     private var place: SequenceNumber
     private var zones: [ZoneKey: ZoneID] = [:]
 
@@ -44,7 +45,7 @@ public struct LogSteps: Sendable {
         place = first.previous
     }
 
-    /// The next event; `nil` behind the last one.
+    /// Returns the next event; `nil` after the last one.
     public mutating func next() async throws(SyncError) -> LogStep? {
         try step(to: min(place, last).next)
     }

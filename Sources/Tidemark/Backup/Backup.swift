@@ -9,13 +9,13 @@ public struct BackupReport: Hashable, Codable, Sendable {
     public internal(set) var lastSequence: SequenceNumber
     /// Segments of the log that it holds.
     public internal(set) var segmentCount: Int
-    /// Those of them that were copied now.
+    /// The number of segments that were copied now.
     public internal(set) var copiedSegmentCount: Int
     /// Bytes of those.
     public internal(set) var copiedByteCount: UInt64
     /// Assets that it holds the bytes of.
     public internal(set) var assetCount: Int
-    /// Those of them that were copied now.
+    /// The number of assets that were copied now.
     public internal(set) var copiedAssetCount: Int
     /// Assets whose bytes are damaged in the store and were not copied.
     public internal(set) var damage: [LogError]

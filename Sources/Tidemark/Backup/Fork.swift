@@ -10,13 +10,13 @@ public struct ForkReport: Hashable, Sendable {
     public internal(set) var lastSequence: SequenceNumber
     /// Segments of the log that it holds.
     public internal(set) var segmentCount: Int
-    /// Those of them whose files are the other store's, under another name.
+    /// The number of segments whose files are linked to the other store's.
     public internal(set) var sharedSegmentCount: Int
     /// Bytes of the log that were copied.
     public internal(set) var copiedByteCount: UInt64
     /// Assets that it holds the bytes of.
     public internal(set) var assetCount: Int
-    /// Those of them whose files are the other store's.
+    /// The number of assets whose files are linked to the other store's.
     public internal(set) var sharedAssetCount: Int
     /// Assets whose bytes had to be copied, and are damaged.
     public internal(set) var damage: [LogError]

@@ -8,9 +8,9 @@ package import TidemarkLog
 package struct BlobCopy: Sendable {
     /// Blobs that are in the copy.
     package private(set) var count = 0
-    /// Those of them that were not there before.
+    /// The number of blobs in the copy that were added now.
     package private(set) var copiedCount = 0
-    /// Those that are one file with the source's.
+    /// The number of blobs that share one file with the source.
     package private(set) var sharedCount = 0
     /// The blobs that are not copied because they are unreadable or damaged.
     package private(set) var damage: [LogError] = []

@@ -75,7 +75,7 @@ package final class BlobReader: Sendable {
         while try !next(upTo: Self.pieceByteCount).isEmpty {}
     }
 
-    /// Reads at most so many bytes from anywhere, unchecked.
+    /// Reads at most `count` bytes at an offset, without verification.
     package func read(_ count: Int, at offset: UInt64) throws(BlobError) -> [UInt8] {
         do throws(FileError) {
             var bytes = [UInt8](repeating: 0, count: count)

@@ -15,7 +15,9 @@ struct KnownAssets: Sendable {
     }
 
     private var known: Set<Knowledge> = []
-    /// Beyond so many all are forgotten; clients then send again.
+    /// The maximum number of entries.
+    ///
+    /// Beyond it all are forgotten, and clients upload the bytes again.
     private static let countLimit = 100_000
 
     /// Takes note that a caller has had some bytes.

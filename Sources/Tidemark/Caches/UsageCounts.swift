@@ -29,12 +29,12 @@ package struct UsageCounts: Sendable {
         var count: Count
     }
 
-    /// The bytes that the databases of a container take up together.
+    /// The bytes used by the databases of a container together.
     private struct Sum {
         /// The sum of the counted databases; wider than an `Int`, so that additions can be
         /// subtracted exactly.
         var byteCount: Int128 = 0
-        /// Those that are not.
+        /// The databases that are not counted.
         var uncounted: Set<DatabaseID> = []
     }
 
@@ -63,11 +63,11 @@ package struct UsageCounts: Sendable {
     /// The result of a reservation.
     package enum Outcome: Hashable, Sendable {
         case reserved(Reservation)
-        /// The sum would be too large; without it there are so many bytes.
+        /// The sum would exceed the quota; `byteCount` is the sum without the reservation.
         case refused(byteCount: Int)
         /// The database has to be counted first.
         case notCounted
-        /// The container would have too much; without the reservation there are so many bytes.
+        /// The container would exceed its quota; `byteCount` is the sum without the reservation.
         case refusedByContainer(byteCount: Int)
         /// The databases of the container have to be listed first.
         case notListed
@@ -140,7 +140,7 @@ package struct UsageCounts: Sendable {
         sums[database.container]?.byteCount += Int128(byteCount) - Int128(before)
     }
 
-    /// Begins the sum of a container, of which these databases are known.
+    /// Begins the sum of a container with its known databases.
     package mutating func list(_ databases: [DatabaseID], of container: ContainerID) {
         guard sums[container] == nil else { return }
         var sum = Sum(uncounted: Set(databases))

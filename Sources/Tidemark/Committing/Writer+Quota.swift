@@ -70,7 +70,7 @@ extension Writer {
         return effect
     }
 
-    /// Returns the zone that a key of a plan stands for.
+    /// Returns the zone of a key in a plan.
     private func identity(
         of zone: ZoneKey,
         in plan: CommitPlan,

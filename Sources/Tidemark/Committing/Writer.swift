@@ -17,7 +17,7 @@ final class Writer: Sendable {
     let checkpointer: Checkpointer
     /// The bytes used by databases that have a quota.
     let usages = Lock(UsageCounts())
-    /// The bytes that databases may take up.
+    /// The bytes that databases may use.
     let quotas: Lock<Quotas>
 
     init(

@@ -20,7 +20,7 @@ struct CompactionPace {
     ///
     /// A writer may have to wait that long if all processors are busy.
     static let pieceByteCount = 128 << 10
-    /// While others write, it leaves them so many times the time that it takes.
+    /// The ratio of pause to work while there are other writes.
     static let deference = 2
     /// The longest single pause, so that a store can be closed; the remainder follows with the next
     /// event.

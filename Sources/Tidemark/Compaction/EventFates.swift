@@ -12,7 +12,7 @@ import TidemarkLog
 struct EventFates {
     /// Events that go.
     private(set) var dropped = PositionSet()
-    /// Those whose place is taken by a note of their commit's request.
+    /// Events that are replaced by a note of their commit's request.
     private(set) var noted = PositionSet()
     /// The number of events that are kept only because a request may be retried.
     private(set) var requestCount: UInt64 = 0

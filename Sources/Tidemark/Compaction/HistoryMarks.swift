@@ -45,7 +45,7 @@ struct HistoryMarks {
     private(set) var unforgotten: Set<ZoneKey> = []
     /// The last event that raised the tombstone horizon of each zone.
     private(set) var raised: [ZoneKey: SequenceNumber] = [:]
-    /// Tombstones that are old enough to go, each with the list that it stands in.
+    /// Tombstones that are old enough to drop, each with its list.
     private var expired: [(position: SequenceNumber, list: ZoneKey, isOfAudience: Bool)] = []
     private var history: Prefix
     private var tombstones: Prefix

@@ -13,7 +13,7 @@ struct ListedEvent {
     /// The record's event before this one in its zone, zero for its first; `nil` if this one is none
     /// of the zone's.
     var previous: SequenceNumber?
-    /// The audience that it stands in.
+    /// The audience whose list contains the event.
     var audience: AudiencePlace?
     /// True if the event removes the record.
     var isTombstone: Bool

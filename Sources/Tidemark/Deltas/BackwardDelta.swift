@@ -7,7 +7,7 @@ import TidemarkModel
 
 /// A delta that can also be read from its end.
 protocol BackwardDelta: ZoneDelta {
-    /// The position behind which the delta begins.
+    /// The position after which the delta begins.
     var first: SequenceNumber { get }
     /// The content of the token of a client that has received everything.
     var end: TokenContent { get }
@@ -49,7 +49,8 @@ extension BackwardDelta {
         return fitting
     }
 
-    /// The same between a position with too many entries behind it and one with few enough.
+    /// Returns the same between a position followed by too many entries and one followed by few
+    /// enough.
     private func windowStart(
         between tooEarly: SequenceNumber,
         _ fitting: SequenceNumber,

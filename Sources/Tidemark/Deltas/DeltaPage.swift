@@ -124,7 +124,7 @@ struct DeltaPage {
         places = order.map { places[$0] }
     }
 
-    /// Cuts the page behind the row that fills it, or that was read last.
+    /// Cuts the page after the row that fills it, or after the row that was read last.
     private mutating func cut(_ entryCount: Int) {
         var byteCount = 0
         let last = places.indices.first { index in

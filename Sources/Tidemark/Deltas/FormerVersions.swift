@@ -45,7 +45,7 @@ struct FormerVersions {
         var position: SequenceNumber
         /// Position of the entry that the search began with.
         var entry: SequenceNumber
-        /// Position of the event behind it in the chain.
+        /// The position of the next event in the chain.
         var end: SequenceNumber
         /// The record's state after the event.
         var state = RecordState.tombstone

@@ -20,8 +20,8 @@ protocol ZoneDelta {
     /// list has one.
     func place(behind count: Int, of list: DeltaList) -> DeltaPlace?
 
-    /// Takes the rows out that the caller may not read; returns where the page ends if that took so
-    /// many reads that it ends early.
+    /// Removes the rows that the caller may not read; returns the end of the page if the number of
+    /// reads ends it early.
     func hide(from rows: inout RecordRows) throws(SyncError) -> DeltaPlace?
 }
 
@@ -40,7 +40,7 @@ struct DeltaList {
     var entries: [DeltaEntry]
     /// The place of the delta after the entries.
     var place: DeltaPlace
-    /// The first position that may hold an entry behind them; `nil` if there is none.
+    /// The first position after them that may hold an entry; `nil` if there is none.
     var next: SequenceNumber?
     /// True if pages end at commit boundaries where possible.
     var keepsCommits = false

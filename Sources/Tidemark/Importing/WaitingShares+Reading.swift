@@ -34,7 +34,7 @@ extension WaitingShares {
         }
     }
 
-    /// Those that still wait, in the order of their zones and names.
+    /// Returns the shares that still wait, in the order of their zones and names.
     func all(in reader: Reader) throws(SyncError) -> [ChangeImport.WaitingShare] {
         let audiences = Audiences(try reader.picture(.visible).facts)
         var found: [ChangeImport.WaitingShare] = []

@@ -91,7 +91,9 @@ public struct JournalEntry: Hashable, Codable, Sendable {
         public var caller: Caller
         /// The change token of the call.
         public var since: ChangeToken?
-        /// The rejections; the one of the call as a whole comes first, if there is one.
+        /// The rejections.
+        ///
+        /// The one of the call as a whole comes first, if there is one.
         public var refusals: [Refusal]
         /// The number of further rejected items, for which one entry has no space.
         public var omittedCount = 0

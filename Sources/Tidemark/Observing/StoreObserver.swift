@@ -70,8 +70,7 @@ public enum StoreFact: Sendable {
     case compacted(CompactionReport)
     /// Some items of a call, or the call as a whole, were rejected for one reason.
     case refused(JournalEntry.Call, SyncError.Code, count: Int)
-    /// Lookups of log blocks since the last fact of this kind: found decoded in the cache, or
-    /// decoded anew.
+    /// Lookups of log blocks since the last fact of this kind: found in the cache, or decoded.
     case askedForBlocks(cached: Int, decoded: Int)
     /// A query was answered by an index, or by reading each record.
     case queried(byIndex: Bool)

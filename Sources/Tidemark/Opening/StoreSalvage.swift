@@ -81,7 +81,7 @@ private final class RecordMending: SalvageMending {
     /// The views of the damaged store, if they can be read: they know the names of
     /// zones, and an event that the log had.
     private var views: (any ViewSnapshot)?
-    /// The last surviving event of each record, in each list that it stands in.
+    /// The last surviving event of each record, in each of its lists.
     private var last: [ViewKey: (sequence: SequenceNumber, state: RecordState)] = [:]
 
     init(_ folder: StoreFolder, _ environment: StoreEnvironment) {

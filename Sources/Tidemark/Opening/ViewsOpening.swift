@@ -102,7 +102,7 @@ struct ViewsOpening {
         }
     }
 
-    /// The error for views that name events behind the end of the log; `nil` for others.
+    /// Returns the error for views that name events after the end of the log; `nil` for others.
     private func lostEnd(_ checkpoint: ViewCheckpoint?) -> LogError? {
         guard let checkpoint, checkpoint.store == source.store,
             checkpoint.sequence > source.durableSequence

@@ -50,12 +50,13 @@ public struct StoreOptions: Hashable, Sendable {
     public var cacheByteCount = 16 << 20
     /// A segment of the log is ended when it has reached this length: at most 2 GiB, whatever is set.
     public var segmentByteCount = 64 << 20
-    /// After so many events the zone views go to disk in the background; where events are large,
-    /// each 512 bytes count as one.
+    /// The number of events after which the zone views are written to disk in the background.
     ///
-    /// About 100 bytes of memory each. Three times as many are held before writers have to wait,
-    /// and no more than that are folded at an opening after a crash. At least one, at most four thousand
-    /// million, whatever is set.
+    /// If events are large, each 512 bytes count as one.
+    ///
+    /// Each event takes about 100 bytes of memory. At most three times as many are held before
+    /// writers have to wait, and an open after a crash folds no more than that. The value is
+    /// limited to the range from one to four thousand million.
     public var checkpointEventCount = 65_536
     /// The same, within its bounds: sums and small multiples of it stay numbers.
     var checkpointWeight: Int { min(max(checkpointEventCount, 1), Int(UInt32.max)) }

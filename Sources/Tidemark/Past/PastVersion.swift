@@ -11,14 +11,14 @@ package struct PastVersion: Sendable {
     package enum Happening: Sendable {
         /// The record was created.
         case created
-        /// It got other fields.
+        /// The record's fields changed.
         case changed
         /// The record got a new tag; its fields did not change.
         case touched
         /// One commit deleted the record and saved it again, without any part of the version
         /// before.
         case recreated
-        /// It was deleted.
+        /// The record was deleted.
         case deleted
     }
 

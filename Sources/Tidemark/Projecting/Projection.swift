@@ -128,7 +128,8 @@ public enum ProjectionReset: Hashable, Sendable {
     case otherHistory
     /// Compaction has dropped events after the mark, including deletions.
     ///
-    /// The remaining events are passed again; a projection that counts events counts only these.
+    /// The remaining events are passed again; a projection that counts events counts only the
+    /// remaining ones.
     case pruned
 }
 

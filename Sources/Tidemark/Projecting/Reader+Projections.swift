@@ -77,8 +77,8 @@ extension Reader {
         by forgotten: Forgotten
     ) -> Bool { position < forgotten.history && held != forgotten }
 
-    /// The next commits, and the position up to which these are all; `nil` if some may have been dropped
-    /// since those before were handed out.
+    /// Returns the next commits, and the position up to which they are complete; `nil` if some may
+    /// have been dropped since the last page.
     private func projectedCommits(
         of database: DatabaseID?,
         after position: SequenceNumber,

@@ -26,9 +26,9 @@ struct ListedDelta: ZoneDelta {
 
     var access: ZoneAccess? { nil }
 
-    /// Lists the zone's changes behind the start.
+    /// Lists the zone's changes after the start.
     ///
-    /// Every deletion from before the first page costs the reading of its record's events.
+    /// Every deletion from before the first page costs a read of its record's events.
     func list(_ limit: Int) throws(SyncError) -> DeltaList {
         let isQuiet = start.quiet > start.sequence
         let search = isQuiet ? FormerVersions(for: self, access: nil) : nil
@@ -66,7 +66,7 @@ struct ListedDelta: ZoneDelta {
     /// The content of the token of a client that has received everything.
     var end: TokenContent { place(at: nil).token }
 
-    /// The place behind a position; at the end of the list without one.
+    /// Returns the place after a position; without one, the place at the end of the list.
     private func place(at position: SequenceNumber?) -> DeltaPlace {
         let end = position ?? picture.bound
         // Between two pages a client may hold a record that was deleted before the second one begins.
@@ -84,8 +84,8 @@ struct ListedDelta: ZoneDelta {
         )
     }
 
-    /// The entries of a run without the deletions up to the quiet position, but for those that a search
-    /// finds something behind.
+    /// Returns the entries of a run, without deletions up to the quiet position unless the search
+    /// finds an earlier version.
     private func told(
         _ run: [RecordVersion],
         _ search: FormerVersions?,

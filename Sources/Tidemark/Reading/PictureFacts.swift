@@ -7,7 +7,7 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// The facts that a picture of the zone views shows, and the log behind it.
+/// The facts of a picture of the zone views, and of the log.
 private struct PictureFacts: Facts {
     let picture: ViewPicture
 

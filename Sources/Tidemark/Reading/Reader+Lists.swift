@@ -13,7 +13,7 @@ extension Reader {
         max(64 * max(options.limits.recordsPerPage, 1), 2 * limit)
     }
 
-    /// Reads a list of a picture behind a position, without the deletions up to `quiet`.
+    /// Reads a list of a picture after a position, without the deletions up to `quiet`.
     func scan(
         _ list: ZoneKey,
         after start: SequenceNumber,
@@ -36,7 +36,7 @@ extension Reader {
         )
     }
 
-    /// The entries of a list of a picture behind a position, at most `limit`.
+    /// Returns the entries of a list of a picture after a position, at most `limit`.
     func changes(
         in list: ZoneKey,
         after start: SequenceNumber,

@@ -37,8 +37,10 @@ extension Reader {
         try checkRate(of: caller)
     }
 
-    /// Returns true if a caller with an authentication may use data that a server keeps for itself:
-    /// an administrator, or a process that has the store open only for itself.
+    /// Returns true if a caller with an authentication may use data that a server reserves for
+    /// itself.
+    ///
+    /// These callers are an administrator, and a process that has the store open only for itself.
     private func mayAskServer(_ authentication: Authentication) -> Bool {
         switch authentication {
         case .administrator: true

@@ -184,7 +184,7 @@ extension Zone {
 // MARK: - Creating and deleting
 
 extension ModifyZonesRequest {
-    /// The answer that outcomes stand for.
+    /// Returns the result for some outcomes.
     func result(of outcomes: [ItemOutcome]) -> ModifyZonesResult {
         var result = ModifyZonesResult(saves: [], deletions: [])
         for (index, outcome) in outcomes.enumerated() {

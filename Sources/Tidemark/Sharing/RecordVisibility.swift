@@ -11,7 +11,7 @@ import TidemarkViews
 public enum RecordHiding: Hashable, Codable, Sendable {
     /// There is no such zone any more.
     case zoneGone
-    /// Roles keep the user from reading it, in these words.
+    /// Roles do not let the user read it; the text is the reason.
     case role(String)
     /// The record is deleted, and none of the user's shares ever showed it.
     case neverShown
@@ -22,7 +22,7 @@ public enum RecordHiding: Hashable, Codable, Sendable {
     case notInvited(share: String)
     /// It is under the share of this name, which the user has not accepted.
     case notAccepted(share: String)
-    /// It is under the share of this name, in which the user takes part no more.
+    /// It is under the share of this name, in which the user no longer takes part.
     case left(share: String)
     /// It is under the share of this name, in which the user has no permission.
     case noPermission(share: String)

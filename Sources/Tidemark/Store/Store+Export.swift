@@ -43,10 +43,10 @@ extension Store {
     /// Visits the commits of a stretch of the log as lines of a change stream, oldest first, until
     /// `visit` returns `false`.
     ///
-    /// A commit that begins before the stretch or ends after it is shown with those of its events
-    /// that lie in it. Importing all of the lines into an empty store gives the same records.
+    /// A commit that crosses a border of the stretch is shown with only its events inside the
+    /// stretch. Importing all of the lines into an empty store gives the same records.
     ///
-    /// Throws `invalidArguments` if the stretch ends behind the last event, or below the history
+    /// Throws `invalidArguments` if the stretch ends after the last event, or below the history
     /// horizon.
     public func visitCommits(
         from first: SequenceNumber = 1,
@@ -56,8 +56,8 @@ extension Store {
         try parts.reader.visitCommits(from: first, through: last, visit)
     }
 
-    /// The last position at or before one at which a commit ends; the position itself, where it lies
-    /// behind the last event.
+    /// Returns the last end of a commit at or before a position; the position itself, if it is
+    /// after the last event.
     package func commitEnd(atOrBefore position: SequenceNumber) throws(SyncError) -> SequenceNumber
     {
         guard let commit = try commit(at: position), position < commit.upperBound else {
@@ -86,9 +86,10 @@ extension Store {
         return found
     }
 
-    /// Visits the commits of some events as lines of a change stream, each with those of its events alone.
+    /// Visits the commits of some events as lines of a change stream; each line has only the given
+    /// events.
     ///
-    /// The positions come in ascending order, each once. Costs the reading of these events.
+    /// The positions are ascending and unique. Costs one read of these events.
     package func visitCommits(
         ofEventsAt sequences: [SequenceNumber],
         _ visit: (ChangeStreamLine) -> Void

@@ -16,7 +16,7 @@ extension Store {
         try parts.notifications.notifier().news.follow(body)
     }
 
-    /// Returns the caller's notifications after a token, each with the token behind it.
+    /// Returns the caller's notifications after a token, each with the token after it.
     ///
     /// Throws as ``notificationChanges(_:as:)`` does.
     package func pushes(

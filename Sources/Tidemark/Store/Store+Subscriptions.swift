@@ -86,7 +86,7 @@ extension Store {
         }
     }
 
-    /// A token behind all of the caller's notifications of now, without reading them.
+    /// Returns a token after all of the caller's current notifications, without reading them.
     public func notificationToken(as caller: Caller) async throws(SyncError) -> ChangeToken {
         let parts = try parts
         return try await parts.reader.answer(.notifications, caller) { () throws(SyncError) in

@@ -8,7 +8,7 @@ import TidemarkViews
 
 /// Usage for operators: no permissions of users are checked.
 extension Store {
-    /// Returns the current usage of a database, counted anew.
+    /// Returns the current usage of a database, counted from its records.
     ///
     /// O(records of the database): every body is read, but only its assets are decoded.
     public func usage(of database: DatabaseID) throws(SyncError) -> DatabaseUsage {

@@ -5,11 +5,10 @@ import TidemarkLock
 public import TidemarkLog
 public import TidemarkModel
 
-/// A store: a folder that holds databases, their zones and records, and all that ever happened to
-/// them.
+/// A store: a folder that holds databases, their zones and records, and the history of all changes.
 ///
-/// Every change is one entry in an append-only log; what the store answers is computed from it. One
-/// process at a time writes a store; any number may read it.
+/// Every change is one entry in an append-only log, from which all results are computed. One process
+/// at a time writes a store; any number may read it.
 ///
 /// ```swift
 /// let store = try Store.open(at: "notes.tide", access: .creating)
@@ -18,11 +17,12 @@ public import TidemarkModel
 /// try store.close()
 /// ```
 ///
-/// Apps speak to its handles, ``Database`` and ``ZoneHandle``. What handles and servers ask of it is in
-/// ``DatabaseService``: its requests say who asks, and answer for each item what became of it.
+/// Apps use its handles, ``Database`` and ``ZoneHandle``. Handles and servers use the calls of
+/// ``DatabaseService``: each request names its caller, and each result has the outcome of every item.
 ///
-/// Answers wait for the disk: what a call reports as done survives a power failure, and nobody sees
-/// it earlier. Calls may be made from any task; those that write share the disk's syncs.
+/// Calls return once their changes are on disk: a reported change survives a power failure, and no
+/// reader sees a change before it is durable. Calls may be made from any task; writes share the disk's
+/// syncs.
 public final class Store: Sendable {
     /// The unique id of the store.
     public let id: StoreID
@@ -88,8 +88,8 @@ extension Store: DatabaseService {
     /// Saves and deletes records.
     ///
     /// Every item reported as done is durable. In custom zones a request is atomic per zone unless
-    /// it says otherwise; in default zones every item is independent. A repeated request id gets
-    /// the first result again.
+    /// it specifies otherwise; in default zones every item is independent. A repeated request id
+    /// gets the first result again.
     ///
     /// Throws `limitExceeded` for a request that is too large, `invalidArguments` for one that
     /// names a record twice or reuses the id of another request, and any error that makes the

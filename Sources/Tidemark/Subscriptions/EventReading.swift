@@ -284,7 +284,7 @@ struct EventReading {
         )
     }
 
-    /// Those of some subscriptions to zones and databases that a change concerns by its type.
+    /// Returns those of some subscriptions to zones and databases whose type matches a change.
     private func fitting(_ numbers: [Int], _ change: NotifiedChange) -> [Int] {
         numbers.filter { number in
             switch following.set[number]?.held.subscription.kind {

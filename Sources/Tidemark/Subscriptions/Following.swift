@@ -15,7 +15,7 @@ struct Following {
     var keptPosition: SequenceNumber
     /// The key of the zone with the subscriptions; zero if there is none.
     var subscriptionsZone: ZoneKey = 0
-    /// The subscriptions as they stand at `position`.
+    /// The subscriptions as of `position`.
     var set = SubscriptionSet()
     /// Versions of subscriptions that ended while another request saved or deleted them, until the
     /// event of that request is read.

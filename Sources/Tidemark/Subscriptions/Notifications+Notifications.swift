@@ -33,7 +33,7 @@ extension Notifications {
         )
     }
 
-    /// One page of a user's notifications, each with the token behind it.
+    /// One page of a user's notifications, each with the token after it.
     struct NotificationPage {
         var lines: [PushPage.Line] = []
         var token: ChangeToken
@@ -161,7 +161,7 @@ extension Notifications {
         return (notification, id)
     }
 
-    /// A token behind all notifications that there are.
+    /// Returns a token after all existing notifications.
     func notificationToken(of holder: SubscriptionHolder) throws(SyncError) -> ChangeToken {
         let picture = try reader.picture(.visible)
         let key = try notificationsZone(of: holder, picture).key ?? 0

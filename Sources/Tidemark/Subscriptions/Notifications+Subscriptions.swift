@@ -85,7 +85,7 @@ extension ModifySubscriptionsRequest {
         return bytes
     }
 
-    /// The answer that outcomes stand for.
+    /// Returns the result for some outcomes.
     func result(of outcomes: [ItemOutcome]) -> ModifySubscriptionsResult {
         var result = ModifySubscriptionsResult()
         for (index, outcome) in outcomes.enumerated() {

@@ -29,7 +29,7 @@ actor Notifier {
     private var lastChange: SequenceNumber = 0
     /// The last position of a commit of its own.
     private var lastMade = SequenceNumber.zero
-    /// The databases with new notifications of which waiting clients have not been told.
+    /// The databases with new notifications that were not yet announced to waiting clients.
     private var untold: Set<DatabaseID> = []
     /// The retention that keeps collections within bounds.
     private var retention = NotificationRetention()

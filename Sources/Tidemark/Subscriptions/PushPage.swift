@@ -15,7 +15,7 @@ package struct PushPage: Sendable {
     }
 
     package var lines: [Line]
-    /// The position behind the page.
+    /// The position after the page.
     package var token: ChangeToken
     /// True if there may be more after the page.
     package var moreComing: Bool

@@ -25,11 +25,11 @@ struct SubscriptionSet: Sendable {
 
     /// The subscriptions in one database, by number.
     struct Watch: Sendable {
-        /// Those to the database.
+        /// Subscriptions to the database.
         var databaseWide: [Int] = []
-        /// Those to zones, by the zone's name.
+        /// Subscriptions to zones, by the zone's name.
         var zones: [Name: [Int]] = [:]
-        /// Those by query, by record type.
+        /// Subscriptions by query, by record type.
         var queries: [Name: PredicateIndex] = [:]
         /// The number of them for each type.
         var queryCounts: [Name: Int] = [:]
@@ -55,7 +55,7 @@ struct SubscriptionSet: Sendable {
 
     /// The number of additions and removals.
     ///
-    /// A number may stand for another subscription after one.
+    /// After one, a number may refer to another subscription.
     private(set) var changeCount = 0
 
     /// True if there are none.

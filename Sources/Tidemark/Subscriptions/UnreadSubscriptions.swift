@@ -33,8 +33,8 @@ struct UnreadSubscriptions: Sendable {
         isEmpty ? nil : changes.removeValue(forKey: place)
     }
 
-    /// Returns the place that stands for the database in a record's name, and true if that database
-    /// is shared; `nil` for a name of another form.
+    /// Returns the place of the database in a record's name, and true if that database is shared;
+    /// `nil` for a name of another form.
     static func place(ofRecord name: ArraySlice<UInt8>) -> (place: Place, isShared: Bool)? {
         let parts = name.split(
             separator: UInt8(ascii: "/"),
@@ -46,7 +46,7 @@ struct UnreadSubscriptions: Sendable {
         return (place(parts[0], parts[1], parts[3], parts[4]), isShared)
     }
 
-    /// Returns the place that stands for a database.
+    /// Returns the place of a database.
     static func place(of database: DatabaseID) -> Place {
         func bytes(_ text: String) -> ArraySlice<UInt8> { Array(text.utf8)[...] }
         return place(

@@ -20,7 +20,7 @@ public struct EventsCall: StoreCall {
     public var since: Int64?
     /// Only commits at or before this time, in milliseconds since 1970.
     public var until: Int64?
-    /// Begins with so many of the newest events.
+    /// The number of newest events with which to begin.
     public var newest: UInt64?
     /// The most events that are answered; `nil` for all.
     public var limit: Int?

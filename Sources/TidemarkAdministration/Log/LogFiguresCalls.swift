@@ -66,7 +66,7 @@ public struct StatisticsCall: StoreCall {
         public var lastSequence = SequenceNumber.zero
         /// The journal.
         public var journal = JournalStanding()
-        /// By how much the machine's clock is behind the last commit.
+        /// The time by which the machine's clock is behind the last commit.
         public var clockLag = Duration.zero
         /// The damage on disk.
         public var damage: [LogError] = []

@@ -128,7 +128,7 @@ public struct CaseCall: StoreCall {
     /// See `AdministrationCall`.
     public typealias Answer = Case
 
-    /// The words that stand in the place of others.
+    /// The values that are replaced.
     public enum Masking: String, Codable, Sendable {
         /// None.
         case nothing

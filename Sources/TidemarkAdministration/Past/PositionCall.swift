@@ -5,7 +5,7 @@ import Tidemark
 public import TidemarkLog
 public import TidemarkModel
 
-/// Asks for the event that a time or a token stands for.
+/// Requests the event of a time or a token.
 public struct PositionCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "position"

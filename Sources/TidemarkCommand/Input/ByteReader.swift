@@ -21,9 +21,9 @@ struct ByteReader: ~Copyable {
     /// True if the last piece up to a delimiter ended with it, not with the end of the input.
     private(set) var wasDelimited = true
 
-    /// Reads an open descriptor, which stays the caller's.
+    /// Creates a reader of an open descriptor, which the caller continues to own.
     ///
-    /// The name stands in errors.
+    /// Errors contain the name.
     init(_ descriptor: Int32, name: String, bufferByteCount: Int = 256 << 10) {
         self.descriptor = descriptor
         self.name = name
@@ -65,7 +65,7 @@ struct ByteReader: ~Copyable {
         return buffer[unread.lowerBound..<unread.lowerBound + count]
     }
 
-    /// Passes over so many bytes without keeping them.
+    /// Skips `count` bytes.
     mutating func skip(count: Int) throws {
         var left = count
         while left > unread.count {

@@ -15,7 +15,7 @@ enum Point: Equatable {
     case token(String)
     /// Every commit at or before a time in milliseconds since 1970.
     case time(Int64)
-    /// Everything but so many of the newest events.
+    /// Everything but the given number of newest events.
     case back(UInt64)
 
     /// Reads a point; `now` returns the time from which an age counts, in milliseconds since 1970.
@@ -47,7 +47,7 @@ enum Point: Equatable {
         return UInt64(text)
     }
 
-    /// The position so many events before the newest one.
+    /// Returns the position that is a number of events before the newest one.
     private static func position(
         _ count: UInt64,
         before newest: SequenceNumber
@@ -60,7 +60,7 @@ enum Point: Equatable {
         return SequenceNumber(rawValue: newest.rawValue - count)
     }
 
-    /// The position it stands for in a store.
+    /// Returns the position of the point in a store.
     func position(in store: Store) throws -> SequenceNumber {
         switch self {
         case .sequence(let number):

@@ -57,9 +57,10 @@ struct ServerAddress {
         return host != "localhost" && host != "::1" && !host.hasPrefix("127.")
     }
 
-    /// Puts the address that `--url` names in the place of a store's folder: behind the names of commands.
+    /// Replaces the store's folder in the arguments, after the command names, by the address that
+    /// `--url` names.
     ///
-    /// `root` is the command that the arguments are of.
+    /// `root` is the command to which the arguments belong.
     static func withStore(
         _ arguments: [String],
         of root: any ParsableCommand.Type

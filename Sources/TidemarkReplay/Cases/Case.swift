@@ -13,7 +13,7 @@ public struct Case: Codable, Sendable {
     public internal(set) var records: [CaseRecord]
     /// The records of the case: those that were requested, and those that they need.
     public let recordIDs: [RecordID]
-    /// Records whose history was pruned: it begins in the midst of their lives.
+    /// Records whose history was pruned, so that it begins after their creation.
     public let prunedRecordIDs: [RecordID]
 }
 

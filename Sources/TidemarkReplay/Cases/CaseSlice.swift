@@ -18,7 +18,7 @@ struct CaseSlice {
     private(set) var sequences: Set<SequenceNumber> = []
     /// The records of the database.
     private(set) var recordIDs: Set<RecordID> = []
-    /// Those of them whose history does not go back to their beginning.
+    /// The records whose history does not reach back to their creation.
     private(set) var pruned: Set<RecordID> = []
 
     private let database: DatabaseID
@@ -43,7 +43,7 @@ struct CaseSlice {
         if known.insert(wanted).inserted { try await follow(wanted, in: store) }
     }
 
-    /// Adds the records that the records need, and those that these need in turn.
+    /// Adds the records that the records need, directly or indirectly.
     mutating func addWhatIsNeeded(from store: Store) async throws(SyncError) {
         while let wanted = waiting.popLast() {
             do throws(SyncError) {

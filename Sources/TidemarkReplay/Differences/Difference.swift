@@ -15,11 +15,11 @@ public enum Difference: Codable, Sendable {
 public struct ZoneDifference: Hashable, Codable, Sendable {
     /// The kind of a zone's difference.
     public enum Kind: Hashable, Codable, Sendable {
-        /// It was not there at the first point.
+        /// The zone did not exist at the first point.
         case created
-        /// It was not there at the second point.
+        /// The zone did not exist at the second point.
         case deleted(ZoneDeletionReason)
-        /// It was there at both, and ended and began again between them.
+        /// The zone existed at both points, but was deleted and created again between them.
         case recreated(ZoneDeletionReason)
     }
 
@@ -33,11 +33,11 @@ public struct ZoneDifference: Hashable, Codable, Sendable {
 public struct RecordDifference: Codable, Sendable {
     /// The kind of a record's difference.
     public enum Kind: String, Hashable, Sendable {
-        /// It was not there at the first point.
+        /// The record did not exist at the first point.
         case added
-        /// It was there at both, and differs.
+        /// The record existed at both points, and differs.
         case changed
-        /// It was not there at the second point.
+        /// The record did not exist at the second point.
         case removed
     }
 

@@ -9,11 +9,11 @@ public struct TextDiff: Hashable, Sendable {
     public struct Line: Hashable, Sendable {
         /// The fate of a line.
         public enum Fate: String, Hashable, Sendable {
-            /// It is in both texts.
+            /// The line is in both texts.
             case kept = " "
-            /// It is in the old text alone.
+            /// The line is only in the old text.
             case removed = "-"
-            /// It is in the new text alone.
+            /// The line is only in the new text.
             case added = "+"
         }
 
@@ -38,8 +38,8 @@ public struct TextDiff: Hashable, Sendable {
 
     /// Compares two texts by their lines, which are equal if their bytes are.
     ///
-    /// Shows so many unchanged lines around each change. Texts that have hardly a line in common, beyond
-    /// 1,000 lines that were removed or added, are shown as one change.
+    /// Shows `context` unchanged lines around each change. If there are more than 1,000 removed or
+    /// added lines and hardly any common ones, the texts are shown as one change.
     public init(from old: String, to new: String, context: Int = 3) {
         let (old, new) = (Self.lines(of: old), Self.lines(of: new))
         let edits = EditWalk.edits(from: old, to: new)

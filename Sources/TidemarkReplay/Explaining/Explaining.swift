@@ -9,7 +9,7 @@ import TidemarkModel
 struct Explaining {
     var explanation: Explanation
     private let evidence: Evidence
-    /// The event of the record behind the version in question; `nil` if that is the newest.
+    /// The record's event after the version in question; `nil` if that is the newest.
     private var next: SequenceNumber?
     /// True if the version is missing from every page because its zone has ended.
     private var hasZoneEnded = false

@@ -74,7 +74,7 @@ struct ReplayCommand: AsyncParsableCommand {
         }
     }
 
-    /// The position that --to stands for, which must not be below the history horizon.
+    /// Returns the position of --to, which must not be below the history horizon.
     private func end() async throws -> SequenceNumber? {
         guard let to else { return nil }
         let position = try to.position(inStoreAt: store.folder)
