@@ -60,6 +60,6 @@ public struct PastChange: Codable, Sendable {
     /// It is identified by the position of the event that began the share's list, as in `tidemark
     /// log dump`.
     public var audience: SequenceNumber?
-    /// Why the zone ended, if it did.
+    /// The reason why the zone ended, if it did.
     public var reason: ZoneDeletionReason?
 }

@@ -83,7 +83,7 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
         for follower in state.withLock(\.followers) { follower(topics) }
     }
 
-    /// Tells everybody.
+    /// Notifies all waiters.
     func tellAll() { tell { _ in true } }
 
     private func tell(_ isTold: (Topic) -> Bool) {

@@ -27,7 +27,7 @@ final class WakeupSignal<Work: AnyObject & Sendable>: Sendable {
     private let state = Lock(State())
     private let workIsOver = DispatchSemaphore(value: 0)
 
-    /// Says whether there is anything to listen for.
+    /// Arms the signal if there is anything to listen for; disarms it otherwise.
     func arm(_ isNeeded: Bool) {
         isArmed.store(isNeeded, ordering: .relaxed)
     }

@@ -5,7 +5,7 @@ package import TidemarkEvents
 package import TidemarkLog
 import TidemarkModel
 
-/// Why a blob could not be stored, found or read.
+/// The reason why a blob could not be stored, found or read.
 package enum BlobError: Error, Hashable, Sendable {
     /// A call to the file system failed; nothing new is stored under the blob's name.
     case file(FileError)

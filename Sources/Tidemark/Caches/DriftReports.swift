@@ -20,7 +20,7 @@ public struct SchemaDriftReport: Hashable, Sendable {
     public let time: Int64
 }
 
-/// Tells listeners of drift, each gap once for each build while the store is open.
+/// Notifies listeners of drift: of each gap once for each build while the store is open.
 final class DriftReports: Sendable {
     private struct State {
         var known: [DatabaseID: SchemaDrift] = [:]

@@ -59,7 +59,7 @@ struct RequestCounts: Sendable {
         return isAllowed ? nil : (1 - bucket.left) / perMillisecond / 1000
     }
 
-    /// Why a write cannot begin.
+    /// The reason why a write cannot begin.
     enum Refusal: Hashable {
         case store
         case zone(ZoneIdentity)

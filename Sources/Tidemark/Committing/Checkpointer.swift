@@ -25,7 +25,7 @@ package final class Checkpointer: Sendable {
     private let awaitDurable: @Sendable (SequenceNumber) throws(LogError) -> Void
     /// True if checkpoints run on the thread that starts them, for single-threaded simulations.
     private let runsInline: Bool
-    /// Hears of checkpoints.
+    /// The observer of checkpoints.
     private let observer: (any StoreObserver)?
     private let queue = DispatchQueue(label: "tidemark.checkpoint", qos: .utility)
     private let state = Lock(State())
@@ -39,7 +39,7 @@ package final class Checkpointer: Sendable {
         /// True if the thread that closes the store takes the last checkpoint; no other checkpoint
         /// begins.
         var isFinishing = false
-        /// Why the last checkpoint failed; `nil` after one that did not.
+        /// The reason why the last checkpoint failed; `nil` after one that did not.
         var failure: SyncError?
         var waiting: [CheckedContinuation<Void, Never>] = []
     }

@@ -23,7 +23,7 @@ final class Compactor: Sendable {
         ring()
     }
 
-    /// Says that a segment is finished.
+    /// Signals that a segment is finished.
     func ring() {
         if wakeup.ring() {
             // Not on the threads that all tasks share, because closing the store waits for this.

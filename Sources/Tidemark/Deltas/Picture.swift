@@ -53,7 +53,7 @@ struct ZoneHead {
     var identity: ZoneIdentity
     /// Position of its last event.
     var head: SequenceNumber
-    /// Why it ended; `nil` while it lives.
+    /// The reason why it ended; `nil` while it lives.
     var end: ZoneDeletionReason?
 
     /// True if it ended where a client that began at a position never has to know.

@@ -66,7 +66,7 @@ struct ErasureFiles {
         }
     }
 
-    /// Says that it is done.
+    /// Marks the erasure as done.
     func end() throws(LogError) {
         try LogError.wrapping { () throws(FileError) in
             try fileSystem.remove(folder.erasing)

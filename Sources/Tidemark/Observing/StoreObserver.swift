@@ -18,13 +18,13 @@ public protocol StoreObserver: Sendable {
     /// For a call, this runs in the task of the caller, with the task-local values of that task.
     func begins(_ work: StoreWork) -> (any StoreWorkObserver)?
 
-    /// Hears of something that has happened.
+    /// Notifies the observer of a fact.
     func notes(_ fact: StoreFact)
 }
 
-/// Hears of the end of some work.
+/// An observer of the end of some work.
 public protocol StoreWorkObserver: Sendable {
-    /// Hears that the work has ended, by an error if there is one.
+    /// Notifies the observer that the work has ended, with the error if it failed.
     func ends(_ error: (any Error)?)
 }
 

@@ -35,7 +35,7 @@ package struct PastStep: Sendable {
     package let after: SequenceNumber
 }
 
-/// Tells which records events are about.
+/// Finds the records that events are about.
 package struct PastPlaces: Sendable {
     private let fold: Fold
 

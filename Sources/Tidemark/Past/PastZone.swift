@@ -14,7 +14,7 @@ package struct PastZone: Hashable, Sendable {
     package let identity: ZoneIdentity
     /// Position of its end; `nil` while it lives.
     package let end: SequenceNumber?
-    /// Why it ended; `nil` while it lives.
+    /// The reason why it ended; `nil` while it lives.
     package let endReason: ZoneDeletionReason?
     /// The position up to which tombstones may have been forgotten.
     let tombstoneHorizon: SequenceNumber

@@ -101,7 +101,7 @@ struct ScannedQuery: Sendable {
     /// Longer answers are found again for each page.
     static let keptCount = 1 << 20
 
-    /// Tells query, place and point.
+    /// A hash that identifies query, place and point.
     var signature: UInt64
     /// The events that saved the matches, in the query's order.
     var sequences: [SequenceNumber]
@@ -114,7 +114,7 @@ struct ScanCursor: Hashable, Sendable {
     /// The first byte; cursors of the index begin with another one.
     private static let form: UInt8 = 2
 
-    /// Tells query, place and point.
+    /// A hash that identifies query, place and point.
     var signature: UInt64
     /// The number of records on earlier pages.
     var offset: Int

@@ -151,7 +151,7 @@ extension FormerVersions {
 }
 
 extension PublicAccess {
-    /// Tells whether the caller may see a row of a delta.
+    /// Returns true if the caller may see a row of a delta.
     fileprivate func shows(
         _ row: RecordRows.Row,
         of rows: RecordRows

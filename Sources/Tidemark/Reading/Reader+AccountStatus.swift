@@ -28,7 +28,7 @@ extension Reader {
         return status
     }
 
-    /// Why a caller's account cannot be used for a call; `nil` if it can.
+    /// Returns the reason why a caller's account cannot be used for a call; `nil` if it can.
     ///
     /// Reading the public database needs none; writing it needs one that is signed in.
     func accountRefusal(of caller: Caller, writes: Bool) throws(SyncError) -> SyncError? {

@@ -36,7 +36,7 @@ extension Reader {
         }
     }
 
-    /// Tells the observer that a call has ended.
+    /// Notifies the observer that a call has ended.
     private func ends(
         _ work: (any StoreWorkObserver)?,
         _ observer: any StoreObserver,

@@ -31,7 +31,7 @@ final class Reader: Sendable {
     let journal: OpenJournal?
     /// The observer of calls and their ends; `nil` if there is none.
     let observer: (any StoreObserver)?
-    /// Tells the observer of the cache of blocks.
+    /// Reports the use of the block cache to the observer.
     let cacheReports = CacheReports()
     /// The reports of schema uses that production does not allow.
     let driftReports = DriftReports()

@@ -7,7 +7,7 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// Why a user is not shown a record.
+/// The reason why a user is not shown a record.
 public enum RecordHiding: Hashable, Codable, Sendable {
     /// There is no such zone any more.
     case zoneGone

@@ -17,7 +17,7 @@ public struct JournalStanding: Hashable, Codable, Sendable {
     public var lostCount: UInt64 = 0
     /// The damage found on disk, which was skipped.
     public var damage: [LogError] = []
-    /// Why this process could not write entries, the last time; `nil` if it always could.
+    /// The reason why this process could not write entries, the last time; `nil` if it always could.
     public var failure: FileError?
 
     /// Nothing.

@@ -46,7 +46,7 @@ struct NotificationBatch {
         }
     }
 
-    /// Says that a subscription ends.
+    /// Records that a subscription ends.
     mutating func end(_ name: Name, savedAt sequence: SequenceNumber) {
         ended.append((name, sequence))
     }

@@ -27,7 +27,7 @@ struct NotificationRetention {
     /// Collections that are remembered at most.
     private static let collectionLimit = 10_000
 
-    /// Says that notifications were added to a collection.
+    /// Records that notifications were added to a collection.
     mutating func count(_ added: Int, in collection: DatabaseID) {
         known[collection]?.count += added
     }

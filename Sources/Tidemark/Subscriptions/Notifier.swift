@@ -62,7 +62,7 @@ actor Notifier {
         ring()
     }
 
-    /// Says that something has become durable.
+    /// Signals that events have become durable.
     nonisolated func ring() {
         if wakeup.ring() {
             // Not on the threads that all tasks share: a program may hold them up.

@@ -118,7 +118,7 @@ struct SubscriptionSet: Sendable {
 
     /// Takes in a subscription that an event saved, in the place of the one of the same name.
     ///
-    /// Says whether it is the first in its database.
+    /// Adds a subscription; returns true if it is the first in its database.
     private mutating func insert(
         _ held: HeldSubscription,
         at sequence: SequenceNumber

@@ -5,7 +5,7 @@ import TidemarkEvents
 public import TidemarkLog
 public import TidemarkModel
 
-/// Asks for events of the log, oldest first, and for new ones as they become durable.
+/// Requests events of the log, oldest first, and for new ones as they become durable.
 public struct EventsCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "log-dump"
@@ -53,7 +53,7 @@ public struct EventsCall: StoreCall {
         public init() {}
     }
 
-    /// Asks for all events that a filter lets through.
+    /// Creates a request for all events that match a filter.
     public init(_ filter: Filter = Filter()) {
         self.filter = filter
     }

@@ -6,7 +6,7 @@ public import Tidemark
 public import TidemarkLog
 import TidemarkModel
 
-/// Asks for the segments of the log.
+/// Requests the segments of the log.
 package struct SegmentsCall: StoreCall {
     package static let name = "log-ls"
 

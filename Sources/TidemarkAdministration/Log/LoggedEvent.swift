@@ -33,7 +33,7 @@ public struct LoggedEvent: Codable, Sendable {
     public var changeTag: RecordChangeTag?
     /// The fields of a version that was saved.
     public var fields: Fields?
-    /// Why a zone ended.
+    /// The reason why a zone ended.
     public var reason: ZoneDeletionReason?
     /// The position of the event that created the list of the share.
     public var audience: UInt64?

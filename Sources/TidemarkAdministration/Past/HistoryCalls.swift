@@ -6,7 +6,7 @@ public import TidemarkLog
 public import TidemarkModel
 public import TidemarkReplay
 
-/// Asks for all that happened to a record, newest first.
+/// Requests the history of a record, newest first.
 public struct HistoryCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "history"

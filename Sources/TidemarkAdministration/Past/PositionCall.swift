@@ -15,17 +15,17 @@ public struct PositionCall: StoreCall {
     /// The token of a device.
     public var token: ChangeToken?
 
-    /// Asks about a time.
+    /// Creates a request for the event of a time.
     public init(atOrBefore time: Int64) {
         self.time = time
     }
 
-    /// Asks about a token.
+    /// Creates a request for the event of a token.
     public init(of token: ChangeToken) {
         self.token = token
     }
 
-    /// Asks for the first and the last event.
+    /// Creates a request for the first and the last event.
     public init() {}
 
     /// The answer.

@@ -5,7 +5,7 @@ import Tidemark
 public import TidemarkLog
 public import TidemarkModel
 
-/// Asks for a record, as it is or as it was.
+/// Requests a record, as it is or as it was.
 public struct RecordCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "record"
@@ -35,7 +35,7 @@ public struct RecordCall: StoreCall {
     }
 }
 
-/// Asks for all records of a database, by zone and name.
+/// Requests all records of a database, by zone and name.
 public struct RecordsCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "export"
@@ -71,7 +71,7 @@ public struct RecordsCall: StoreCall {
     }
 }
 
-/// Asks for the commits of all databases as a change stream, oldest first.
+/// Requests the commits of all databases as a change stream, oldest first.
 public struct CommitsCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "export-changes"
@@ -128,7 +128,7 @@ public struct CommitsCall: StoreCall {
     }
 }
 
-/// Asks for a page of the records that fulfil a query, as an app would.
+/// Requests a page of the records that fulfil a query, as an app would.
 public struct QueryCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "query"

@@ -5,7 +5,7 @@ import Tidemark
 public import TidemarkLog
 public import TidemarkModel
 
-/// Asks for the zones of a database.
+/// Requests the zones of a database.
 public struct ZonesCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "zones"

@@ -4,7 +4,7 @@
 import Tidemark
 public import TidemarkModel
 
-/// Asks for a schema.
+/// Requests a schema.
 public struct SchemaCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "schema"
@@ -141,7 +141,7 @@ public struct ChangeIndexesCall: StoreCall {
     }
 }
 
-/// Asks for the custom roles of a user.
+/// Requests the custom roles of a user.
 public struct RolesCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "schema-roles"

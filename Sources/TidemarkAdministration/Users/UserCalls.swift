@@ -97,7 +97,7 @@ public struct LookUpUsersCall: StoreCall {
     }
 }
 
-/// Asks for the status of a user's account.
+/// Requests the status of a user's account.
 public struct AccountStatusCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "users-status"

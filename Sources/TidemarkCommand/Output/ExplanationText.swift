@@ -5,7 +5,7 @@ import Tidemark
 import TidemarkModel
 import TidemarkReplay
 
-/// Why a device does not have a record, as a person reads it.
+/// The reason why a device does not have a record, as text for people.
 extension Explanation {
     /// Returns the question, the answer, further facts, and the unknowns.
     func lines(_ ink: Ink) -> [String] {

@@ -5,7 +5,7 @@ import Tidemark
 import TidemarkModel
 import TidemarkReplay
 
-/// Why a device does not have a record, as JSON for programs.
+/// The reason why a device does not have a record, as JSON for programs.
 extension [UInt8] {
     /// Appends the subject of the question, and the name of the answer.
     mutating func append(subjectOf explanation: Explanation) {

@@ -100,7 +100,7 @@ struct HTTPAdministration: AdministrationTransport {
         )
     }
 
-    /// Why a server did not answer in lines.
+    /// The reason why a server did not answer in lines.
     private func refusal(_ response: HTTPClientResponse) async throws -> SyncError {
         let body = try? await response.body.collect(upTo: Self.failureByteLimit)
         let line = body.map { Array($0.readableBytesView) } ?? []

@@ -177,7 +177,7 @@ struct Explaining {
         explanation.causes += causes
     }
 
-    /// Says why the journal has no page with the version in it.
+    /// Adds the reason why the journal has no page with the version in it.
     private mutating func explainSilence() {
         let refusal = evidence.lastRefusal
         if let refusal { explanation.causes.append(.fetchRefused(refusal)) }
@@ -230,7 +230,7 @@ struct Explaining {
 }
 
 extension PastChange {
-    /// Tells whether it created the record, by a user on a device.
+    /// Returns true if the change created the record, by a user on a device.
     fileprivate func isCreation(by user: UserID?, on device: String) -> Bool {
         (happening == .created || happening == .recreated)
             && origin.user == user && origin.device.map { Name($0) } == Name(device)

@@ -36,7 +36,7 @@ extension ZoneHandle {
         )
     }
 
-    /// Why a device does not have a record, or has another version of it.
+    /// Explains why a device does not have a record, or has another version of it.
     public func explainAbsence(
         of record: some RecordNamed,
         from device: String,
