@@ -28,10 +28,10 @@ extension RawSpan {
         SequenceNumber(rawValue: integer(at: offset))
     }
 
-    /// Has the processor load bytes that are about to be read, as far as they are there, at most a KiB.
+    /// Prefetches bytes that are about to be read, as far as they exist, at most 1 KiB.
     ///
-    /// Who goes from one event to the next touches a few places of each, too far apart for the
-    /// processor to see what comes: without this it waits for memory at every one.
+    /// A walk of events touches few places of each, too far apart for the processor to predict.
+    /// Without prefetching, it waits for memory at each event.
     @inline(__always)
     func prefetch(at offset: Int, byteCount wanted: Int) {
         let end = min(offset + min(wanted, 1 << 10), byteCount)
@@ -88,7 +88,7 @@ extension RawSpan {
         return nil
     }
 
-    /// Whether every byte of a range is zero.
+    /// Returns true if every byte of a range is zero.
     package func isZero(in range: Range<Int>) -> Bool {
         guard !range.isEmpty else { return true }
         return extracting(range).withUnsafeBytes { bytes in
