@@ -126,7 +126,8 @@ extension ViewPicture {
     /// Returns the zones of a database whose last event is after a position, ordered by that event,
     /// oldest first, at most `limit`.
     ///
-    /// Ended epochs are included, unless they ended at or before `quiet`; by default, none are. O(zones of the database, or zones in the overlay if they are fewer), plus the result.
+    /// Ended epochs are included, unless they ended at or before `quiet`; by default, none are.
+    /// O(zones of the database, or zones in the overlay if they are fewer), plus the result.
     package func zones(
         of database: DatabaseID,
         after start: SequenceNumber,
