@@ -9,7 +9,7 @@ public struct LogError: Error, Hashable, Codable, Sendable {
         ///
         /// Read the sound parts, or salvage the store.
         case corrupted
-        /// The disk refused a call; the same call may work later.
+        /// A file call failed; the same call may succeed later.
         case unreadable
         /// The disk is full.
         ///

@@ -7,10 +7,10 @@ package import TidemarkModel
 extension QueryIndex {
     /// Returns a page of records in the query's order.
     ///
-    /// `zones` are the keys of the searched zones. `scope` is the set of zones that a cursor is
-    /// valid for; if it is `nil`, that is `zones`. `after` continues after a page of the same query
-    /// in the same zones: a record that does not change meanwhile is on exactly one page, and a
-    /// changed one is on the page of its new values, if that has not been fetched yet.
+    /// `zones` are the keys of the searched zones. `scope` identifies the place that a cursor is
+    /// valid for; if it is `nil`, the zones do. `after` continues after a page of the same query
+    /// in the same zones. A record that does not change meanwhile is on exactly one page. A changed
+    /// record is on the page of its new values, if that page has not been fetched yet.
     /// `searchedFields` are the fields of a full-text search, if not all. Records for which `shows`
     /// returns false are skipped, and no cursor reveals them.
     ///

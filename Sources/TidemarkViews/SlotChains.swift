@@ -7,9 +7,9 @@ package import TidemarkLog
 /// Every version of every record in one stretch of the log, in flat arrays; or one entry per
 /// record, if only the final state is needed.
 ///
-/// An entry of 48 bytes, and a hash table of eight bytes per place, at most half full: the low half
-/// is an entry's index plus one, the high half the upper half of its hash, which says both where
-/// the search for it begins and, nearly always, whether it is the one that is looked for.
+/// An entry has 48 bytes. The hash table has eight bytes per place and is at most half full. The
+/// low half of a place is an entry's index plus one. The high half is the upper half of the entry's
+/// hash: it gives the start of the search and, nearly always, shows if the entry is the right one.
 package struct SlotChains: Sendable {
     /// One event of a record.
     package struct Entry: Sendable {

@@ -145,7 +145,7 @@ package struct ViewIndexError: Error, Hashable, Sendable {
         case damaged
         /// The disk is full; the index is unchanged.
         case full
-        /// The system refused a call.
+        /// A system call failed.
         case system
     }
 

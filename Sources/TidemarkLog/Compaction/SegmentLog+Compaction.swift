@@ -159,7 +159,7 @@ extension SegmentLog {
 
     package var finishedManifest: Manifest {
         var now = manifest.manifest
-        // The file of a segment that takes events is longer than what is in it.
+        // The file of a segment that takes events is longer than its content.
         now.finish(through: durableSequence, framesEnd: disk.withLock { $0.active.offset })
         return now
     }

@@ -63,7 +63,7 @@ package struct ZonePostings: Hashable, Sendable {
             pairs.append((zone, block))
         }
 
-        /// Sorts what was gathered.
+        /// Sorts the gathered pairs.
         ///
         /// O(n log n).
         package consuming func postings() -> ZonePostings {

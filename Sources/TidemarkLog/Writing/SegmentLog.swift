@@ -14,9 +14,10 @@ import TidemarkLock
 /// After a sync, in this order: the durable watermark moves, `onDurable` is called, and waiting
 /// callers continue. No reader reads past the watermark.
 ///
-/// Locks, in the order in which they may be taken: `disk` (held while a frame is written), then
-/// `queue` (held for microseconds, or while a segment has to be prepared at once), then the manifest's
-/// (held while an edit is written) or that of `files` (held for microseconds).
+/// Locks are taken in this order: first `disk`, which is held while a frame is written. Then
+/// `queue`, which is held for microseconds, or while a segment must be prepared at once. Last the
+/// manifest's lock, which is held while an edit is written, or that of `files`, which is held for
+/// microseconds.
 package final class SegmentLog: EventSource {
     package let store: StoreID
     package let configuration: LogConfiguration

@@ -7,9 +7,9 @@ import TidemarkModel
 /// The words of one value, as a row of a full-text index.
 ///
 /// The model splits and folds texts. FTS5 gets every word with its zone's digits as prefix, so that
-/// zones are separate, and in a spelling that FTS5 neither splits nor folds further: only lowercase
-/// ASCII letters and digits, with `z` before the two digits of any other byte, and before itself.
-/// One buffer is reused for all rows.
+/// zones are separate. Words are spelled so that FTS5 neither splits nor folds them further: only
+/// with lowercase ASCII letters and digits, where `z` precedes the two digits of any other byte,
+/// and precedes itself. One buffer is reused for all rows.
 struct WordRow {
     private var zone: UInt64?
     private var prefix: [UInt8] = []

@@ -26,13 +26,13 @@ package struct SubscriptionDecision {
     ///   - request: The request.
     ///   - caller: The user and device that made it.
     ///   - holder: The caller as the holder of subscriptions.
-    ///   - entries: What the holder has.
-    ///   - schema: What the container's schema says about subscriptions.
-    ///   - limits: How much of everything is allowed.
-    ///   - facts: The state that the request met.
+    ///   - entries: The holder's subscriptions.
+    ///   - schema: The container's schema for subscriptions.
+    ///   - limits: The limits of the store.
+    ///   - facts: The state of the store at the request.
     ///   - time: Milliseconds since 1970.
     ///
-    /// - Throws: What keeps the state from being read.
+    /// - Throws: An error if the state cannot be read.
     package init(
         _ request: ModifySubscriptionsRequest,
         as caller: Caller,
