@@ -414,7 +414,7 @@ extension RecordEvent {
         return (name, offset..<payload.byteCount)
     }
 
-    /// The name and type of a tombstone.
+    /// Returns the name and type of a tombstone.
     package static func tombstone(
         in payload: RawSpan,
         bodyOffset: Int

@@ -29,7 +29,7 @@ package struct StoredRecord: Sendable {
         (event, bodyOffset) = try RecordEvent.read(payload.span.bytes)
     }
 
-    /// The record's body; only if the event saved it.
+    /// Returns the record's body; only if the event saved it.
     package func body() throws(EventFormatError) -> RecordBody {
         do throws(BodyError) {
             return try RecordBody(stored: payload[(payload.startIndex + bodyOffset)...])
@@ -56,7 +56,7 @@ package struct StoredRecord: Sendable {
         return name.hasBytes(span.extracting(range))
     }
 
-    /// The name and type of a tombstone.
+    /// Returns the name and type of a tombstone.
     package func tombstone() throws(EventFormatError) -> (name: String, type: String) {
         try RecordEvent.tombstone(in: payload.span.bytes, bodyOffset: bodyOffset)
     }

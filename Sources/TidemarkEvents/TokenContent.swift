@@ -108,7 +108,7 @@ extension TokenContent {
     private static let checkByteCount = 8
     private static let walkByteCount = 17
 
-    /// The token for clients.
+    /// Returns the token for clients.
     package func token(of store: StoreID, hash: StoreHash) -> ChangeToken {
         var bytes: [UInt8] = [Self.version, level.rawValue]
         bytes.reserveCapacity(Self.byteCount)

@@ -38,7 +38,7 @@ package struct CommitDraft: Sendable {
         /// The end of the payload, exclusive.
         package var payloadEnd: Int
 
-        /// The zone's key, once the event has a position.
+        /// Returns the zone's key, once the event has a position.
         func zone(at position: SequenceNumber) -> ZoneKey {
             zone == CommitDraft.ownSequence ? ZoneKey(createdAt: position) : zone
         }

@@ -39,7 +39,7 @@ package struct IncarnationLine: Hashable, Sendable {
         return false
     }
 
-    /// The incarnation that wrote an event.
+    /// Returns the incarnation that wrote an event.
     ///
     /// O(log incarnations).
     package func incarnation(of sequence: SequenceNumber) -> Incarnation {

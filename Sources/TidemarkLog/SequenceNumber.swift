@@ -44,13 +44,13 @@ public struct SequenceNumber: RawRepresentable, Hashable, Comparable, Codable, S
         lhs.rawValue == rhs.rawValue
     }
 
-    /// The position that is a number of events after another one.
+    /// Returns the position that is a number of events after another one.
     @inlinable
     package static func + (first: SequenceNumber, count: Int) -> SequenceNumber {
         SequenceNumber(rawValue: first.rawValue + UInt64(count))
     }
 
-    /// The number of positions from one, inclusive, to a later one, exclusive.
+    /// Returns the number of positions from one, inclusive, to a later one, exclusive.
     @inlinable
     package static func - (end: SequenceNumber, first: SequenceNumber) -> UInt64 {
         end.rawValue - first.rawValue

@@ -16,7 +16,7 @@ package protocol Facts: Sendable {
     /// The position of the last event that the state includes.
     var bound: SequenceNumber { get }
 
-    /// The latest epoch of a zone, which may have ended, and the place of the zone's name.
+    /// Returns the latest epoch of a zone, which may have ended, and the place of the zone's name.
     func epoch(of zone: ZoneIdentity) throws(SyncError) -> ZoneEpoch
 
     /// Returns the reason why a zone or an audience ended, by its key; `nil` while it exists.

@@ -112,7 +112,7 @@ extension LMDBEnvironment {
 
     private var appending: UInt32 { UInt32(MDB_APPEND) }
 
-    /// The last key of a table; `nil` if it is empty.
+    /// Returns the last key of a table; `nil` if it is empty.
     private func lastKey(_ cursor: OpaquePointer, _ last: inout ViewKey?) -> Int32 {
         var key = MDB_val()
         var value = MDB_val()
@@ -132,7 +132,7 @@ extension LMDBEnvironment {
         }
     }
 
-    /// The state after the last commit.
+    /// Returns the state after the last commit.
     package func readNewestState() throws(ViewIndexError) -> ViewState {
         let transaction = try beginReading()
         defer { endReading(transaction) }

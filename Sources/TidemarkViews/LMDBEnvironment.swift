@@ -59,7 +59,7 @@ package final class LMDBEnvironment: Sendable {
     /// LMDB's own handle.
     package var handle: OpaquePointer { opened.handle }
 
-    /// The handle of a table.
+    /// Returns the handle of a table.
     func handle(of table: ViewTable) -> MDB_dbi { opened.tables[Int(table.rawValue)] }
 
     /// The handle of LMDB's unnamed table.

@@ -100,17 +100,18 @@ package final class OverlayGeneration: @unchecked Sendable {
         return body(zones[index])
     }
 
-    /// The epochs of zones created here at one place of the table of zone names, ascending.
+    /// Returns the epochs of zones created here at one place of the table of zone names, ascending.
     package func zoneKeys(at place: ViewKey) -> [ZoneKey] {
         zoneKeys[place] ?? []
     }
 
-    /// The zones of a database that were created here, by the hash of the database, ascending.
+    /// Returns the zones of a database that were created here, by the hash of the database,
+    /// ascending.
     package func createdZones(of database: UInt64) -> [ZoneKey] {
         createdZones[database] ?? []
     }
 
-    /// The newest entry of a slot, durable or not.
+    /// Returns the newest entry of a slot, durable or not.
     ///
     /// O(1).
     @inline(__always)
@@ -118,7 +119,7 @@ package final class OverlayGeneration: @unchecked Sendable {
         chains.newest(zone: zone, slot: slot)
     }
 
-    /// The oldest entry of a slot.
+    /// Returns the oldest entry of a slot.
     ///
     /// O(versions).
     package func first(zone: ZoneKey, slot: Slot) -> Entry? {
@@ -127,7 +128,7 @@ package final class OverlayGeneration: @unchecked Sendable {
         return entry
     }
 
-    /// The newest entry of a slot at or before a bound.
+    /// Returns the newest entry of a slot at or before a bound.
     ///
     /// O(versions after the bound).
     @inline(__always)

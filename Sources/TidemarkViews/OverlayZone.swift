@@ -37,7 +37,7 @@ package struct OverlayZone: Sendable {
         self.key = key
     }
 
-    /// The zone's end at or before a bound.
+    /// Returns the zone's end at or before a bound.
     package func end(through bound: SequenceNumber) -> End? {
         guard let end, end.sequence <= bound else { return nil }
         return end

@@ -35,7 +35,7 @@ package struct PendingCommits: Sendable {
             self.received = received
         }
 
-        /// The payload of the event at an index of the commit.
+        /// Returns the payload of the event at an index of the commit.
         package func payload(at index: Int) -> ArraySlice<UInt8> {
             payloads[(index == 0 ? 0 : events[index - 1].payloadEnd)..<events[index].payloadEnd]
         }
@@ -74,7 +74,7 @@ package struct PendingCommits: Sendable {
         }
     }
 
-    /// The commit that holds a position, and the event's index in it.
+    /// Returns the commit that holds a position, and the event's index in it.
     ///
     /// O(log commits).
     package func find(_ sequence: SequenceNumber) -> (commit: Commit, index: Int)? {

@@ -47,7 +47,7 @@ struct ScanRun {
         return true
     }
 
-    /// The value of one of the entries.
+    /// Returns the value of one of the entries.
     func value(of entry: Entry) -> ViewValue {
         entry.isBytes ? .bytes(larger[Int(entry.word)]) : .word(entry.word, tag: entry.tag)
     }

@@ -74,7 +74,7 @@ package struct SlotChains: Sendable {
         }
     }
 
-    /// The newest entry of a slot.
+    /// Returns the newest entry of a slot.
     ///
     /// O(1).
     @inline(__always)

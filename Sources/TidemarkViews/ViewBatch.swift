@@ -103,7 +103,7 @@ package struct ViewBatch: Sendable {
         return sorted
     }
 
-    /// The bytes of a change of the form `bytes`.
+    /// Returns the bytes of a change of the form `bytes`.
     package func bytes(of change: Change) -> ArraySlice<UInt8> {
         let start = Int(change.word >> 16)
         return payload[start..<start + Int(change.word & 0xFFFF)]

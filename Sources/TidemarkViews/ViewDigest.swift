@@ -60,7 +60,7 @@ package struct ViewDigest: Hashable, Sendable {
 }
 
 extension ViewSnapshot {
-    /// The digest of the entries of a table with `first <= key <= last`.
+    /// Returns the digest of the entries of a table with `first <= key <= last`.
     ///
     /// O(log n + entries).
     package func digest(

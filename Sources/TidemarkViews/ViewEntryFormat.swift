@@ -161,8 +161,8 @@ package enum ViewEntryFormat {
 
     // MARK: Checks
 
-    /// A 16-bit check of the whole entry, from two long multiplications: entries are read too often
-    /// for a hash of bytes.
+    /// Returns a 16-bit check of the whole entry, from two long multiplications: entries are read
+    /// too often for a hash of bytes.
     private static func check(
         _ table: ViewTable,
         _ key: ViewKey,
@@ -175,13 +175,13 @@ package enum ViewEntryFormat {
         return UInt16(truncatingIfNeeded: second >> 32)
     }
 
-    /// The seed of the check of a value that is bytes.
+    /// Returns the seed of the check of a value that is bytes.
     private static func seed(_ table: ViewTable, _ key: ViewKey) -> UInt64 {
         fold(key.high ^ 0x9E37_79B9_7F4A_7C15, key.low ^ 0xBF58_476D_1CE4_E5B9)
             ^ UInt64(table.rawValue)
     }
 
-    /// The two halves of a product, combined by exclusive or.
+    /// Returns the two halves of a product, combined by exclusive or.
     private static func fold(_ left: UInt64, _ right: UInt64) -> UInt64 {
         let product = left.multipliedFullWidth(by: right)
         return product.high ^ product.low

@@ -40,7 +40,7 @@ package struct ViewFiles {
         )
     }
 
-    /// The permissions of the folder, which its files have too.
+    /// Returns the permissions of the folder, which its files have too.
     package func permissions() throws(ViewIndexError) -> FilePermissions {
         try translated { () throws(FileError) in
             try fileSystem.status(of: folder)?.permissions ?? .owner

@@ -50,7 +50,7 @@ package protocol ViewSnapshot: AnyObject, Sendable {
     /// The checkpoint of this snapshot.
     var checkpoint: ViewCheckpoint? { get }
 
-    /// The value under a key, or `nil`. O(log n).
+    /// Returns the value under a key, or `nil`. O(log n).
     func value(in table: ViewTable, for key: ViewKey) throws(ViewIndexError) -> ViewValue?
 
     /// Visits the entries of a table with `first <= key <= last` in ascending order of keys, until

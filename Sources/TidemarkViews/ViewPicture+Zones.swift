@@ -56,7 +56,7 @@ extension ViewPicture {
         )
     }
 
-    /// The latest epoch of the zone whose name is at a place.
+    /// Returns the latest epoch of the zone whose name is at a place.
     private func zoneKey(at place: ViewKey) throws(ViewIndexError) -> ZoneKey? {
         let bound = bound
         let overlaid = withCurrent { current in

@@ -132,7 +132,7 @@ extension ViewPicture {
         }
     }
 
-    /// The last event of one slot.
+    /// Returns the last event of one slot.
     package func version(at slot: ViewKey) throws(ViewIndexError) -> RecordVersion? {
         try versions(at: [slot])[0]
     }

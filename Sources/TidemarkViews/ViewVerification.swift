@@ -52,7 +52,7 @@ extension ViewFiles {
         }
     }
 
-    /// Both meta pages of LMDB's file.
+    /// Returns both meta pages of LMDB's file.
     func readMetaPages(
         _ file: any LogFile,
         pageByteCount: Int

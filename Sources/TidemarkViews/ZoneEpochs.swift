@@ -27,7 +27,7 @@ struct ZoneEpochs: Sendable {
 }
 
 extension ViewPicture {
-    /// A zone's latest epoch, which may have ended.
+    /// Returns a zone's latest epoch, which may have ended.
     ///
     /// O(1) for a zone that was looked up since a zone last began or ended.
     package func epoch(of zone: ZoneIdentity) throws(ViewIndexError) -> ZoneEpoch {

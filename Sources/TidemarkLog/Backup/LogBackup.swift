@@ -260,8 +260,8 @@ package struct LogBackup {
         figures.copiedByteCount += framesEnd
     }
 
-    /// The first frame of a segment with positions after a given one; the frames before it are
-    /// sound.
+    /// Returns the first frame of a segment with positions after a given one; the frames before it
+    /// are sound.
     private func frame(
         after last: SequenceNumber,
         of file: any LogFile,
@@ -290,8 +290,8 @@ package struct LogBackup {
         }
     }
 
-    /// The bytes of a frame that keeps only the commits up to the end of the copy; empty if there
-    /// are none.
+    /// Returns the bytes of a frame that keeps only the commits up to the end of the copy; empty if
+    /// there are none.
     private func beginning(
         of frame: FrameScan.Frame,
         of file: any LogFile,

@@ -87,8 +87,8 @@ package struct LogRestore {
         try folder.checkFree(forCopyOf: store, environment.fileSystem)
     }
 
-    /// The end of the last commit that does not extend beyond a position, and a time not before
-    /// that commit's.
+    /// Returns the end of the last commit that does not extend beyond a position, and a time not
+    /// before that commit's.
     private static func commitEnd(
         atOrBefore position: SequenceNumber,
         in reader: LogReader
@@ -108,7 +108,7 @@ package struct LogRestore {
         return result
     }
 
-    /// The manifest without everything after a position, and the segment that contains the
+    /// Returns the manifest without everything after a position, and the segment that contains the
     /// position, if it ends later.
     private static func manifest(
         of reader: LogReader,

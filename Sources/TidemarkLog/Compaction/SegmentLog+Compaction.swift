@@ -88,7 +88,7 @@ extension SegmentLoad {
 }
 
 extension EventSource {
-    /// The current segments: the input of a compaction that begins now.
+    /// Returns the current segments: the input of a compaction that begins now.
     package func segmentLoads() -> [SegmentLoad] { finishedManifest.segmentLoads }
 }
 
@@ -129,8 +129,8 @@ package struct SegmentRewrite: Hashable, Sendable {
 }
 
 extension SegmentLog {
-    /// The finished segments that lie before a position or end at it, oldest first, each with its
-    /// footer.
+    /// Returns the finished segments that lie before a position or end at it, oldest first, each
+    /// with its footer.
     ///
     /// Waits for those that are being sealed.
     package func finishedSegments(
@@ -218,7 +218,7 @@ extension SegmentLog {
         }
     }
 
-    /// The segment that will replace neighboring ones, and its last position.
+    /// Returns the segment that will replace neighboring ones, and its last position.
     func successor(
         of group: [SegmentLoad]
     ) -> (id: SegmentID, incarnation: Incarnation, last: SequenceNumber) {

@@ -14,7 +14,7 @@ package struct WrittenSegment: Sendable {
 }
 
 extension LogEvent {
-    /// The same event with other bytes.
+    /// Returns the same event with other bytes.
     package func replacing(payload: [UInt8], envelope: [UInt8]) -> LogEvent {
         let end = envelope.count + payload.count
         return LogEvent(

@@ -104,7 +104,7 @@ extension FileError: CustomStringConvertible {
         }
     }
 
-    /// The system's message for an error number, followed by the number.
+    /// Returns the system's message for an error number, followed by the number.
     private static func words(for number: Int32) -> String {
         let words = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             buffer.initialize(repeating: 0)

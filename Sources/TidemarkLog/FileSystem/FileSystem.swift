@@ -58,7 +58,7 @@ package protocol FileSystem: Sendable {
     /// Returns the number of names (hard links) of the file at a path; zero if nothing is there.
     func linkCount(of path: String) throws(FileError) -> Int
 
-    /// The names in a directory, sorted as bytes, without `.` and `..`.
+    /// Returns the names in a directory, sorted as bytes, without `.` and `..`.
     func list(_ directory: String) throws(FileError) -> [String]
 
     /// Renames a file, replacing what is at the target: at every moment, also after a crash, the
@@ -97,7 +97,8 @@ package protocol FileSystem: Sendable {
 }
 
 extension FileSystem {
-    /// All bytes of a file up to its last hole; fails with `EFBIG` if they are more than a limit.
+    /// Returns all bytes of a file up to its last hole; fails with `EFBIG` if they are more than a
+    /// limit.
     ///
     /// Files that are read as a whole are at most 1 GiB: journal segments, checks of views, and the
     /// list of data being erased.
@@ -128,13 +129,13 @@ extension FileSystem {
         return permitting(status.permissions)
     }
 
-    /// The default for file systems whose directories cannot be moved.
+    /// The default implementation for file systems whose directories cannot be moved.
     package func holding(_ directory: String) throws(FileError) -> any FileSystem { self }
 
-    /// The default for file systems without users.
+    /// The default implementation for file systems without users.
     package func permitting(_ permissions: FilePermissions) -> any FileSystem { self }
 
-    /// The default for file systems whose directories cannot be moved.
+    /// The default implementation for file systems whose directories cannot be moved.
     package func isInPlace() throws(FileError) -> Bool { true }
 
     /// Gives a file an additional name; `false` if the file system does not support that, so that
@@ -164,8 +165,8 @@ package protocol LogFile: AnyObject, Sendable {
     /// Its length in bytes.
     func byteCount() throws(FileError) -> UInt64
 
-    /// The first range at or after an offset that may hold bytes other than zeros; `nil` if only
-    /// zeros follow.
+    /// Returns the first range at or after an offset that may hold bytes other than zeros; `nil` if
+    /// only zeros follow.
     ///
     /// An extended file has a hole there, which takes no space and no time to skip. A file system
     /// that does not report holes returns the rest of the file.
@@ -202,8 +203,8 @@ package protocol LogFile: AnyObject, Sendable {
     /// Releases the lock.
     func unlock() throws(FileError)
 
-    /// The process that holds an exclusive lock on the file; `nil` if there is none or it is
-    /// unknown.
+    /// Returns the process that holds an exclusive lock on the file; `nil` if there is none or it
+    /// is unknown.
     func lockHolder() -> LockHolder?
 
     /// Closes the file. Later calls are a programming error; closing twice is not.
@@ -211,10 +212,10 @@ package protocol LogFile: AnyObject, Sendable {
 }
 
 extension LogFile {
-    /// The default for files that other processes cannot open.
+    /// The default implementation for files that other processes cannot open.
     package func lockHolder() -> LockHolder? { nil }
 
-    /// The default for files without holes: the rest of the file.
+    /// The default implementation for files without holes, which returns the rest of the file.
     package func dataRange(from offset: UInt64) throws(FileError) -> Range<UInt64>? {
         let end = try byteCount()
         return offset < end ? offset..<end : nil

@@ -176,7 +176,7 @@ final class PosixFile: LogFile {
         FileError(call: call, path: path, errorNumber: number)
     }
 
-    /// An offset as the system counts it, if `byteCount` more bytes fit behind it.
+    /// Returns an offset as the system counts it, if `byteCount` more bytes fit behind it.
     private func position(
         _ offset: UInt64,
         _ byteCount: Int,

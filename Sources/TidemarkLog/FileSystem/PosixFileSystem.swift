@@ -44,7 +44,7 @@ package struct PosixFileSystem: FileSystem {
         return there.st_dev == mine.st_dev && there.st_ino == mine.st_ino
     }
 
-    /// The directory descriptor and path that a call on a path uses.
+    /// Returns the directory descriptor and path that a call on a path uses.
     private func place(of path: String) -> (directory: Int32, path: String) {
         held?.place(of: path) ?? (AT_FDCWD, path)
     }
@@ -227,7 +227,8 @@ private final class HeldDirectory: Sendable {
         closeDescriptor(descriptor)
     }
 
-    /// The directory and the rest of a path that begins with its own; `nil` for any other path.
+    /// Returns the directory and the rest of a path that begins with its own; `nil` for any other
+    /// path.
     func place(of path: String) -> (directory: Int32, path: String)? {
         // As bytes: strings that are equal for Unicode may be different names.
         guard path.utf8.starts(with: self.path.utf8) else { return nil }
@@ -247,7 +248,7 @@ private func modificationTime(_ status: stat) -> timespec {
     #endif
 }
 
-/// The name in a directory entry, read in place: an entry may be shorter than its C type.
+/// Returns the name in a directory entry, read in place: an entry may be shorter than its C type.
 private func nameOfEntry(_ entry: UnsafeMutablePointer<dirent>) -> String {
     guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return "" }
     let name = UnsafeRawPointer(entry).advanced(by: offset)

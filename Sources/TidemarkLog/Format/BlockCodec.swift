@@ -217,7 +217,7 @@ final class BlockDecoder: @unchecked Sendable {
         return UnsafeMutableRawBufferPointer(rebasing: stored[..<byteCount])
     }
 
-    /// The raw bytes of a stored block; `nil` if they are not what LZ4 wrote.
+    /// Returns the raw bytes of a stored block; `nil` if they are not what LZ4 wrote.
     func decode(_ stored: RawSpan, rawByteCount: Int) -> [UInt8]? {
         if stored.byteCount == rawByteCount { return stored.withUnsafeBytes { [UInt8]($0) } }
         guard stored.byteCount <= Int(Int32.max) else { return nil }

@@ -17,7 +17,7 @@ final class DecodedBlock: Sendable {
     /// The approximate number of bytes that the block takes in memory.
     var byteCount: Int { bytes.count + (map?.byteCount ?? 0) }
 
-    /// The same block with a map.
+    /// Returns the same block with a map.
     ///
     /// O(events).
     func mapped() -> DecodedBlock {
@@ -142,8 +142,8 @@ extension BlockCursor {
         place.position = entry.first.rawValue + UInt64(start.position)
     }
 
-    /// The map of a block; empty if the block is malformed, so that walking the block reports the
-    /// error.
+    /// Returns the map of a block; empty if the block is malformed, so that walking the block
+    /// reports the error.
     fileprivate static func map(of block: DecodedBlock) -> BlockMap {
         var cursor = BlockCursor(block)
         var map = BlockMap()

@@ -26,7 +26,7 @@ struct BlockMap: Sendable {
     /// Adds the next event.
     mutating func append(_ place: Place) { places.append(place) }
 
-    /// The index of the first event at or after a position; `nil` if the block has none.
+    /// Returns the index of the first event at or after a position; `nil` if the block has none.
     ///
     /// O(1) if the block has no gaps before the position, otherwise O(log events).
     func index(atOrAfter position: Int) -> Int? {
@@ -41,7 +41,8 @@ struct BlockMap: Sendable {
         return low < places.count ? low : nil
     }
 
-    /// The state of a walk that reaches an event next: the offset, and the expected position.
+    /// Returns the state of a walk that reaches an event next: the offset, and the expected
+    /// position.
     func start(of index: Int) -> (offset: Int, position: Int) {
         let place = places[index]
         return (Int(place.offset), index > 0 ? Int(places[index - 1].position) + 1 : 0)

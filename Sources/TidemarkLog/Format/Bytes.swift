@@ -12,7 +12,7 @@ import Glibc
 #endif
 
 extension RawSpan {
-    /// The little-endian integer at an offset, which must lie within the span.
+    /// Returns the little-endian integer at an offset, which must lie within the span.
     @inlinable @inline(__always)
     package func integer<Value: FixedWidthInteger & BitwiseCopyable>(
         at offset: Int,
@@ -22,7 +22,7 @@ extension RawSpan {
         return Value(littleEndian: unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: type))
     }
 
-    /// The position at an offset.
+    /// Returns the position at an offset.
     @inlinable @inline(__always)
     package func sequence(at offset: Int) -> SequenceNumber {
         SequenceNumber(rawValue: integer(at: offset))
@@ -45,7 +45,7 @@ extension RawSpan {
         }
     }
 
-    /// The byte at an offset, which must lie within the span.
+    /// Returns the byte at an offset, which must lie within the span.
     @inlinable @inline(__always)
     package func byte(at offset: Int) -> UInt8 {
         integer(at: offset)
@@ -140,7 +140,7 @@ package func zigzag(_ value: Int64) -> UInt64 {
     UInt64(bitPattern: (value << 1) ^ (value >> 63))
 }
 
-/// The inverse of `zigzag`.
+/// Returns the inverse of `zigzag`.
 @inlinable @inline(__always)
 package func unzigzag(_ value: UInt64) -> Int64 {
     Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)

@@ -43,7 +43,7 @@ package struct FileHeader: Hashable, Sendable {
         encoded().span.bytes.integer(at: Layout.fileHeaderByteCount - 8)
     }
 
-    /// The header's 256 bytes.
+    /// Returns the header's 256 bytes.
     package func encoded() -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Layout.fileHeaderByteCount)

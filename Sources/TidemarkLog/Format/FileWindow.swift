@@ -18,7 +18,7 @@ struct FileWindow {
         fileByteCount = try LogError.wrapping { () throws(FileError) in try file.byteCount() }
     }
 
-    /// The first range at or after an offset that may hold bytes other than zeros.
+    /// Returns the first range at or after an offset that may hold bytes other than zeros.
     func dataRange(from offset: UInt64) throws(LogError) -> Range<UInt64>? {
         let file = file
         return try LogError.wrapping(at: offset) { () throws(FileError) in

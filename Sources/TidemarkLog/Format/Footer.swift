@@ -35,7 +35,7 @@ package struct Footer: Hashable, Sendable {
     /// The blocks that hold each zone's events, ascending by zone.
     package var postings: ZonePostings
 
-    /// The footer's bytes and the trailer's, as they follow the frames of one file.
+    /// Returns the footer's bytes and the trailer's, as they follow the frames of one file.
     package func encoded(for header: FileHeader) -> [UInt8] {
         var directoryBytes: [UInt8] = []
         directoryBytes.reserveCapacity(directory.count * Layout.blockEntryByteCount)

@@ -42,7 +42,7 @@ struct FrameBuilder: Sendable {
         (first + positionCount).previous
     }
 
-    /// The maximum number of bytes that a draft can add to the encoded frame, regardless of
+    /// Returns the maximum number of bytes that a draft can add to the encoded frame, regardless of
     /// compression.
     static func byteCountBound(of draft: borrowing CommitDraft) -> Int {
         let commitHeader = 64 + draft.envelope.count
@@ -171,7 +171,7 @@ struct FrameBuilder: Sendable {
         raw.append(commit: commit, draft.envelope[...], eventIndex: eventIndex)
     }
 
-    /// The frame's bytes for one place in one file, and its block table.
+    /// Returns the frame's bytes for one place in one file, and its block table.
     consuming func encoded(
         at place: FramePlace,
         compressor: FrameCompressor
@@ -268,7 +268,7 @@ struct FramePlace: Sendable {
         bytes.withUnsafeMutableBytes { $0.copyBytes(from: start) }
     }
 
-    /// A frame without commits: a marker, a closing frame, or one block of the log's own.
+    /// Returns a frame without commits: a marker, a closing frame, or one block of the log's own.
     func controlFrame(
         _ kind: FrameKind,
         next: SequenceNumber,
@@ -312,7 +312,7 @@ struct FramePlace: Sendable {
     }
 }
 
-/// The chain word of the following frame: the hash of a frame's header.
+/// Returns the chain word of the following frame: the hash of a frame's header.
 func chainWord(after frame: RawSpan) -> UInt64 {
     xxh3(frame.extracting(0..<Layout.frameHeaderByteCount), seed: 0)
 }

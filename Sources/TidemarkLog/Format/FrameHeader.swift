@@ -28,7 +28,7 @@ package struct FrameHeader: Hashable, Sendable {
         (first + Int(positionCount)).previous
     }
 
-    /// The header's 80 bytes for one place in one file.
+    /// Returns the header's 80 bytes for one place in one file.
     package func encoded(salt: UInt64, offset: UInt64) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Layout.frameHeaderByteCount)

@@ -132,7 +132,7 @@ struct FrameScan {
         if next != nil { next = frame.first }
     }
 
-    /// The stored bytes of a block of the frame that was returned last.
+    /// Returns the stored bytes of a block of the frame that was returned last.
     mutating func stored(_ entry: BlockEntry) throws(LogError) -> [UInt8] {
         let place = try window.range(
             at: UInt64(entry.offset),

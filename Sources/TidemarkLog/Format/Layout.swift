@@ -71,7 +71,7 @@ package enum Layout {
         (byteCount + frameAlignment - 1) & ~(frameAlignment - 1)
     }
 
-    /// The seed of a checksum over bytes at a place in a file.
+    /// Returns the seed of a checksum over bytes at a place in a file.
     ///
     /// Neither stale bytes nor user data can be mistaken for bytes that were written there.
     package static func seed(salt: UInt64, offset: UInt64) -> UInt64 {

@@ -38,7 +38,7 @@ struct RawFrame: Sendable {
         }
     }
 
-    /// The frame's bytes for one place in one file, and its block table.
+    /// Returns the frame's bytes for one place in one file, and its block table.
     consuming func encoded(
         at place: FramePlace,
         compressor: FrameCompressor

@@ -55,8 +55,8 @@ struct StripeBuilder {
         next = event.sequence.next
     }
 
-    /// The position at which the stripe must end, if it would cover too many positions with one
-    /// more.
+    /// Returns the position at which the stripe must end, if it would cover too many positions with
+    /// one more.
     func lastPosition(before position: SequenceNumber) -> SequenceNumber? {
         let last = first.rawValue + UInt64(Layout.framePositionCount) - 1
         return position.rawValue > last ? SequenceNumber(rawValue: last) : nil
@@ -107,7 +107,7 @@ struct StripeBuilder {
         return frames
     }
 
-    /// The maximum size of an event in a block, after another one.
+    /// Returns the maximum size of an event in a block, after another one.
     private func byteCountBound(of index: Int, after previous: Int?) -> Int {
         let event = events[index]
         let isFollowing = previous.map { events[$0].commit == event.commit } ?? false
@@ -153,8 +153,8 @@ struct StripeBuilder {
         )
     }
 
-    /// The groups of events that have their own blocks, each in position order: one zone, or
-    /// several small zones.
+    /// Returns the groups of events that have their own blocks, each in position order: one zone,
+    /// or several small zones.
     private func blockGroups(_ ownBlockByteCount: Int) -> [[Int]] {
         let order = events.indices.sorted { left, right in
             let zones = (events[left].zone, events[right].zone)
@@ -235,7 +235,7 @@ private struct StripeLayout {
 
     mutating func endBlock() { isOpen = false }
 
-    /// True if the open block is not empty and has no room for more bytes.
+    /// Returns true if the open block is not empty and has no room for more bytes.
     func lacksRoom(for byteCount: Int) -> Bool {
         guard isOpen, let block = blocks.last else { return false }
         return raw.count - block.start + byteCount > Layout.blockByteCount

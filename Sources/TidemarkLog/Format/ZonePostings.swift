@@ -18,7 +18,7 @@ package struct ZonePostings: Hashable, Sendable {
         fileprivate var end: Int
     }
 
-    /// The blocks that hold a zone's events, ascending.
+    /// Returns the blocks that hold a zone's events, ascending.
     ///
     /// O(log zones).
     package func blocks(of zone: ZoneKey) -> ArraySlice<UInt32> {
@@ -32,7 +32,7 @@ package struct ZonePostings: Hashable, Sendable {
         return blocks[(low == 0 ? 0 : zones[low - 1].end)..<zones[low].end]
     }
 
-    /// The zone's blocks in a range of indexes.
+    /// Returns the zone's blocks in a range of indexes.
     ///
     /// O(log zones + log blocks).
     package func blocks(of zone: ZoneKey, in range: Range<Int>) -> ArraySlice<UInt32> {

@@ -68,7 +68,8 @@ package enum JournalEntries {
         }
     }
 
-    /// The checksum of an entry: over its time and content, seeded also by its first eight bytes.
+    /// Returns the checksum of an entry: over its time and content, seeded also by its first eight
+    /// bytes.
     private static func checksum(_ entry: RawSpan, _ seed: UInt64) -> UInt64 {
         xxh3(
             entry.extracting(16..<entry.byteCount),
@@ -76,7 +77,7 @@ package enum JournalEntries {
         )
     }
 
-    /// The entry at an offset of a segment; `nil` if there is no sound one.
+    /// Returns the entry at an offset of a segment; `nil` if there is no sound one.
     static func entry(in segment: RawSpan, at offset: Int, salt: UInt64) -> Entry? {
         guard offset + headByteCount <= segment.byteCount else { return nil }
         let length = Int(segment.integer(at: offset, as: UInt32.self))

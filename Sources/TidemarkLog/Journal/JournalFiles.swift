@@ -104,7 +104,7 @@ struct JournalFiles: Sendable {
         return begun
     }
 
-    /// The newest segment, truncated after its last sound entry; `nil` if there is none to
+    /// Returns the newest segment, truncated after its last sound entry; `nil` if there is none to
     /// continue.
     private func reopened() throws(FileError) -> Active? {
         guard let number = try JournalReader.numbers(in: folder, fileSystem).last else {
@@ -189,13 +189,13 @@ struct JournalFiles: Sendable {
         }
     }
 
-    /// The age of a time stored in a file, which may be any number.
+    /// Returns the age of a time stored in a file, which may be any number.
     private func age(of created: Int64) -> Int64 {
         let (age, isBeyond) = environment.now().subtractingReportingOverflow(created)
         return isBeyond ? (created < 0 ? .max : .min) : age
     }
 
-    /// The creation time of a segment; `nil` if its header does not contain it.
+    /// Returns the creation time of a segment; `nil` if its header does not contain it.
     private func created(_ path: String) throws(FileError) -> Int64? {
         let file = try fileSystem.open(path, .read)
         defer { file.close() }

@@ -27,7 +27,7 @@ package struct JournalReader {
         self.fileSystem = fileSystem
     }
 
-    /// The numbers of the existing segments, oldest first.
+    /// Returns the numbers of the existing segments, oldest first.
     static func numbers(
         in folder: StoreFolder,
         _ fileSystem: any FileSystem

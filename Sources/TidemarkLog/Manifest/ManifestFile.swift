@@ -231,7 +231,7 @@ extension LoadedManifest {
         }
     }
 
-    /// The number of the manifest that `CURRENT` names; `nil` if there is no `CURRENT`.
+    /// Returns the number of the manifest that `CURRENT` names; `nil` if there is no `CURRENT`.
     static func currentNumber(
         in folder: StoreFolder,
         fileSystem: any FileSystem
@@ -257,7 +257,7 @@ extension LoadedManifest {
         return number
     }
 
-    /// The content of `CURRENT`: a manifest's name and the hash of the name.
+    /// Returns the content of `CURRENT`: a manifest's name and the hash of the name.
     private static func currentText(_ number: UInt64) -> String {
         let name = StoreFolder.manifestName(number)
         let hash = xxh3(Array(name.utf8).span.bytes, seed: 0)

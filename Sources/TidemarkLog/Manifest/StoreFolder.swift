@@ -79,10 +79,10 @@ package struct StoreFolder: Hashable, Sendable {
     /// The folder of the journal.
     package var journal: String { path + "/journal" }
 
-    /// A segment's file.
+    /// Returns a segment's file.
     package func segment(_ id: SegmentID) -> String { segments + "/" + id.fileName }
 
-    /// A segment that is being prepared.
+    /// Returns a segment that is being prepared.
     package func spare(_ number: UInt64) -> String { segments + "/spare-\(number).tmp" }
 
     /// Returns true if a name in the segments' folder belongs to a segment being prepared.
@@ -90,12 +90,12 @@ package struct StoreFolder: Hashable, Sendable {
         name.hasPrefix("spare-") && name.hasSuffix(".tmp")
     }
 
-    /// A segment of the journal.
+    /// Returns a segment of the journal.
     package func journalSegment(_ number: UInt64) -> String {
         journal + "/" + padded(number, to: 8) + ".jnl"
     }
 
-    /// The number in the name of a journal's segment; `nil` for any other name.
+    /// Returns the number in the name of a journal's segment; `nil` for any other name.
     package static func journalNumber(_ name: String) -> UInt64? {
         guard name.hasSuffix(".jnl"), let number = UInt64(name.dropLast(4)),
             padded(number, to: 8) + ".jnl" == name,
@@ -131,15 +131,15 @@ package struct StoreFolder: Hashable, Sendable {
         }
     }
 
-    /// A manifest's file.
+    /// Returns a manifest's file.
     package func manifest(_ number: UInt64) -> String { path + "/" + Self.manifestName(number) }
 
-    /// A manifest's name: `manifest-` and at least six digits.
+    /// Returns a manifest's name: `manifest-` and at least six digits.
     package static func manifestName(_ number: UInt64) -> String {
         "manifest-" + padded(number, to: 6)
     }
 
-    /// The number in a manifest's name; `nil` for any other name.
+    /// Returns the number in a manifest's name; `nil` for any other name.
     package static func manifestNumber(_ name: String) -> UInt64? {
         guard name.hasPrefix("manifest-"), let number = UInt64(name.dropFirst(9)),
             manifestName(number) == name

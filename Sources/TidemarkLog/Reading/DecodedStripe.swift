@@ -32,7 +32,7 @@ struct DecodedStripe {
         if let number = entries.firstIndex(of: entry) { failed.insert(number) }
     }
 
-    /// The positions of which the content is unknown, ascending.
+    /// Returns the positions of which the content is unknown, ascending.
     ///
     /// These are the positions that the maps assign to unreadable blocks. If a map is unreadable
     /// too, they are all positions that such blocks cover. Positions found in other blocks are
@@ -99,7 +99,7 @@ struct StripeRows {
         cursor = maps.first?.block.map(StripeMapCursor.init)
     }
 
-    /// The map that does not assign an event to its block; `nil` if there is none.
+    /// Returns the map that does not assign an event to its block; `nil` if there is none.
     ///
     /// Call this function for events in order. Each map is returned at most once.
     mutating func contradicting(_ sequence: SequenceNumber, block: Int) -> BlockEntry? {

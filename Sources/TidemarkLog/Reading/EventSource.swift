@@ -37,8 +37,8 @@ package protocol EventSource: AnyObject, Sendable {
         _ visit: (LogEvent) -> Bool
     ) throws(LogError)
 
-    /// The last event of the last commit whose time is at or before a given time; zero if there is
-    /// none.
+    /// Returns the last event of the last commit whose time is at or before a given time; zero if
+    /// there is none.
     ///
     /// O(log segments), then one block table and one block.
     func lastSequence(atOrBefore time: Int64) throws(LogError) -> SequenceNumber

@@ -108,7 +108,7 @@ extension LogFiles {
     /// The number of positions below which a stripe's maps are read first.
     private static let fewPositions: UInt64 = 1_024
 
-    /// The blocks of a stripe that may hold events of a range.
+    /// Returns the blocks of a stripe that may hold events of a range.
     private func entries(
         of stripe: Stripe,
         in reader: SegmentReader,

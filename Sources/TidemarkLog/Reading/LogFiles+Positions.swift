@@ -55,8 +55,8 @@ extension LogFiles {
     /// The number of positions per wanted position above which blocks get maps.
     private static let sparseness = 8
 
-    /// The entries of the next blocks of one segment that hold wanted positions, and true if those
-    /// are few of the positions in the blocks.
+    /// Returns the entries of the next blocks of one segment that hold wanted positions, and true
+    /// if those are few of the positions in the blocks.
     private func wanted(
         by sequences: ArraySlice<SequenceNumber>,
         in reader: SegmentReader
@@ -138,8 +138,8 @@ extension LogFiles {
         return true
     }
 
-    /// The next blocks of the guessed zone in a stripe that cover wanted positions; empty if there
-    /// is no guess.
+    /// Returns the next blocks of the guessed zone in a stripe that cover wanted positions; empty
+    /// if there is no guess.
     private func entries(
         of guess: ZoneGuess,
         holding sequences: ArraySlice<SequenceNumber>,
@@ -162,7 +162,8 @@ extension LogFiles {
         return entries
     }
 
-    /// The event at a position of a stripe, found by the stripe's map; `nil` if there is none.
+    /// Returns the event at a position of a stripe, found by the stripe's map; `nil` if there is
+    /// none.
     private func event(
         at sequence: SequenceNumber,
         in stripe: Stripe,
@@ -203,7 +204,7 @@ extension LogFiles {
 }
 
 extension ArraySlice<SequenceNumber> {
-    /// The index of the first of some ascending positions that is greater than another one.
+    /// Returns the index of the first of some ascending positions that is greater than another one.
     ///
     /// O(log distance).
     fileprivate func firstIndex(after sequence: SequenceNumber) -> Int {

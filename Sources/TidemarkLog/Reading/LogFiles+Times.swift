@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LogFiles {
-    /// The last event of the last commit at or before a time.
+    /// Returns the last event of the last commit at or before a time.
     ///
     /// See ``EventSource/lastSequence(atOrBefore:)``. Times never decrease, so both searches are
     /// binary.
@@ -60,7 +60,7 @@ extension LogFiles {
         return result
     }
 
-    /// The time of the first event of some segments.
+    /// Returns the time of the first event of some segments.
     ///
     /// Compaction may have left a segment without events.
     private func firstTime(in segments: ArraySlice<Segment>) throws(LogError) -> Int64? {
@@ -74,7 +74,7 @@ extension LogFiles {
         return nil
     }
 
-    /// The time of the first event in a block, or a stripe, or after it.
+    /// Returns the time of the first event in a block, or a stripe, or after it.
     private func firstTime(
         fromBlock first: Int,
         in reader: SegmentReader

@@ -76,8 +76,8 @@ final class LogFiles: Sendable {
         }
     }
 
-    /// The segment that covers a position, or the first one after the position; `nil` after the
-    /// last segment.
+    /// Returns the segment that covers a position, or the first one after the position; `nil` after
+    /// the last segment.
     func segment(at sequence: SequenceNumber) -> Segment? {
         state.withLock { state in
             var low = 0

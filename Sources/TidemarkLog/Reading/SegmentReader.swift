@@ -43,12 +43,12 @@ final class SegmentReader: Sendable {
     /// The current number of blocks.
     var blockCount: Int { entries.withLock { $0.count } }
 
-    /// The entry of a block by its index.
+    /// Returns the entry of a block by its index.
     func entry(at index: Int) -> BlockEntry? {
         entries.withLock { $0.indices.contains(index) ? $0[index] : nil }
     }
 
-    /// The entries in a range of indexes.
+    /// Returns the entries in a range of indexes.
     func entries(_ indexes: Range<Int>) -> ArraySlice<BlockEntry> {
         entries.withLock { $0[indexes] }
     }
@@ -63,8 +63,8 @@ final class SegmentReader: Sendable {
         entries.withLock { $0.append(contentsOf: blocks) }
     }
 
-    /// The index of the block that covers a position, or of the first one after it; in a stripe,
-    /// the index of the stripe's first map.
+    /// Returns the index of the block that covers a position, or of the first one after it; in a
+    /// stripe, the index of the stripe's first map.
     func index(of sequence: SequenceNumber) -> Int {
         entries.withLock { entries in
             var low = 0
@@ -78,7 +78,7 @@ final class SegmentReader: Sendable {
         }
     }
 
-    /// The stripe that contains the map or block at an index.
+    /// Returns the stripe that contains the map or block at an index.
     func stripe(around index: Int) -> Stripe? {
         var low = 0
         var high = stripes.count
@@ -149,12 +149,12 @@ final class SegmentReader: Sendable {
         decoders.withLock { if $0.count < 2 { $0.append(decoder) } }
     }
 
-    /// The error for a block that was decoded but violates the format.
+    /// Returns the error for a block that was decoded but violates the format.
     func malformed(_ entry: BlockEntry, _ malformed: BlockCursor.Malformed) -> LogError {
         damaged(entry, "is malformed at its raw byte \(malformed.offset)")
     }
 
-    /// The error for a damaged block.
+    /// Returns the error for a damaged block.
     func damaged(_ entry: BlockEntry, _ found: String) -> LogError {
         LogError(
             .corrupted,

@@ -16,7 +16,7 @@ struct Stripe: Hashable, Sendable {
     /// Indexes of the blocks that hold the events.
     var blocks: Range<Int>
 
-    /// The stripes of a directory, ascending.
+    /// Returns the stripes of a directory, ascending.
     static func all(in directory: [BlockEntry]) -> [Stripe] {
         var stripes: [Stripe] = []
         var index = 0

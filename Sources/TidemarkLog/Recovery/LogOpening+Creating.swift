@@ -130,7 +130,7 @@ extension LogOpening {
 }
 
 extension LogFiles {
-    /// The segments that a manifest names, none of them open.
+    /// Returns the segments that a manifest names, none of them open.
     static func segments(of manifest: Manifest) -> [Segment] {
         manifest.segments.map {
             Segment(

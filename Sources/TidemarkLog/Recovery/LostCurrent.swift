@@ -3,7 +3,8 @@
 
 /// The checks of a folder whose `CURRENT` does not lead to a manifest.
 extension StoreFolder {
-    /// The names in the folder; throws if `CURRENT` is one of them but names no existing file.
+    /// Returns the names in the folder; throws if `CURRENT` is one of them but names no existing
+    /// file.
     func names(_ fileSystem: any FileSystem) throws(LogError) -> [String] {
         let (names, isThere) = try LogError.wrapping { () throws(FileError) in
             (try fileSystem.list(path), try fileSystem.exists(current))
@@ -64,7 +65,7 @@ extension StoreFolder {
 }
 
 extension LogError {
-    /// The error for a folder without `CURRENT` that has commits.
+    /// Returns the error for a folder without `CURRENT` that has commits.
     static func lostCurrent(_ folder: StoreFolder) -> LogError {
         LogError(
             .corrupted,
@@ -75,7 +76,7 @@ extension LogError {
         )
     }
 
-    /// The error for a folder without `CURRENT` that holds an unfinished copy.
+    /// Returns the error for a folder without `CURRENT` that holds an unfinished copy.
     static func unfinishedCopy(_ folder: StoreFolder) -> LogError {
         LogError(
             .notAStore,

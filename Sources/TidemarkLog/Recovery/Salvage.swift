@@ -133,7 +133,7 @@ package struct Salvage: Sendable {
         try copy.close()
     }
 
-    /// The keys of zones that events refer to and no event creates, ascending.
+    /// Returns the keys of zones that events refer to and no event creates, ascending.
     private func lostZones(in stretches: [Stretch]) throws(LogError) -> [ZoneKey] {
         var named: Set<ZoneKey> = []
         var created: Set<ZoneKey> = []
@@ -283,7 +283,7 @@ package struct Salvage: Sendable {
         return stretches.enumerated().sorted { ($0.1.first, $0.0) < ($1.1.first, $1.0) }.map(\.1)
     }
 
-    /// The last position that a sound part of a segment names.
+    /// Returns the last position that a sound part of a segment names.
     private func lastKnown(of segment: Source) throws(LogError) -> SequenceNumber {
         if let end = footerEnd(of: segment) { return end }
         var fold = Self.fold(of: segment, meet: { _ in })

@@ -3,7 +3,7 @@
 
 /// Segment files that a manifest does not list.
 extension StoreFolder {
-    /// The names in the folder of segments; empty if the folder is missing.
+    /// Returns the names in the folder of segments; empty if the folder is missing.
     func segmentNames(_ fileSystem: any FileSystem) throws(LogError) -> [String] {
         try LogError.wrapping { () throws(FileError) in
             try fileSystem.exists(segments) ? try fileSystem.list(segments) : []
@@ -66,8 +66,8 @@ extension StoreFolder {
         )
     }
 
-    /// The last position that manifests from a number on name, and that manifest's name; zero if
-    /// none is readable.
+    /// Returns the last position that manifests from a number on name, and that manifest's name;
+    /// zero if none is readable.
     func newestEnd(
         of store: StoreID,
         from first: UInt64,
@@ -87,7 +87,7 @@ extension StoreFolder {
 }
 
 extension LogError {
-    /// The error for a segment with commits that the manifest does not list.
+    /// Returns the error for a segment with commits that the manifest does not list.
     fileprivate static func straySegment(_ path: String) -> LogError {
         LogError(
             .corrupted,

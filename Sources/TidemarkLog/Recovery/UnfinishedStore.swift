@@ -51,7 +51,7 @@ struct UnfinishedStore {
 }
 
 extension LogError {
-    /// The error for a folder without `CURRENT` that is not empty.
+    /// Returns the error for a folder without `CURRENT` that is not empty.
     static func unfinishedSalvage(_ folder: StoreFolder) -> LogError {
         LogError(
             .notAStore,

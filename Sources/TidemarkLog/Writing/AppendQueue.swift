@@ -148,7 +148,7 @@ struct AppendQueue {
         return true
     }
 
-    /// The next batch to write, or `nil` if there is none, which ends the writing.
+    /// Returns the next batch to write, or `nil` if there is none, which ends the writing.
     mutating func takeBatch() -> Batch? {
         if failure == nil {
             if !closed.isEmpty { return closed.removeFirst() }

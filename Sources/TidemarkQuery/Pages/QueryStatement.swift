@@ -192,7 +192,7 @@ struct QueryStatement: Sendable {
         ]
     }
 
-    /// The column whose index has the rows in this order; `nil` if there is none.
+    /// Returns the column whose index has the rows in this order; `nil` if there is none.
     private func plainColumn(of descriptor: Query.SortDescriptor) -> String? {
         guard descriptor.origin == nil else { return nil }
         switch descriptor.key {

@@ -98,7 +98,7 @@ struct TypeTable: Sendable {
     /// bodies.
     var isFull: Bool { columns.count >= Self.columnLimit }
 
-    /// The columns of a field, in ascending order of kinds.
+    /// Returns the columns of a field, in ascending order of kinds.
     func columns(of field: Name) -> ArraySlice<Column> {
         let start = columns.partitioningIndex { $0.fieldName >= field }
         let end = columns[start...].firstIndex { $0.fieldName != field } ?? columns.count
@@ -280,8 +280,8 @@ extension TypeTable {
 }
 
 extension Array {
-    /// The first index at which a condition holds, if the condition also holds for all later
-    /// elements.
+    /// Returns the first index at which a condition holds, if the condition also holds for all
+    /// later elements.
     fileprivate func partitioningIndex(where holds: (Element) -> Bool) -> Int {
         var low = 0
         var high = count

@@ -13,7 +13,7 @@ enum SQLValue: Hashable, Sendable {
     case real(Double)
     case blob([UInt8])
 
-    /// A text's bytes.
+    /// Returns a text's bytes.
     static func text(_ text: String) -> SQLValue { .blob(Array(text.utf8)) }
 }
 

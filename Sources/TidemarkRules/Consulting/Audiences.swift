@@ -24,7 +24,7 @@ package struct Audiences {
         self.facts = facts
     }
 
-    /// The audience of a record, by zone and slot.
+    /// Returns the audience of a record, by zone and slot.
     ///
     /// One lookup.
     package mutating func audience(of record: ViewKey) throws(SyncError) -> AudienceRef {
@@ -40,7 +40,7 @@ package struct Audiences {
         return isLiving
     }
 
-    /// The latest audience of a share of a zone, and the place of its name.
+    /// Returns the latest audience of a share of a zone, and the place of its name.
     package func epoch(
         ofShare token: String,
         in zone: ZoneIdentity
@@ -55,7 +55,7 @@ package struct Audiences {
         return epoch.end == nil ? epoch.key : nil
     }
 
-    /// All audiences of a zone.
+    /// Returns all audiences of a zone.
     ///
     /// O(shares of the zone's owner).
     package func all(in zone: ZoneIdentity) throws(SyncError) -> [LivingZone] {

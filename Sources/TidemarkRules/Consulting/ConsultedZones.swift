@@ -61,7 +61,7 @@ package struct ConsultedZones: Sendable {
     @inlinable @inline(__always)
     package subscript(index: Int) -> ConsultedZone { zones[index] }
 
-    /// The key of the zone with an index; `nil` if the request's commit has to create it.
+    /// Returns the key of the zone with an index; `nil` if the request's commit has to create it.
     @inlinable @inline(__always)
     package func key(of index: Int) -> ZoneKey? { zones[index].key }
 

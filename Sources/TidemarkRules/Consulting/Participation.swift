@@ -73,7 +73,7 @@ package struct KnownParticipation: Sendable {
 }
 
 extension Participation {
-    /// The zone in its owner's private database.
+    /// Returns the zone in its owner's private database.
     package func zoneIdentity(in database: DatabaseID) -> ZoneIdentity {
         ShareLinkTarget(owner: owner, zoneName: zoneName, shareName: shareName)
             .zoneIdentity(in: database)
@@ -81,7 +81,7 @@ extension Participation {
 }
 
 extension ShareLinkTarget {
-    /// The zone in its owner's private database.
+    /// Returns the zone in its owner's private database.
     package func zoneIdentity(in database: DatabaseID) -> ZoneIdentity {
         ZoneIdentity(
             database: DatabaseID(

@@ -26,7 +26,7 @@ extension Facts {
         return try ConsultedItems([item], in: zones, self).items[0].live
     }
 
-    /// The live records of a system zone, oldest change first.
+    /// Returns the live records of a system zone, oldest change first.
     package func records(
         of zone: SystemZone,
         in database: DatabaseID

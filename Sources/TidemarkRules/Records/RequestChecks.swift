@@ -106,7 +106,7 @@ extension [UInt8] {
 }
 
 extension SyncError {
-    /// The error for a request that names a zone twice.
+    /// Returns the error for a request that names a zone twice.
     static func zoneNamedTwice(_ zone: ZoneID) -> SyncError {
         SyncError(
             .invalidArguments,

@@ -74,7 +74,7 @@ extension Name {
 }
 
 extension SyncError {
-    /// The error for saving another user's record, or a user's record in an invalid place.
+    /// Returns the error for saving another user's record, or a user's record in an invalid place.
     fileprivate static func notOwnUserRecord(_ record: RecordID) -> SyncError {
         SyncError(
             .permissionFailure,

@@ -169,7 +169,7 @@ package struct SharedHierarchies {
 }
 
 extension SyncError {
-    /// The error for a participant who deletes the root of a share.
+    /// Returns the error for a participant who deletes the root of a share.
     static func rootIsItsOwners(_ record: RecordID) -> SyncError {
         .permissionFailure(
             "The record \(record) is the root of a share, which its owner alone can delete."
@@ -182,7 +182,7 @@ extension SyncError {
             + "or a share."
     )
 
-    /// The error for a record that is under a share already, or has one below it.
+    /// Returns the error for a record that is under a share already, or has one below it.
     package static func alreadyShared(_ record: RecordID, by other: Name) -> SyncError {
         SyncError(
             .alreadyShared,

@@ -247,7 +247,8 @@ package struct SubscriptionSchema {
 }
 
 extension SyncError {
-    /// The error for a second subscription that fires in the same cases as another one of the user.
+    /// Returns the error for a second subscription that fires in the same cases as another one of
+    /// the user.
     static func duplicateSubscription(_ id: String, of other: String) -> SyncError {
         SyncError(
             .serverRejectedRequest,
