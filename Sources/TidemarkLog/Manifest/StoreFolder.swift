@@ -79,10 +79,10 @@ package struct StoreFolder: Hashable, Sendable {
     /// The folder of the journal.
     package var journal: String { path + "/journal" }
 
-    /// Returns a segment's file.
+    /// Returns the path of a segment's file.
     package func segment(_ id: SegmentID) -> String { segments + "/" + id.fileName }
 
-    /// Returns a segment that is being prepared.
+    /// Returns the path of a segment that is being prepared.
     package func spare(_ number: UInt64) -> String { segments + "/spare-\(number).tmp" }
 
     /// Returns true if a name in the segments' folder belongs to a segment being prepared.
@@ -90,7 +90,7 @@ package struct StoreFolder: Hashable, Sendable {
         name.hasPrefix("spare-") && name.hasSuffix(".tmp")
     }
 
-    /// Returns a segment of the journal.
+    /// Returns the path of a segment of the journal.
     package func journalSegment(_ number: UInt64) -> String {
         journal + "/" + padded(number, to: 8) + ".jnl"
     }
@@ -131,7 +131,7 @@ package struct StoreFolder: Hashable, Sendable {
         }
     }
 
-    /// Returns a manifest's file.
+    /// Returns the path of a manifest's file.
     package func manifest(_ number: UInt64) -> String { path + "/" + Self.manifestName(number) }
 
     /// Returns a manifest's name: `manifest-` and at least six digits.
