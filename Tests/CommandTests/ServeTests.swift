@@ -17,6 +17,8 @@ import Testing
     /// Functions of the shell: `start` serves `s.tide` on a free port, and `signin` prints a web token.
     static let functions = """
         start() {
+            # What an earlier server said is not what this one says.
+            : >said
             "$tidemark" serve s.tide --port 0 "$@" >said 2>errors & server=$!
             until grep -q signin said; do kill -0 $server || { cat errors; exit 9; }; sleep 0.05; done
             address=$(sed -n 's/^Tidemark serves .* at //p' said)
