@@ -9,7 +9,7 @@ struct PositionSet: Sendable {
     private var pieces: [[UInt64]] = []
     private static let wordCount = 1 << 10
 
-    /// Whether a position is in the set.
+    /// Returns true if the set contains a position.
     ///
     /// O(1).
     func contains(_ position: SequenceNumber) -> Bool {

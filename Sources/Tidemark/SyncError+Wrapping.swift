@@ -9,9 +9,10 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkViews
 
-// Inlined always: they stand on the paths of saves and deltas, where a closure must cost nothing.
+// Always inlined, because these are called on the paths of saves and deltas, where a closure must
+// cost nothing.
 extension SyncError {
-    /// Returns what a closure returns; throws its failure as that of a request.
+    /// Returns the result of a closure; rethrows its error as the error of a request.
     @inline(__always)
     static func wrapping<Result>(
         _ body: () throws(LogError) -> Result
@@ -23,7 +24,7 @@ extension SyncError {
         }
     }
 
-    /// Returns what a closure returns; throws its failure as that of a request.
+    /// Returns the result of a closure; rethrows its error as the error of a request.
     @inline(__always)
     static func wrapping<Result>(
         _ body: () throws(ViewIndexError) -> Result
@@ -35,7 +36,7 @@ extension SyncError {
         }
     }
 
-    /// Returns what a closure returns; throws its failure as that of a request.
+    /// Returns the result of a closure; rethrows its error as the error of a request.
     @inline(__always)
     static func wrapping<Result>(
         _ body: () throws(EventFormatError) -> Result

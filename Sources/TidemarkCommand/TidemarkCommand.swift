@@ -42,7 +42,7 @@ struct TidemarkCommand: AsyncParsableCommand {
 
     /// Runs the command that the arguments name, and ends the process.
     ///
-    /// Status 0: done; 1: refused, missing or damaged; 64: usage. A closed pipe is a normal end.
+    /// Status 0: done; 1: rejected, missing or damaged; 64: usage. A closed pipe is a normal end.
     static func main() async {
         for number in IgnoredSignals.all { signal(number, SIG_IGN) }
         occupyStandardDescriptors()
@@ -60,7 +60,7 @@ struct TidemarkCommand: AsyncParsableCommand {
         } catch let error as LogError {
             end(with: CommandError(error.text.printable))
         } catch let error as SyncError {
-            // It may quote names that somebody made up.
+            // It may quote names from untrusted input.
             end(with: CommandError(error.description.withWholeCommands.printable))
         } catch {
             end(with: error)
@@ -79,7 +79,7 @@ struct TidemarkCommand: AsyncParsableCommand {
     /// Sees to it that standard input, output and error are open, so that no file of a store gets the
     /// number of one that was closed, and output written into it.
     private static func occupyStandardDescriptors() {
-        // What is read from or written to one of these fails, as with a closed one.
+        // Reading from or writing to one of these then fails, as with a closed descriptor.
         if fcntl(STDIN_FILENO, F_GETFD) < 0 { _ = open("/dev/null", O_WRONLY) }
         while case let descriptor = open("/dev/null", O_RDONLY), descriptor >= 0 {
             guard descriptor > STDERR_FILENO else { continue }

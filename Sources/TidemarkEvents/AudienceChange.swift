@@ -3,11 +3,11 @@
 
 package import TidemarkLog
 
-/// Which audience one record has from an event on.
+/// A change of one record's audience by an event.
 package struct AudienceChange: Hashable, Sendable {
     /// The record's zone and slot.
     package var record: ViewKey
-    /// Position of the event; zero until it has one.
+    /// The position of the event; zero until it has one.
     package var sequence: SequenceNumber
     /// The audience's key; zero for none.
     package var audience: ZoneKey
@@ -21,7 +21,7 @@ package struct AudienceChange: Hashable, Sendable {
 }
 
 extension RecordEvent {
-    /// What a record's event does in the audience that it names.
+    /// Returns the change that a record's event makes in the event's audience.
     package func audienceChange(
         _ change: SlotChange
     ) -> (slot: SlotChange, audience: AudienceChange)? {
@@ -43,7 +43,7 @@ extension RecordEvent {
 }
 
 extension AudienceEvent {
-    /// What the event does in its audience, for a record with a slot in a zone.
+    /// Returns the change that the event makes in its audience, for a record with a slot in a zone.
     package func change(
         of record: ViewKey,
         at sequence: SequenceNumber

@@ -4,13 +4,13 @@
 package import TidemarkLog
 package import TidemarkModel
 
-/// Where a record is in an audience: those who see a record by the share that it is under.
+/// The place of a record in an audience, which is the list of records that a share shows.
 package struct AudiencePlace: Hashable, Sendable {
     /// The audience's key: the position of the event that made it.
     package var key: ZoneKey
-    /// Position of the record's event in the audience before this one; zero if there is none.
+    /// The position of the record's previous event in the audience; zero if there is none.
     package var previous: SequenceNumber
-    /// What the record was in the audience before; no state if it never was there.
+    /// The record's previous state in the audience; `nil` if the record was never in it.
     package var previousState: RecordState?
 
     package init(key: ZoneKey, previous: SequenceNumber = 0, previousState: RecordState? = nil) {
@@ -26,18 +26,18 @@ package struct AudiencePlace: Hashable, Sendable {
     }
 }
 
-/// The payload of an event that shows a record to an audience, or takes it away, and does not change
-/// it.
+/// The payload of an event that shows a record to an audience or hides it, without changing the
+/// record.
 ///
 /// `Docs/formats/events.md` has the bytes.
 package struct AudienceEvent: Hashable, Sendable {
-    /// Whether the record is there for the audience from here on.
+    /// The record's state for the audience after the event.
     package var state: RecordState
-    /// How far the record's slot is from the hash of its name.
+    /// The distance of the record's slot from the hash of its name.
     package var probeCount: UInt8
-    /// Where the record is in the audience.
+    /// The place of the record in the audience.
     package var place: AudiencePlace
-    /// Position of the record's last event: the version that the audience gets to see.
+    /// The position of the record's last event: the version that the audience sees.
     package var version: SequenceNumber
     /// The record's name.
     package var name: Name
@@ -60,7 +60,7 @@ package struct AudienceEvent: Hashable, Sendable {
         self.type = type
     }
 
-    /// Where the audience's key lies.
+    /// The offset of the audience's key.
     package static let keyOffset = 4
     private static let replacesTombstone: UInt8 = 1
     private static let headerByteCount = 28
@@ -103,7 +103,7 @@ package struct AudienceEvent: Hashable, Sendable {
         )
     }
 
-    /// Whether the record is there for the audience, and the version that it gets to see.
+    /// Returns the record's state for the audience, and the version that the audience sees.
     package static func version(
         in payload: RawSpan
     ) throws(EventFormatError) -> (state: RecordState, version: SequenceNumber) {
@@ -112,7 +112,7 @@ package struct AudienceEvent: Hashable, Sendable {
         return (entered ? .live : .tombstone, payload.sequence(at: 20))
     }
 
-    /// Whether a payload is of such an event.
+    /// Returns true if a payload is of such an event.
     @inline(__always)
     package static func isOne(_ payload: RawSpan) -> Bool {
         payload.byteCount > 0 && payload.byte(at: 0) >= EventKind.audienceEntered.rawValue

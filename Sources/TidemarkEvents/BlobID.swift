@@ -15,7 +15,7 @@ package struct BlobID: Hashable, Sendable {
         self.init(sha256: checksum)
     }
 
-    /// Wraps what a SHA-256 gave.
+    /// Wraps the result of a SHA-256.
     package init(sha256 checksum: some Sequence<UInt8>) {
         var words = InlineArray<4, UInt64>(repeating: 0)
         for (index, byte) in checksum.prefix(Self.byteCount).enumerated() {
@@ -46,13 +46,13 @@ package struct BlobID: Hashable, Sendable {
         (0..<Self.byteCount).map { UInt8(truncatingIfNeeded: words[$0 / 8] >> (56 - 8 * ($0 % 8))) }
     }
 
-    /// Whether two are the same.
+    /// Returns true if two ids are equal.
     package static func == (lhs: BlobID, rhs: BlobID) -> Bool {
         lhs.words[0] == rhs.words[0] && lhs.words[1] == rhs.words[1]
             && lhs.words[2] == rhs.words[2] && lhs.words[3] == rhs.words[3]
     }
 
-    /// Hashes the first word: a checksum's bits are as good as any.
+    /// Hashes the first word: all bits of a checksum are equally random.
     package func hash(into hasher: inout Hasher) {
         hasher.combine(words[0])
     }

@@ -4,37 +4,37 @@
 package import TidemarkLog
 package import TidemarkModel
 
-/// Who asked for a commit, from where, under which request id, and what each item of the request
-/// came to: `Docs/formats/events.md` has the bytes.
+/// The origin of a commit: its user, device and request id, and the outcome of each item;
+/// `Docs/formats/events.md` has the bytes.
 package struct CommitEnvelope: Hashable, Sendable {
-    /// Who asked; `nil` where that is not known.
+    /// The user who made the request; `nil` if unknown.
     package var user: String?
-    /// The device, as it calls itself.
+    /// The device's name, as sent by the device.
     package var device: String?
     /// The build of the app.
     package var build: String?
-    /// The request's id as it was given or derived; `nil` for a request without one.
+    /// The request's id, as sent or derived; `nil` for a request without an id.
     package var request: Request?
-    /// The sequence number the client had seen; zero if it did not say.
+    /// The sequence number that the client had seen; zero if the client sent none.
     package var causalParent: SequenceNumber
-    /// Whether the claimed time was before the last commit's and had to be raised.
+    /// True if the claimed time was before the last commit's and was raised.
     package var timeWasRaised: Bool
-    /// What became of each item, in the order of the request.
+    /// The outcome of each item, in request order.
     package var outcomes: [ItemOutcome]
-    /// What a commit says beside that, where it does.
+    /// The optional parts of the envelope.
     package var extras: EnvelopeExtras
 
-    /// What makes a request idempotent.
+    /// The identity of an idempotent request.
     package struct Request: Hashable, Sendable {
         package var id: String
         package var key: RequestKey
-        /// A hash of what was asked.
+        /// A hash of the request's content.
         package var contentHash: UInt64
-        /// The id was made from the content of an imported line.
+        /// True if the id was derived from the content of an imported line.
         package var isDerived: Bool
-        /// The id is of an import and is remembered for good.
+        /// True if the id is of an import and is remembered permanently.
         package var neverExpires: Bool
-        /// The database that was asked, which no event of the commit may tell; `nil` where nobody said.
+        /// The database of the request, which the commit's events may not show; `nil` if unknown.
         package var database: DatabaseID?
 
         package init(
@@ -75,24 +75,24 @@ package struct CommitEnvelope: Hashable, Sendable {
     }
 }
 
-/// What became of one item of a request.
+/// The outcome of one item of a request.
 package enum ItemOutcome: Hashable, Sendable {
     /// Done, by the event with this index in the commit.
     case event(Int)
-    /// Done without an event, since nothing had to change.
+    /// Done without an event, because nothing had to change.
     case nothingToDo
-    /// Refused: the error's number, its text, and the sequence number of the version of the
-    /// record that stood against it (zero if none did).
+    /// Rejected: the error's number, its text, and the sequence number of the record's version that
+    /// caused the rejection (zero if there was none).
     case refused(code: Int, message: String, against: SequenceNumber)
 }
 
 extension CommitEnvelope {
     /// The format's version, the first byte of every envelope.
     private static let version: UInt8 = 1
-    /// That of an envelope whose request's id is derived, and kept as numbers: as text it would be
-    /// twice as long, and compressing makes neither shorter.
+    /// The version of an envelope with a derived request id, which is stored as numbers: as text,
+    /// it would be twice as long, even compressed.
     private static let derivedVersion: UInt8 = 2
-    /// Where the flags lie.
+    /// The offset of the flags.
     package static let flagsOffset = 1
 
     /// Bits of the flags.
@@ -135,7 +135,7 @@ extension CommitEnvelope {
                 bytes.append(string: request.id)
             }
             if let database = request.database {
-                // The usual one goes without saying.
+                // The usual form is omitted.
                 let identity = database == .standard ? [] : database.identityBytes
                 bytes.append(variableInteger: UInt64(identity.count))
                 bytes.append(contentsOf: identity)
@@ -150,7 +150,7 @@ extension CommitEnvelope {
         return bytes
     }
 
-    /// Reads an envelope; its bytes must be all of the span.
+    /// Reads an envelope, which must fill the whole span.
     package init(_ span: RawSpan) throws(EventFormatError) {
         var offset = 2
         guard span.byteCount >= 2, Self.version...Self.derivedVersion ~= span.byte(at: 0) else {
@@ -179,9 +179,10 @@ extension CommitEnvelope {
         extras = try EnvelopeExtras(span.extracting(offset..<span.byteCount))
     }
 
-    /// The key of the request in an envelope, without reading the rest; `nil` if it has none.
+    /// Returns the key of the request in an envelope, without reading the rest; `nil` if there is
+    /// no request.
     ///
-    /// This is all that a fold needs of an envelope.
+    /// A fold needs nothing else of an envelope.
     @inline(__always)
     package static func requestKey(in span: RawSpan) -> RequestKey? {
         guard span.byteCount >= 18, span.byte(at: flagsOffset) & Flag.request != 0 else {
@@ -190,7 +191,7 @@ extension CommitEnvelope {
         return RequestKey(low: span.integer(at: 2), high: span.integer(at: 10))
     }
 
-    /// Whether the request of an envelope that has one is remembered for good.
+    /// Returns true if the request of an envelope is remembered permanently.
     @inline(__always)
     package static func requestNeverExpires(in span: RawSpan) -> Bool {
         span.byte(at: flagsOffset) & Flag.neverExpires != 0

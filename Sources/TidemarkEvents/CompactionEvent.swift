@@ -3,19 +3,22 @@
 
 package import TidemarkLog
 
-/// What a compaction run forgets: the payload of the event that begins it.
+/// The limits up to which a compaction run drops events: the payload of the event that begins the
+/// run.
 ///
-/// Positions and nothing else, so that the run is a function of the log. `Docs/formats/events.md`
-/// has the bytes.
+/// The limits are positions only, so that the run is a function of the log.
+/// `Docs/formats/events.md` has the bytes.
 package struct CompactionRun: Hashable, Sendable {
     /// The history horizon: versions that a later one at or below it has replaced are dropped.
     package var history: SequenceNumber
-    /// Tombstones up to here are forgotten, in zones whose horizon is raised; never above `history`.
+    /// The tombstone limit: tombstones up to this position are dropped in zones whose horizon is
+    /// raised; never above `history`.
     package var tombstones: SequenceNumber
-    /// Requests whose commit begins here or before are forgotten, except those that never expire.
+    /// The request limit: requests whose commit begins at or before this position are forgotten,
+    /// except those that never expire.
     package var requests: SequenceNumber
 
-    /// Bytes of it, in the log and in the view index.
+    /// The size in bytes, in the log and in the view index.
     package static let byteCount = 28
 
     package init(history: SequenceNumber, tombstones: SequenceNumber, requests: SequenceNumber) {
@@ -32,7 +35,7 @@ package struct CompactionRun: Hashable, Sendable {
         }
     }
 
-    /// Reads what `append` wrote.
+    /// Reads the bytes that `append` wrote.
     package init(_ payload: RawSpan) throws(EventFormatError) {
         guard payload.byteCount == Self.byteCount,
             payload.byte(at: 0) == EventKind.compactionBegun.rawValue
@@ -50,7 +53,7 @@ package struct CompactionRun: Hashable, Sendable {
     }
 }
 
-/// How far tombstones of a zone are forgotten: the payload of the event that says so.
+/// The payload of the event that records the position up to which a zone's tombstones are dropped.
 package enum TombstoneHorizon {
     private static let byteCount = 12
 
@@ -60,7 +63,7 @@ package enum TombstoneHorizon {
         payload.append(integer: horizon.rawValue)
     }
 
-    /// Reads what `append` wrote.
+    /// Reads the bytes that `append` wrote.
     package static func read(_ payload: RawSpan) throws(EventFormatError) -> SequenceNumber {
         guard payload.byteCount == byteCount,
             payload.byte(at: 0) == EventKind.tombstonesForgotten.rawValue
@@ -74,7 +77,8 @@ package enum TombstoneHorizon {
 }
 
 extension CompactionRun {
-    /// The same for a log that ends at a position, which is not below the history horizon.
+    /// Returns the run limited to a log that ends at a position, which is not below the history
+    /// horizon.
     package func capped(at last: SequenceNumber) -> CompactionRun {
         CompactionRun(
             history: history,
@@ -83,15 +87,16 @@ extension CompactionRun {
         )
     }
 
-    /// The horizon at or below which a zone has to have ended for all that it held to be forgotten.
+    /// Returns the horizon for ended zones: a zone that ended at or below it is forgotten with all
+    /// of its content.
     ///
-    /// The list of a share that has ended still tells those who saw it what is gone.
+    /// The audience of an ended share still reports its removed records to former participants.
     package func horizon(of zone: ZoneIdentity) -> SequenceNumber {
         zone.isAudience ? tombstones : history
     }
 }
 
 extension LogEvent {
-    /// Whether nothing is left of what happened here but that its request was answered.
+    /// True if the event only records that a request was processed.
     package var isNote: Bool { payload.first == EventKind.requestNoted.rawValue }
 }

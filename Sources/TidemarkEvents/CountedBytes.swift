@@ -4,7 +4,7 @@
 import TidemarkLog
 
 extension [UInt8] {
-    /// Appends a string's UTF-8 bytes behind their count.
+    /// Appends the count of a string's UTF-8 bytes, then the bytes.
     package mutating func append(string: String) {
         append(variableInteger: UInt64(string.utf8.count))
         append(contentsOf: string.utf8)
@@ -19,7 +19,7 @@ extension RawSpan {
         return extracting(range).withUnsafeBytes { String(validating: $0, as: UTF8.self) }
     }
 
-    /// Finds bytes behind their count and moves past them; `nil` if they are cut off.
+    /// Reads a byte count and the bytes after it, and moves past them; `nil` if they are cut off.
     package func countedRange(at offset: inout Int) -> Range<Int>? {
         var position = offset
         guard let count = variableInteger(at: &position), count <= UInt64(byteCount - position)

@@ -4,66 +4,66 @@
 package import TidemarkLog
 package import TidemarkModel
 
-/// An event of the log in plain values, for those who show it.
+/// An event of the log in plain values, for display.
 package struct DecodedEvent: Sendable {
-    /// What happened.
+    /// The content of an event.
     package enum Fact: Sendable {
-        /// A record was saved, over what the link says.
+        /// A record was saved; the link gives the previous version.
         case recordSaved(Saving, RecordBody, Link)
         case recordDeleted(name: String, type: String, Link)
         case zoneCreated
         case zoneDeleted(ZoneDeletionReason)
-        /// A record came under a share or left one, and was not changed itself.
+        /// A record joined or left a share, without being changed itself.
         case audienceChanged(Audience)
-        /// A request that changed nothing, and is remembered all the same.
+        /// A request changed nothing, and is remembered.
         case requestNoted
         case tombstonesForgotten(through: SequenceNumber)
         case compactionBegun(CompactionRun)
-        /// A newer version wrote it, for those who know it.
+        /// The event is of a newer version's kind, which this version skips.
         case skipped(kind: UInt8)
     }
 
-    /// How a record was saved.
+    /// The form of a record's save.
     package struct Saving: Hashable, Sendable {
-        /// Whether it got a new tag and nothing else.
+        /// True if the record got only a new tag.
         package var isTouch: Bool
-        /// Whether it begins anew, with nothing of the version before.
+        /// True if the record begins anew, with nothing of the previous version.
         package var isRecreation: Bool
-        /// How the save was meant.
+        /// The save policy of the request.
         package var policy: SavePolicy
     }
 
-    /// Where a record's event stands among the others of the record.
+    /// The links of a record's event to other events of the record.
     package struct Link: Hashable, Sendable {
-        /// Position of the event before; zero if there is none.
+        /// The position of the previous event; zero if there is none.
         package var previous: SequenceNumber
-        /// Position of the version that the client held; `nil` if it sent no tag.
+        /// The position of the client's version; `nil` if the client sent no tag.
         package var held: SequenceNumber?
     }
 
-    /// A record that came under a share or left one.
+    /// A record that joined or left a share.
     package struct Audience: Hashable, Sendable {
         package var name: String
         package var type: String
-        /// Whether it came.
+        /// True if the record joined the share.
         package var hasEntered: Bool
-        /// The position of the event that made the list of what the share shows.
+        /// The position of the event that created the share's audience.
         package var key: ZoneKey
-        /// Position of the version that the share's participants get to see.
+        /// The position of the version that the share's participants see.
         package var version: SequenceNumber
     }
 
-    /// The event as it lies in the log.
+    /// The event in the log.
     package let event: LogEvent
-    /// Who made the commit that holds it.
+    /// The envelope of the event's commit.
     package let envelope: CommitEnvelope
-    /// The zone it is about; `nil` for an event of the store itself, and for a zone whose creation
+    /// The zone of the event; `nil` for an event of the store itself, and for a zone whose creation
     /// cannot be read.
     package let zone: ZoneIdentity?
-    /// What happened.
+    /// The content of the event.
     package let fact: Fact
 
-    /// The name of the record it is about, if it is about one.
+    /// The name of the event's record, if the event is about a record.
     package var recordName: String? {
         switch fact {
         case .recordSaved(_, let body, _): body.recordName

@@ -3,8 +3,8 @@
 
 import TidemarkLog
 
-/// The id of a request that has none: a hash of the line it came from, and how often the same line
-/// came before (`Docs/formats/events.md`, "Commit envelope").
+/// The id of a request that has none: a hash of its line, and the number of earlier occurrences of
+/// the line (`Docs/formats/events.md`, "Commit envelope").
 package struct DerivedID: Hashable {
     package var high: UInt64
     package var low: UInt64
@@ -16,14 +16,14 @@ package struct DerivedID: Hashable {
         self.occurrence = occurrence
     }
 
-    /// What an id begins with, whichever time its line comes.
+    /// Returns the start of the ids of a line, which is the same for every occurrence.
     package static func stem(high: UInt64, low: UInt64) -> String {
         "line-" + String(high, radix: 36) + "-" + String(low, radix: 36) + "-"
     }
 
     package var text: String { Self.stem(high: high, low: low) + String(occurrence) }
 
-    /// Reads an id; `nil` if it is not, to the letter, what ``text`` gives.
+    /// Parses an id; `nil` if the text is not exactly one that ``text`` returns.
     package init?(_ text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 4, let high = UInt64(parts[1], radix: 36),

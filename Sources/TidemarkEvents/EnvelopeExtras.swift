@@ -5,13 +5,13 @@ package import TidemarkModel
 
 /// The optional parts at the end of a commit envelope, each with a tag.
 ///
-/// A version that does not know a tag passes over its part, and keeps it where it writes the envelope
-/// anew.
+/// A version that does not know a tag skips its part, and keeps the part when it rewrites the
+/// envelope.
 package struct EnvelopeExtras: Hashable, Sendable {
     /// The place of the request in a distributed trace.
     package var trace: TraceContext?
-    /// How the user was known; `nil` if the program said so that had the store open, or in a way that this
-    /// version does not know.
+    /// The user's authentication; `nil` if the program that opened the store named the user, or if
+    /// this version does not know the kind.
     package var authentication: Authentication?
     /// Parts whose tags this version does not know.
     private var unknown: [Part] = []
@@ -29,7 +29,7 @@ package struct EnvelopeExtras: Hashable, Sendable {
 
     package init() {}
 
-    /// What a commit says of its caller.
+    /// Creates the optional parts for a commit of a caller.
     package init(of caller: Caller) {
         trace = caller.trace
         authentication = caller.authentication == .inProcess ? nil : caller.authentication
@@ -41,7 +41,7 @@ package struct EnvelopeExtras: Hashable, Sendable {
 extension EnvelopeExtras {
     private static let traceByteCount = 25
 
-    /// Reads parts up to the end of a span: their tags ascend.
+    /// Reads parts up to the end of a span; their tags ascend.
     init(_ span: RawSpan) throws(EventFormatError) {
         var offset = 0
         var last: UInt64 = 0
@@ -76,7 +76,7 @@ extension EnvelopeExtras {
         }
     }
 
-    /// Appends the parts, by their tags.
+    /// Appends the parts, ordered by tag.
     func append(to bytes: inout [UInt8]) {
         var parts = unknown
         if let trace {
@@ -99,8 +99,8 @@ extension EnvelopeExtras {
 }
 
 extension Authentication {
-    /// Reads a kind, then the id of a credential as UTF-8; `nil` for a kind that this version does not
-    /// know.
+    /// Reads a kind and the id of a credential as UTF-8; `nil` for a kind that this version does
+    /// not know.
     fileprivate init?(_ content: RawSpan) throws(EventFormatError) {
         guard content.byteCount > 0 else { throw CommitEnvelope.cutOff }
         let text = content.extracting(1..<content.byteCount).withUnsafeBytes {
@@ -118,7 +118,7 @@ extension Authentication {
         }
     }
 
-    /// The bytes that ``init(_:)`` reads; `nil` for a user that the program vouches for.
+    /// The bytes that ``init(_:)`` reads; `nil` for a user that the program named.
     fileprivate var extraBytes: [UInt8]? {
         switch self {
         case .inProcess: nil
@@ -129,7 +129,7 @@ extension Authentication {
         }
     }
 
-    /// The kind of credential and its id, as `log dump` has them.
+    /// The kind of credential and its id, as printed by `log dump`.
     package var text: String {
         switch self {
         case .inProcess: "in process"

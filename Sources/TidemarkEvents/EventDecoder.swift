@@ -4,9 +4,9 @@
 package import TidemarkLog
 import TidemarkModel
 
-/// Reads events into plain values.
+/// Decodes events into plain values.
 ///
-/// It remembers the last commit's envelope and the zones it has met.
+/// The decoder caches the last commit's envelope and the zones of earlier events.
 package struct EventDecoder: Sendable {
     private let source: any EventSource
     private var envelope: (first: SequenceNumber, content: CommitEnvelope)?
@@ -16,7 +16,8 @@ package struct EventDecoder: Sendable {
         self.source = source
     }
 
-    /// Reads one event; throws a `LogError` or, for what no codec knows, an `EventFormatError`.
+    /// Decodes one event; throws a `LogError`, or an `EventFormatError` if the event cannot be
+    /// decoded.
     package mutating func decode(_ event: LogEvent) throws -> DecodedEvent {
         let bytes = event.payload
         let payload = bytes.span.bytes
@@ -79,7 +80,7 @@ package struct EventDecoder: Sendable {
         return content
     }
 
-    /// The zone that was created by an event; read from the log the first time.
+    /// Returns the zone that an event created; reads it from the log the first time.
     private mutating func zone(_ key: ZoneKey) throws -> ZoneIdentity? {
         if let known = zones[key] { return known }
         var found: ZoneIdentity?

@@ -5,12 +5,12 @@ package import TidemarkLog
 package import TidemarkModel
 
 extension SyncError {
-    /// An event that cannot be read.
+    /// Creates the error for an event that cannot be read.
     package init(_ error: EventFormatError) {
         self.init(.internalError, error.message)
     }
 
-    /// The log could not do what was asked.
+    /// Creates the error for a failed log operation.
     package init(_ error: LogError) {
         let code: Code =
             switch error.code {

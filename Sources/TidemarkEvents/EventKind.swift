@@ -3,42 +3,41 @@
 
 package import TidemarkLog
 
-/// What kind of fact an event is: the first byte of its payload.
+/// The kind of an event: the first byte of its payload.
 ///
-/// Raw values are on disk: never renumber them. Values up to 31 are about records, from 32 on
-/// about zones, from 48 on about requests, from 64 on about who sees what. Values from 128 on are for
-/// events that a version which does not know them may pass over.
+/// Raw values are on disk: never renumber them. Values up to 31 are for records, from 32 on for
+/// zones, from 48 on for requests, from 64 on for audiences. Values from 128 on are for events that
+/// a version which does not know them may skip.
 package enum EventKind: UInt8, CaseIterable, Sendable {
     /// A record was saved: the payload holds its whole body.
     case recordSaved = 1
     /// A record was deleted: the payload is its tombstone.
     case recordDeleted = 2
-    /// A record has a new tag and is otherwise what it was: the payload holds its whole body again.
+    /// A record has a new tag and is otherwise unchanged: the payload holds its whole body again.
     case recordTouched = 3
-    /// A zone came into being. The event's sequence number is the zone's key and epoch.
+    /// A zone was created; the event's sequence number is the zone's key and epoch.
     case zoneCreated = 32
-    /// A zone ended, with all that it holds.
+    /// A zone ended, with all of its records.
     case zoneDeleted = 33
-    /// Tombstones of a zone are forgotten, up to a position.
+    /// Tombstones of a zone up to a position are dropped.
     case tombstonesForgotten = 34
-    /// What a request changed is told by no event of its commit, because nothing changed or because
-    /// compaction has dropped it; the commit is there so that the request's id is remembered.
+    /// A request has no other event in its commit, because it changed nothing or compaction dropped
+    /// the events; the commit keeps the request's id.
     case requestNoted = 48
-    /// A compaction began: what is forgotten from here on.
+    /// A compaction began; the payload has its limits.
     case compactionBegun = 49
-    /// A record came under a share without being changed.
+    /// A record joined a share without being changed.
     case audienceEntered = 64
-    /// A record is under a share no more.
+    /// A record left a share.
     case audienceLeft = 65
 }
 
 extension EventKind {
-    /// Whether a version that does not know a kind may pass over its events: they change nothing of what
-    /// it folds.
+    /// Returns true if a version that does not know a kind may skip its events, which do not change
+    /// its views.
     package static func isSkippable(_ rawValue: UInt8) -> Bool { rawValue & 1 << 7 != 0 }
 
-    /// The kind of an event with a payload; `nil` if that is empty, or of a kind that this version does
-    /// not know.
+    /// The kind of an event with a payload; `nil` if the payload is empty or the kind is unknown.
     @inline(__always)
     package init?(of payload: RawSpan) {
         guard payload.byteCount > 0 else { return nil }
@@ -47,19 +46,19 @@ extension EventKind {
 }
 
 extension LogEvent {
-    /// Whether it is of a kind that this version does not know, and may pass over.
+    /// True if the kind is unknown and may be skipped.
     package var isSkipped: Bool {
         kind == nil && payload.first.map(EventKind.isSkippable) ?? false
     }
 
-    /// What kind of fact it is; `nil` for one that this version does not know.
+    /// The kind of the event; `nil` if it is unknown.
     package var kind: EventKind? { EventKind(of: payload.span.bytes) }
 }
 
-/// Why bytes of the log could not be read as events: a bug, a newer version, or damage that the
-/// log's checksums did not see.
+/// The error for bytes of the log that cannot be read as events: a bug, a newer version, or damage
+/// that the log's checksums did not detect.
 package struct EventFormatError: Error, Hashable, Sendable {
-    /// What was expected, what was found.
+    /// The expected and found values.
     package let message: String
 
     package init(_ message: String) {

@@ -3,19 +3,19 @@
 
 /// The database that holds a blob, by the name of its folder (Docs/formats/assets.md).
 ///
-/// The name is a hash, which nobody can make two databases share.
+/// The name is a cryptographic hash, so that no client can make two databases share one folder.
 package struct BlobHolder: Hashable, Sendable {
     /// 32 lower-case hexadecimal digits.
     package let folderName: String
 
     private static let digitCount = 32
 
-    /// The folder of the database whose identity has a hash.
+    /// Creates the folder of the database whose identity has a hash.
     package init(hash: BlobID) {
         folderName = String(hash.description.prefix(Self.digitCount))
     }
 
-    /// Reads a folder's name; `nil` if it is not that of a database.
+    /// Parses a folder's name; `nil` if it is not that of a database.
     package init?(folderName: String) {
         let isDigits = folderName.utf8.allSatisfy { byte in
             (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
@@ -28,12 +28,12 @@ package struct BlobHolder: Hashable, Sendable {
 
 /// A blob of one database.
 ///
-/// The same bytes in another database are another one: whoever has the right to one has none to the
-/// other.
+/// Equal bytes in another database are a different blob: permission for one does not give
+/// permission for the other.
 package struct HeldBlob: Hashable, Sendable {
     /// The database.
     package var holder: BlobHolder
-    /// What its bytes are.
+    /// The id of its bytes.
     package var blob: BlobID
 
     package init(_ blob: BlobID, of holder: BlobHolder) {
@@ -43,6 +43,6 @@ package struct HeldBlob: Hashable, Sendable {
 }
 
 extension HeldBlob: CustomStringConvertible {
-    /// Where it is in the folder of assets.
+    /// The path of the blob in the folder of assets.
     package var description: String { "\(holder.folderName)/\(blob)" }
 }

@@ -5,10 +5,10 @@ import TidemarkLog
 
 /// The outcomes of a request's items as bytes at the end of an envelope.
 ///
-/// Nearly every request is done item by item, each by the next event: that case takes three bytes,
-/// whatever the number of items.
+/// In nearly every request, each item is done by the next event. That case takes three bytes, for
+/// any number of items.
 enum OutcomeList {
-    /// How the list is written.
+    /// The encoding of the list.
     ///
     /// Frozen.
     private enum Form: UInt8 {
@@ -74,7 +74,7 @@ enum OutcomeList {
         }
     }
 
-    /// Items and events of one request are fewer than this.
+    /// The exclusive upper bound of the number of items and events of one request.
     private static let countLimit: UInt64 = 1 << 24
 
     private static func readCount(

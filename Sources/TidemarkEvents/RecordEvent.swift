@@ -4,43 +4,43 @@
 package import TidemarkLog
 package import TidemarkModel
 
-/// The payload of an event about a record: what it did, what it replaced, how it was meant, and the
+/// The payload of a record's event: the change, the replaced version, the save policy, and the
 /// record's body or tombstone.
 ///
 /// `Docs/formats/events.md` has the bytes.
 package struct RecordEvent: Hashable, Sendable {
-    /// Whether the record is there from the event on.
+    /// The record's state after the event.
     package var state: RecordState
-    /// Whether the event gave the record a new tag and nothing else; only of a record that is there.
+    /// True if the event only gave an existing record a new tag.
     package var isTouch = false
-    /// Whether the commit deleted the live version before and then saved the record: it begins anew, and
-    /// has nothing of that version.
+    /// True if the commit deleted the live version and then saved the record, which thus begins
+    /// anew without data of that version.
     package var isRecreation = false
-    /// How a save was meant.
+    /// The policy of a save.
     package var policy: SavePolicy
-    /// How far the record's slot is from the hash of its name.
+    /// The distance of the record's slot from the hash of its name.
     package var probeCount: UInt8
-    /// Position of the record's event before this one; zero if there is none.
+    /// The position of the record's previous event; zero if there is none.
     package var previous: SequenceNumber
-    /// What the record was before; no state if it never was.
+    /// The record's previous state; `nil` if the record never existed.
     package var previousState: RecordState?
     /// The version that the client held.
     package var held: HeldVersion
-    /// Whether the body holds references that bind, or a parent.
+    /// True if the body holds binding references or a parent.
     package var binds = false
-    /// The targets that the version before was bound to and this one is not, as
-    /// ``StoreHash/target(_:)-(RawSpan)`` has them.
+    /// The targets to which the previous version was bound and this one is not, as hashed by
+    /// ``StoreHash/target(_:)-(RawSpan)``.
     package var released: [UInt64] = []
-    /// The share that the record is under, for those who see it by that; `nil` for most records.
+    /// The audience of the share that the record is under; `nil` for most records.
     package var audience: AudiencePlace?
 
-    /// The version that a client held when it asked.
+    /// The version that a client held when it made the request.
     package enum HeldVersion: Hashable, Sendable {
-        /// It sent no tag.
+        /// The client sent no tag.
         case none
         /// The version that the event replaces.
         case previous
-        /// Some other one.
+        /// Another version.
         case other(TagContent)
     }
 
@@ -89,7 +89,7 @@ private enum Layout {
 // MARK: - Writing
 
 extension RecordEvent {
-    /// Appends what stands before the body or the tombstone.
+    /// Appends the header before the body or the tombstone.
     @inline(__always)
     package func append(to payload: inout [UInt8]) {
         var flags = policy.rawValue
@@ -135,7 +135,7 @@ extension RecordEvent {
         return flags
     }
 
-    /// How far before the body or the tombstone an audience's key lies.
+    /// The distance of an audience's key from the start of the body or the tombstone.
     package static let audienceKeyDistance = Layout.audienceByteCount
 
     /// Appends a tombstone's name and type.
@@ -153,16 +153,16 @@ extension RecordEvent {
 // MARK: - Reading
 
 extension RecordEvent {
-    /// Whether an event says anything about what its record is bound to.
+    /// Returns true if an event changes its record's bindings.
     ///
-    /// For payloads that were read before.
+    /// For payloads that have been validated before.
     @inline(__always)
     package static func touchesBindings(_ payload: RawSpan) -> Bool {
         payload.byte(at: 1) & (Layout.binds | Layout.releases) != 0
     }
 
-    /// The position of the event that another one of the same record comes after; `nil` if there is
-    /// none, or the payload is of something else.
+    /// Returns the position of the record's previous event; `nil` if there is none, or the payload
+    /// is of another kind.
     package static func previous(in payload: RawSpan) throws(EventFormatError) -> SequenceNumber? {
         guard payload.byteCount > 0 else { return nil }
         switch EventKind(rawValue: payload.byte(at: 0)) {
@@ -173,7 +173,7 @@ extension RecordEvent {
         }
     }
 
-    /// Reads what stands before the body or the tombstone, and says where that begins.
+    /// Reads the header before the body or the tombstone, and returns the header's end.
     @inline(__always)
     package static func read(
         _ payload: RawSpan
@@ -280,7 +280,7 @@ extension RecordEvent {
         Int(payload.integer(at: offset, as: UInt16.self))
     }
 
-    /// Where an event stands in its record's chain.
+    /// The place of an event in its record's chain.
     package struct Link: Sendable {
         /// See ``RecordEvent/state``.
         package var state: RecordState
@@ -290,12 +290,12 @@ extension RecordEvent {
         package var previous: SequenceNumber
         /// See ``RecordEvent/previousState``.
         package var previousState: RecordState?
-        /// Where the body or the tombstone begins.
+        /// The offset of the body or the tombstone.
         package var bodyOffset: Int
     }
 
-    /// Reads where an event stands in its record's chain, and hardly ever anything else: a replay
-    /// does this for every event.
+    /// Reads an event's place in its record's chain, and usually nothing else, because a replay
+    /// calls this for every event.
     @inline(__always)
     package static func readLink(_ payload: RawSpan) throws(EventFormatError) -> Link {
         guard isShort(payload) else { return try readLongLink(payload) }
@@ -322,15 +322,15 @@ extension RecordEvent {
         )
     }
 
-    /// Whether nothing but a tag can stand between the header and the body or the tombstone.
+    /// Returns true if at most a tag is between the header and the body or the tombstone.
     @inline(__always)
     private static func isShort(_ payload: RawSpan) -> Bool {
         payload.byteCount > Layout.headerByteCount + Layout.heldByteCount
             && payload.byte(at: 1) & Layout.releases | payload.byte(at: Layout.moreFlags) == 0
     }
 
-    /// Whether a record is there from its event on, and where the body or the tombstone begins:
-    /// for those who need nothing of what stands between.
+    /// Returns the record's state and the offset of the body or the tombstone, without reading the
+    /// parts in between.
     @inline(__always)
     package static func start(
         of payload: RawSpan
@@ -342,23 +342,24 @@ extension RecordEvent {
         return (try state(of: payload), bodyOffset(in: payload))
     }
 
-    /// Whether an event says anything about who sees the record by a share.
+    /// Returns true if an event contains an audience.
     ///
-    /// For payloads that were read before.
+    /// For payloads that have been validated before.
     @inline(__always)
     package static func touchesAudience(_ payload: RawSpan) -> Bool {
         payload.byte(at: Layout.moreFlags) & Layout.isInAudience != 0
     }
 
-    /// Where the body begins in an event's payload that releases nothing, is under no share, and was
-    /// read before.
+    /// Returns the offset of the body in a validated payload that releases no targets and has no
+    /// audience.
     @inline(__always)
     package static func bodyOffset(in payload: RawSpan) -> Int {
         payload.byte(at: 1) & Layout.heldOther == 0
             ? Layout.headerByteCount : Layout.headerByteCount + Layout.heldByteCount
     }
 
-    /// Where the record's name lies in an event's payload: what its slot is a hash of.
+    /// Returns the range of the record's name in an event's payload; the record's slot is the hash
+    /// of the name.
     @inline(__always)
     package static func nameRange(
         in payload: RawSpan,
@@ -380,7 +381,7 @@ extension RecordEvent {
         }
     }
 
-    /// Checks every byte of the record that an event holds; of other events nothing.
+    /// Checks every byte of the record in an event; does nothing for other events.
     ///
     /// O(bytes).
     package static func checkBody(of event: LogEvent) throws(EventFormatError) {
@@ -401,7 +402,7 @@ extension RecordEvent {
         }
     }
 
-    /// Where a tombstone's name and type lie: the type follows the name.
+    /// Returns the ranges of a tombstone's name and type: the type follows the name.
     package static func tombstoneRanges(
         in payload: RawSpan,
         bodyOffset: Int
@@ -413,7 +414,7 @@ extension RecordEvent {
         return (name, offset..<payload.byteCount)
     }
 
-    /// The name and type of a tombstone.
+    /// Returns the name and type of a tombstone.
     package static func tombstone(
         in payload: RawSpan,
         bodyOffset: Int
@@ -444,7 +445,8 @@ extension RecordEvent {
 }
 
 extension RecordBody {
-    /// Where the name lies in a body that begins at an offset; `nil` if it is cut off.
+    /// Returns the range of the name in a body that begins at an offset; `nil` if the name is cut
+    /// off.
     @inline(__always)
     fileprivate static func recordNameRange(in span: RawSpan, bodyOffset: Int) -> Range<Int>? {
         let start = bodyOffset + 34

@@ -1,17 +1,17 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether a record is there or was deleted.
+/// The state of a record: live or deleted.
 ///
 /// Raw values are tags in the view index.
 package enum RecordState: UInt8, Hashable, Sendable {
     case live = 1
     case tombstone = 2
 
-    /// Whether two are the same.
+    /// Returns true if two states are equal.
     ///
-    /// Written out because it runs once per record in other targets, which call the comparison that the compiler
-    /// makes by way of the protocol: three calls instead of one instruction.
+    /// Written out because it runs once per record in other targets, where the synthesized
+    /// comparison is called through the protocol: three calls instead of one instruction.
     @inlinable @inline(__always)
     package static func == (lhs: RecordState, rhs: RecordState) -> Bool {
         switch (lhs, rhs) {

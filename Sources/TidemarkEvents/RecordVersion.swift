@@ -3,13 +3,13 @@
 
 package import TidemarkLog
 
-/// The last event of one record: where its body or tombstone is, and which of the two it is.
+/// The last event of one record: its position and the record's state.
 package struct RecordVersion: Hashable, Sendable {
     /// The record's slot in its zone.
     package var slot: Slot
-    /// Position of the record's last event.
+    /// The position of the record's last event.
     package var sequence: SequenceNumber
-    /// Whether that event saved or deleted it.
+    /// The record's state after that event.
     package var state: RecordState
 
     @inlinable @inline(__always)
@@ -20,21 +20,21 @@ package struct RecordVersion: Hashable, Sendable {
     }
 }
 
-/// What one event did to one record: all that a zone view needs of it, in words of 64 bits.
+/// The change of one record by one event: all that a zone view needs of it, in 64-bit words.
 package struct SlotChange: Hashable, Sendable {
     /// The zone's key.
     package var zone: ZoneKey
     /// The record's slot in the zone.
     package var slot: Slot
-    /// Position of the event; zero until it has one.
+    /// The position of the event; zero until it has one.
     package var sequence: SequenceNumber
-    /// Position of the record's event before this one; zero if this is the slot's first.
+    /// The position of the record's previous event; zero if this is the slot's first.
     package var previous: SequenceNumber
-    /// What the record is from here on.
+    /// The record's state after the event.
     package var state: RecordState
-    /// What the record was before; no state if this is the slot's first event.
+    /// The record's previous state; `nil` if this is the slot's first event.
     package var previousState: RecordState?
-    /// Whether the slot is not the hash of the record's name, because another name had that.
+    /// True if the slot is not the hash of the record's name, because another name had that slot.
     package var isProbed = false
 
     @inlinable @inline(__always)

@@ -4,18 +4,18 @@
 package import TidemarkLog
 package import TidemarkModel
 
-/// What one event did to the binding of one record, the source, to a record that it names, the
+/// The change by one event of the binding of a record, the source, to a record that it names, the
 /// target.
 package struct ReferenceChange: Hashable, Sendable {
     /// The key of the zone that both are in.
     package var zone: ZoneKey
-    /// The target, as ``StoreHash/target(_:)-(RawSpan)`` has it.
+    /// The hash of the target's name, by ``StoreHash/target(_:)-(RawSpan)``.
     package var target: UInt64
     /// The source's slot.
     package var source: Slot
-    /// Position of the event; zero until it has one.
+    /// The position of the event; zero until it has one.
     package var sequence: SequenceNumber
-    /// How the source is bound from here on; empty where it no longer is.
+    /// The source's binding after the event; empty if there is none.
     package var binding: Binding
 
     @inlinable @inline(__always)
@@ -33,13 +33,13 @@ package struct ReferenceChange: Hashable, Sendable {
         self.binding = binding
     }
 
-    /// Where the index has it.
+    /// The key in the index.
     package var key: ViewKey { ViewKey(Self.key(of: target, in: zone), source.rawValue) }
 
-    /// The key that everything bound to a target is listed under.
+    /// Returns the key that lists all records bound to a target.
     ///
-    /// Two targets may share one by chance: each entry says its zone, and the source's body is the
-    /// witness.
+    /// Two targets may share a key by chance: each entry contains its zone, and the source's body
+    /// contains the target's name.
     package static func key(of target: UInt64, in zone: ZoneKey) -> UInt64 {
         let product = (zone.rawValue ^ 0x9E37_79B9_7F4A_7C15)
             .multipliedFullWidth(by: target ^ 0xBF58_476D_1CE4_E5B9)
@@ -51,7 +51,7 @@ package struct ReferenceChange: Hashable, Sendable {
 package struct Referrer: Hashable, Sendable {
     /// Its slot.
     package var slot: Slot
-    /// How it is bound.
+    /// The kind of binding.
     package var binding: Binding
 
     @inlinable @inline(__always)
@@ -62,7 +62,7 @@ package struct Referrer: Hashable, Sendable {
 }
 
 extension RecordBody {
-    /// What the record is bound to, each target once.
+    /// Returns the bindings of the record, each target once.
     package func bindings(_ hash: StoreHash) -> [(target: UInt64, binding: Binding)] {
         var bindings: [(target: UInt64, binding: Binding)] = []
         var indexes: [UInt64: Int] = [:]

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a request is found by when it comes again.
+/// The key by which a repeated request is found.
 package struct RequestKey: Hashable, Sendable {
     package var low: UInt64
     package var high: UInt64

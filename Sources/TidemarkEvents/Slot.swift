@@ -1,8 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a name is found among the names of its zone, or a zone's among those of its database: the
-/// name's hash and, where other names had that place, a few further.
+/// The place of a record's name in its zone, or of a zone's name in its database.
+///
+/// This is the name's hash or, if other names had that slot, one of the next slots.
 package struct Slot: RawRepresentable, Hashable, Comparable, Sendable {
     /// The slot as a number.
     package let rawValue: UInt64
@@ -12,7 +13,7 @@ package struct Slot: RawRepresentable, Hashable, Comparable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The slot that is a number of steps behind this one; after the last comes the first.
+    /// Returns the slot that is a number of steps after this one; the first follows the last.
     @inlinable @inline(__always)
     package func probed(_ count: UInt8) -> Slot {
         Slot(rawValue: rawValue &+ UInt64(count))

@@ -4,15 +4,15 @@
 package import TidemarkLog
 package import TidemarkModel
 
-/// The hashes by which one store finds things: seeded by its id, so that names which collide in
-/// one store do not collide in another.
+/// The hash functions of one store, seeded by its id, so that names which collide in one store do
+/// not collide in another.
 ///
-/// A hash finds a candidate; the log holds the witness, and every look-up compares it. Uses are
-/// kept apart by seeds of their own. The values are on disk: see `Docs/formats/events.md`.
+/// A hash finds a candidate, and every lookup compares the candidate with the log. Each use has its
+/// own seed. The values are on disk: see `Docs/formats/events.md`.
 package struct StoreHash: Hashable, Sendable {
     /// Derived from the store's id.
     package let seed: UInt64
-    /// Which bits of a record's slot are used: all, but in tests of what happens when names meet.
+    /// The used bits of a record's slot: all, except in tests of hash collisions.
     private let slotMask: UInt64
 
     /// The hashes of one store.
@@ -37,41 +37,42 @@ package struct StoreHash: Hashable, Sendable {
         case target = 7
     }
 
-    /// Where the search for a record's name begins in its zone.
+    /// Returns the first slot in the search for a record's name in its zone.
     @inline(__always)
     package func slot(ofName name: RawSpan) -> Slot {
         Slot(rawValue: xxh3(name, seed: seed &+ Use.recordName.rawValue) & slotMask)
     }
 
-    /// Where the search for a record's name begins in its zone.
+    /// Returns the first slot in the search for a record's name in its zone.
     @inline(__always)
     package func slot(ofName name: Name) -> Slot {
         name.withBytes { slot(ofName: $0.span.bytes) }
     }
 
-    /// What stands for the name of a record that others are bound to, in events of those others.
+    /// Returns the hash of a target's name, as stored in events of records bound to the target.
     package func target(_ name: RawSpan) -> UInt64 {
         xxh3(name, seed: seed &+ Use.target.rawValue)
     }
 
-    /// What stands for the name of a record that others are bound to.
+    /// Returns the hash of a target's name.
     package func target(_ name: Name) -> UInt64 {
         name.withBytes { target($0.span.bytes) }
     }
 
-    /// The key that a database's zones are listed under.
+    /// Returns the key that lists a database's zones.
     ///
-    /// Two databases may share one by chance, so whoever lists compares identities.
+    /// Two databases may share a key by chance, so that callers must compare identities.
     package func key(of database: DatabaseID) -> UInt64 {
         xxh3(database.identityBytes.span.bytes, seed: seed &+ Use.database.rawValue)
     }
 
-    /// Where the search for a zone's name begins in its database.
+    /// Returns the first slot in the search for a zone's name in its database.
     package func slot(ofZone name: String) -> Slot {
         Slot(rawValue: xxh3(Array(name.utf8).span.bytes, seed: seed &+ Use.zone.rawValue))
     }
 
-    /// The key of a request: 128 bits over database, user and request id, not verified further.
+    /// Returns the key of a request: 128 bits over database, user and request id, not verified
+    /// further.
     package func key(ofRequest id: String, user: String, database: DatabaseID) -> RequestKey {
         var bytes = database.identityBytes
         bytes.append(string: user)
@@ -80,12 +81,13 @@ package struct StoreHash: Hashable, Sendable {
         return RequestKey(low: hash.low, high: hash.high)
     }
 
-    /// What tells a change token that was damaged or invented from one that this store made.
+    /// Returns the check of a change token, which detects damaged and forged tokens.
     package func tokenCheck(_ bytes: RawSpan) -> UInt64 {
         xxh3(bytes, seed: seed &+ Use.token.rawValue)
     }
 
-    /// What tells whether a request id came back with other content.
+    /// Returns the hash of a request's content, which detects a request id reused with other
+    /// content.
     package func content(_ bytes: RawSpan) -> UInt64 {
         xxh3(bytes, seed: seed &+ Use.content.rawValue)
     }

@@ -4,18 +4,17 @@
 package import TidemarkLog
 package import TidemarkModel
 
-/// A record's event as it lies in the log: its place, what it says beside the body, and the body or
-/// tombstone.
+/// A record's event in the log: its position, its header, and the body or tombstone.
 package struct StoredRecord: Sendable {
-    /// Position of the event.
+    /// The position of the event.
     package var sequence: SequenceNumber
     /// The key of the record's zone.
     package var zone: ZoneKey
     /// The event's payload, shared with the log's block.
     package var payload: ArraySlice<UInt8>
-    /// What stands before the body or the tombstone.
+    /// The header of the event.
     package var event: RecordEvent
-    /// Where the body or the tombstone begins in the payload.
+    /// The offset of the body or the tombstone in the payload.
     package var bodyOffset: Int
 
     /// Reads a payload.
@@ -30,7 +29,7 @@ package struct StoredRecord: Sendable {
         (event, bodyOffset) = try RecordEvent.read(payload.span.bytes)
     }
 
-    /// The record's body; only if the event saved it.
+    /// Returns the record's body; only if the event saved it.
     package func body() throws(EventFormatError) -> RecordBody {
         do throws(BodyError) {
             return try RecordBody(stored: payload[(payload.startIndex + bodyOffset)...])
@@ -39,12 +38,12 @@ package struct StoredRecord: Sendable {
         }
     }
 
-    /// The body, which `body()` has read before.
+    /// The record's body, which `body()` has validated before.
     package var bodyReadBefore: RecordBody {
         RecordBody(sound: payload[(payload.startIndex + bodyOffset)...])
     }
 
-    /// Whether the event is about a record of a name.
+    /// Returns true if the event is about a record with a name.
     ///
     /// O(name).
     package func hasName(_ name: Name) throws(EventFormatError) -> Bool {
@@ -57,7 +56,7 @@ package struct StoredRecord: Sendable {
         return name.hasBytes(span.extracting(range))
     }
 
-    /// The name and type of a tombstone.
+    /// Returns the name and type of a tombstone.
     package func tombstone() throws(EventFormatError) -> (name: String, type: String) {
         try RecordEvent.tombstone(in: payload.span.bytes, bodyOffset: bodyOffset)
     }

@@ -3,27 +3,28 @@
 
 package import TidemarkModel
 
-/// A zone that the store keeps for itself.
+/// A zone that the store uses for its own data.
 ///
-/// Its records are ordinary ones, so that history, exports and imports hold them. Clients do not see
-/// the zone, and cannot name it: zone names with a leading underscore are refused.
+/// Its records are ordinary ones, so that history, exports and imports include them. Clients
+/// neither see the zone nor can name it: zone names with a leading underscore are rejected.
 package enum SystemZone: String, CaseIterable, Sendable {
     /// The schema: a record for each record type and custom role.
     case schema = "_schema"
-    /// Which custom roles users have: a record for each who has any.
+    /// The custom roles of users: a record for each user with any role.
     case roles = "_roles"
-    /// Who users are: a record for each account, and one for each address that leads to one.
+    /// The accounts of users: a record for each account, and one for each address of an account.
     case users = "_users"
-    /// Sharing: a record for each link to a share, and one for each user who takes part in one.
+    /// The links and participations of shares: a record for each link, and one for each
+    /// participation.
     case shares = "_shares"
     /// The subscriptions of all users of the store: a record for each.
     case subscriptions = "_subscriptions"
-    /// The notifications of one user: a record for each that was not read.
+    /// The unread notifications of one user: a record for each.
     case notifications = "_notifications"
-    /// How far the store has come in making notifications: one record.
+    /// The progress of creating notifications: one record.
     case notified = "_notified"
 
-    /// The zone of a name.
+    /// Creates the system zone with a name.
     package init?(_ name: Name) {
         guard name.string.utf8.first == UInt8(ascii: "_"),
             let zone = Self.allCases.first(where: { $0.zone.name == name })
@@ -31,10 +32,10 @@ package enum SystemZone: String, CaseIterable, Sendable {
         self = zone
     }
 
-    /// How a request or a line of a change stream names it.
+    /// The zone's id in a request or a line of a change stream.
     package var zone: ZoneID { ZoneID(zoneName: rawValue) }
 
-    /// The database that has the zone, for requests to a database.
+    /// Returns the database that has the zone, for requests to a database.
     package func home(for database: DatabaseID) -> DatabaseID {
         switch self {
         case .schema, .roles, .users, .shares: database.ofSystemZones
@@ -43,7 +44,7 @@ package enum SystemZone: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether decisions about other zones rest on what it says.
+    /// True if decisions about other zones depend on the zone's content.
     package var isRestedOn: Bool {
         switch self {
         case .schema, .roles, .users, .shares: true
@@ -53,15 +54,15 @@ package enum SystemZone: String, CaseIterable, Sendable {
 }
 
 extension ZoneID {
-    /// Whether the store keeps the zone for itself.
+    /// True if the zone is a system zone.
     package var isSystem: Bool { SystemZone(Name(zoneName)) != nil }
 }
 
 extension ZoneIdentity {
-    /// Whether the store keeps the zone for itself.
+    /// True if the zone is a system zone, an audience or an erasure mark.
     package var isSystem: Bool { isAudience || systemZone != nil || isErasureMark }
 
-    /// Which of the zones it is that the store keeps for itself; `nil` for other zones.
+    /// The system zone with the zone's identity; `nil` for other zones.
     package var systemZone: SystemZone? {
         guard let zone = SystemZone(zoneName), zone.home(for: database) == database else {
             return nil
@@ -76,12 +77,12 @@ extension DatabaseID {
         DatabaseID(container: container, environment: environment, scope: .public)
     }
 
-    /// The database with the notifications of whoever owns a database: the owner's private one.
+    /// The database with the notifications of a database's owner: the owner's private one.
     package var ofNotifications: DatabaseID {
         DatabaseID(container: container, environment: environment, scope: .private, owner: owner)
     }
 
-    /// The database of what belongs to no container: no client can name it.
+    /// The database for data that belongs to no container; no client can name it.
     package static let ofStore = DatabaseID(
         container: ContainerID(""),
         environment: .production,

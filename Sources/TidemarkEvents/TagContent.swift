@@ -4,10 +4,10 @@
 package import TidemarkLog
 package import TidemarkModel
 
-/// What a change tag says to the store that made it: the position of the record's last event, and
-/// the low half of the incarnation that wrote it, both in base 36 with a hyphen between.
+/// The content of a change tag: the position of the record's last event, and the low half of its
+/// incarnation, both in base 36 with a hyphen between them.
 package struct TagContent: Hashable, Sendable {
-    /// Position of the record's last event.
+    /// The position of the record's last event.
     package var sequence: SequenceNumber
     /// The low 32 bits of the incarnation that wrote it.
     package var incarnationBits: UInt32
@@ -27,9 +27,9 @@ package struct TagContent: Hashable, Sendable {
         )
     }
 
-    /// Reads a tag; `nil` if no store made it.
+    /// Parses a tag; `nil` if no store made the tag.
     ///
-    /// Only the one form that is written is read.
+    /// Only the canonical form is accepted.
     package init?(_ tag: RecordChangeTag) {
         let content = tag.name.withBytes { utf8 -> TagContent? in
             var digits = Base36Reader(utf8: utf8)
@@ -50,7 +50,7 @@ package struct TagContent: Hashable, Sendable {
         RecordChangeTag(sequence: sequence.rawValue, incarnationBits: incarnationBits)
     }
 
-    /// Whether a version of this store's line is meant.
+    /// Returns true if the tag is of a version in this store's line.
     package func matches(_ sequence: SequenceNumber, in line: IncarnationLine) -> Bool {
         self == TagContent(of: sequence, in: line)
     }

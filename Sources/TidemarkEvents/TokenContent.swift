@@ -4,9 +4,9 @@
 package import TidemarkLog
 package import TidemarkModel
 
-/// What a change token says to the store that made it: `Docs/formats/events.md` has the bytes.
+/// The content of a change token; `Docs/formats/events.md` has the bytes.
 package struct TokenContent: Hashable, Sendable {
-    /// What the token counts the changes of.
+    /// The scope of the changes that a token tracks.
     ///
     /// Raw values are in tokens: never renumber them.
     package enum Level: UInt8, Hashable, Sendable {
@@ -14,17 +14,17 @@ package struct TokenContent: Hashable, Sendable {
         case zone = 1
         /// The zones of a database; `place` is the database's key.
         case database = 2
-        /// The records that shares show of somebody else's zone; `place` is the zone's key.
+        /// The records of another user's zone that shares show; `place` is the zone's key.
         case sharedZone = 3
     }
 
-    /// A list that is still being walked: of a share that the client came to, or left.
+    /// An unfinished walk of an audience, after the client joined or left its share.
     package struct Walk: Hashable, Sendable {
         /// The share's audience.
         package var audience: ZoneKey
-        /// Everything up to and including this position of it has been told.
+        /// The last position of the audience that has been reported.
         package var position: SequenceNumber
-        /// Whether what it holds is to go.
+        /// True if the client is to remove the audience's records.
         package var isLeaving: Bool
 
         package init(audience: ZoneKey, position: SequenceNumber = 0, isLeaving: Bool) {
@@ -34,25 +34,27 @@ package struct TokenContent: Hashable, Sendable {
         }
     }
 
-    /// What the token counts the changes of.
+    /// The scope of the changes that the token tracks.
     package var level: Level
     /// The zone's or the database's key.
     package var place: UInt64
-    /// The incarnation under which the token was handed out.
+    /// The incarnation under which the token was issued.
     package var incarnation: Incarnation
-    /// Everything up to and including this position has been told.
+    /// The last position that has been reported.
     package var sequence: SequenceNumber
-    /// Deletions up to and including this position are not told: a client that began without a
-    /// token, while the store stood here, never knew what they deleted.
+    /// The position up to which deletions are not reported.
     ///
-    /// Zero for none.
+    /// A client that began without a token, while this was the store's last position, never had the
+    /// deleted records.
+    ///
+    /// Zero if there is no such position.
     package var quiet: SequenceNumber
-    /// In a public database: which types the client reads only in part, or not, as
-    /// ``PublicAccess/readability(_:)`` says it; zero where it reads all.
+    /// In a public database, the set of readable record types, by ``PublicAccess/readability(_:)``;
+    /// zero if all types are readable.
     package var readability: UInt64 = 0
-    /// In a shared zone: which shares the client takes part in is known up to this position.
+    /// In a shared zone, the position up to which the client's participations are known.
     package var known = SequenceNumber.zero
-    /// In a shared zone: the lists that come before what changed after `sequence`.
+    /// In a shared zone, the audiences that are reported before the changes after `sequence`.
     package var walks: [Walk] = []
 
     package init(
@@ -72,40 +74,41 @@ package struct TokenContent: Hashable, Sendable {
     }
 }
 
-/// What is wrong with a change token.
+/// The defect of a change token.
 ///
-/// Each answer to a client is *change token expired*: it starts again without a token, and loses
-/// nothing.
+/// In each case, the client gets the error *change token expired*: it starts again without a token,
+/// and loses nothing.
 package enum TokenDefect: Error, Hashable, Sendable {
-    /// Not the bytes of a token that this store made.
+    /// The bytes are not a token that this store made.
     case damaged
-    /// Made by another store.
+    /// The token is of another store.
     case otherStore
-    /// Made for the other level: a database's token for a zone, or the reverse.
+    /// The token is of the other level: a database's token for a zone, or the reverse.
     case otherLevel
-    /// Made for another zone or database, or for an earlier zone of the same name.
+    /// The token is of another zone or database, or of an earlier zone of the same name.
     case otherPlace
-    /// Made under an incarnation that this store never was.
+    /// The token is of an incarnation that this store never had.
     case unknownIncarnation
-    /// Beyond the cut of its incarnation: it tells of changes that this store never had.
+    /// The token is beyond the cut of its incarnation: it covers changes that this store never had.
     case beyondCut
-    /// Beyond the store's last event.
+    /// The token is beyond the store's last event.
     case future
-    /// What the client may read has changed: other records are to come, or to go.
+    /// The client's read access has changed, so that other records must be added or removed.
     case otherReadability
-    /// Below the horizon: deletions after it have been forgotten.
+    /// The token is below the horizon: deletions after it have been dropped.
     case belowHorizon
 }
 
 extension TokenContent {
     /// The format's version, the first byte of every token.
     private static let version: UInt8 = 1
-    /// The length of a token of this version, but of shared zones, and where not all can be read.
+    /// The length of a token of this version, except for shared zones and for partly readable
+    /// databases.
     private static let byteCount = 50
     private static let checkByteCount = 8
     private static let walkByteCount = 17
 
-    /// The token for clients.
+    /// Returns the token for clients.
     package func token(of store: StoreID, hash: StoreHash) -> ChangeToken {
         var bytes: [UInt8] = [Self.version, level.rawValue]
         bytes.reserveCapacity(Self.byteCount)
@@ -128,7 +131,7 @@ extension TokenContent {
         return ChangeToken(bytes: bytes)
     }
 
-    /// Reads a token that some store made; says what is wrong with its bytes.
+    /// Reads a token that any store made; throws the defect of its bytes.
     package init(
         _ token: ChangeToken,
         store: StoreID,
@@ -173,11 +176,12 @@ extension TokenContent {
         }
     }
 
-    /// Whether the store can answer it exactly; throws the reason why not.
+    /// Checks that the store can return the exact changes since the token; throws the defect if
+    /// not.
     ///
-    /// `place` is the key of the zone or database that is asked for, `visible` the last position
-    /// that anybody may have seen, `horizon` the position up to which deletions may have been
-    /// forgotten, and `readability` what the client may read.
+    /// `place` is the key of the requested zone or database, `visible` the last position that any
+    /// client may have seen, `horizon` the position up to which deletions may have been dropped,
+    /// and `readability` the client's read access.
     package func check(
         level: Level,
         place: UInt64,
@@ -196,7 +200,7 @@ extension TokenContent {
             throw .beyondCut
         }
         guard sequence <= visible, quiet <= visible, known <= visible else { throw .future }
-        // Not before: beyond the cut another zone may have the same key.
+        // Not earlier: beyond the cut, another zone may have the same key.
         guard self.place == place else { throw .otherPlace }
         guard self.readability == readability else { throw .otherReadability }
         guard max(sequence, quiet) >= horizon else { throw .belowHorizon }

@@ -28,15 +28,15 @@ package struct ViewKey: Hashable, Comparable, Sendable {
         self.init(zone.rawValue, sequence.rawValue)
     }
 
-    /// The zone, of a key whose first word is one.
+    /// The zone, for a key whose first word is a zone's key.
     @inlinable @inline(__always)
     package var zone: ZoneKey { ZoneKey(rawValue: high) }
 
-    /// The slot, of a key whose second word is one.
+    /// The slot, for a key whose second word is a slot.
     @inlinable @inline(__always)
     package var slot: Slot { Slot(rawValue: low) }
 
-    /// The position, of a key whose second word is one.
+    /// The position, for a key whose second word is a position.
     @inlinable @inline(__always)
     package var sequence: SequenceNumber { SequenceNumber(rawValue: low) }
 

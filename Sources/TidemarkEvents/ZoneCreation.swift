@@ -1,11 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a zone's creation says about it.
+/// The content of a zone's creation event.
 package struct ZoneCreation: Hashable, Sendable {
-    /// Which zone it is.
+    /// The identity of the zone.
     package var identity: ZoneIdentity
-    /// Database key and zone slot: where its name is in the table of zone names.
+    /// The place of the zone's name in the table of zone names: database key and zone slot.
     package var place: ViewKey
     /// The time of its commit, in milliseconds since 1970.
     package var time: Int64

@@ -3,16 +3,15 @@
 
 package import TidemarkLog
 
-/// A zone's latest epoch as requests need it, and where its name is: what stays the same until a
-/// zone begins or ends.
+/// A zone's latest epoch and the place of its name, which are constant until a zone begins or ends.
 package struct ZoneEpoch: Hashable, Sendable {
-    /// The epoch's key; `nil` if there never was such a zone.
+    /// The epoch's key; `nil` if the zone never existed.
     package var key: ZoneKey?
-    /// Position of the epoch's end; `nil` while it lives.
+    /// The position of the epoch's end; `nil` while the epoch is live.
     package var end: SequenceNumber?
-    /// The place of the zone's name, or the free one where it would go.
+    /// The place of the zone's name, or the free place for it.
     package var place: ViewKey
-    /// How far that is from the name's hash.
+    /// The distance of that place from the name's hash.
     package var probeCount: UInt8
 
     @inlinable @inline(__always)

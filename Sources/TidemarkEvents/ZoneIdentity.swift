@@ -4,26 +4,27 @@
 import TidemarkLog
 package import TidemarkModel
 
-/// Which zone, of all the zones of all the databases of a store: what a zone's creation event
-/// holds and every later epoch of the zone shares.
+/// The identity of a zone among all zones and databases of a store.
+///
+/// The zone's creation event contains it, and all later epochs of the zone share it.
 package struct ZoneIdentity: Hashable, Sendable {
     /// The database it is in.
     package let database: DatabaseID
     /// Its name, unique in that database.
     package let zoneName: Name
 
-    /// Names a zone.
+    /// Creates the identity of a zone.
     package init(database: DatabaseID, zoneName: Name) {
         self.database = database
         self.zoneName = zoneName
     }
 
-    /// The zone as the owner of its database names it.
+    /// The zone's id for the owner of its database.
     package var zone: ZoneID { ZoneID(zoneName: zoneName.string) }
 
-    /// Whether it is the zone that a client of a database means by a name.
+    /// Returns true if a client of a database means this zone by an id.
     ///
-    /// A shared database shows the zones of others, by their owners.
+    /// A shared database shows zones of other users, named with their owners.
     package func isNamed(_ zone: ZoneID, in database: DatabaseID) -> Bool {
         guard zone.name == zoneName else { return false }
         guard database.scope == .shared else { return database == self.database }
@@ -32,7 +33,7 @@ package struct ZoneIdentity: Hashable, Sendable {
             && zone.owner == self.database.owner.name
     }
 
-    /// Whether the zone comes into being with its first write.
+    /// True if the first write to the zone creates it.
     ///
     /// Such zones are not atomic.
     package var isImplicit: Bool {
@@ -48,7 +49,7 @@ package struct ZoneIdentity: Hashable, Sendable {
         return bytes
     }
 
-    /// Reads what `bytes` made and moves past it; `nil` if it is not that.
+    /// Reads the bytes that `bytes` returned and moves past them; `nil` for other bytes.
     package init?(_ span: RawSpan, at offset: inout Int) {
         var position = offset
         guard let database = DatabaseID(span, at: &position),
@@ -60,7 +61,7 @@ package struct ZoneIdentity: Hashable, Sendable {
 }
 
 extension DatabaseID {
-    /// Reads what `identityBytes` made and moves past it; `nil` if it is not that.
+    /// Reads the bytes that `identityBytes` returned and moves past them; `nil` for other bytes.
     package init?(_ span: RawSpan, at offset: inout Int) {
         guard offset < span.byteCount,
             let scope = DatabaseScope(rawValue: Int(span.byte(at: offset)))

@@ -4,10 +4,11 @@
 package import TidemarkModel
 
 extension ZoneIdentity {
-    /// The list of the records that a share shows to those who take part in it.
+    /// Returns the list of the records that a share shows to its participants.
     ///
-    /// It is kept as a zone of its own, which clients do not see; NUL is in no name. A share that
-    /// is made again under the same name has another token, and so another audience.
+    /// The list is stored as a zone of its own, which clients do not see; no name contains NUL. If
+    /// a share is created again under the same name, it has another token, and thus another
+    /// audience.
     package func audience(ofShare token: String) -> ZoneIdentity {
         ZoneIdentity(
             database: DatabaseID(
@@ -20,17 +21,17 @@ extension ZoneIdentity {
         )
     }
 
-    /// Whether this is the list of the records that a share shows.
+    /// True if this is the audience of a share.
     package var isAudience: Bool { database.scope == .shared }
 }
 
-/// Zones without a name: created and deleted by an erasure, to say in a database that something is
-/// gone from it of which nothing else is left.
+/// Zones without a name, which an erasure creates and deletes to record in a database that data was
+/// removed of which no other trace is left.
 extension ZoneIdentity {
-    /// Whether it is such a mark, and no zone.
+    /// True if this is an erasure mark, not a zone.
     package var isErasureMark: Bool { zoneName.string.isEmpty }
 
-    /// The mark of a database.
+    /// Returns the erasure mark of a database.
     package static func erasureMark(of database: DatabaseID) -> ZoneIdentity {
         ZoneIdentity(database: database, zoneName: Name(""))
     }

@@ -13,17 +13,17 @@ import Glibc
 public import Synchronization
 #endif
 
-/// State that one thread at a time may touch: the only lock Tidemark uses.
+/// State that one thread at a time may access: the only lock in Tidemark.
 ///
-/// It is a `Mutex`. The thread sanitizer does not see how `Mutex` orders its users on Linux and
-/// reports races for correct code, so a build with `TIDEMARK_PTHREAD_LOCK` defined (the manifest
-/// defines it when the environment holds `TIDEMARK_TSAN`) has a POSIX mutex in its place.
+/// The lock is a `Mutex`. The thread sanitizer does not see how `Mutex` orders its users on Linux,
+/// and reports races for correct code. A build with `TIDEMARK_PTHREAD_LOCK` defined therefore has a
+/// POSIX mutex instead; the manifest defines it if the environment contains `TIDEMARK_TSAN`.
 ///
-/// Not recursive. Keep it for small state and short work: never call out to a file, a callback
-/// or another lock while holding one, unless the type that owns both says why it may.
+/// Not recursive. Use the lock for small state and short work: never call a file, a callback or
+/// another lock while holding it, unless the type that owns both documents why that is safe.
 ///
-/// Public, because the compiler copies only what is public into other rooms: as a call from there,
-/// locking would look up the types it is made of every time.
+/// Public, because the compiler specializes only public code in other modules: an unspecialized
+/// call would look up type metadata on every use.
 public struct Lock<State: ~Copyable>: ~Copyable, Sendable {
     #if TIDEMARK_PTHREAD_LOCK
     @usableFromInline let storage: PthreadLock<State>
@@ -31,7 +31,7 @@ public struct Lock<State: ~Copyable>: ~Copyable, Sendable {
     @usableFromInline let storage: Mutex<State>
     #endif
 
-    /// Guards a first state.
+    /// Creates a lock with an initial state.
     @inlinable
     public init(_ state: consuming sending State) {
         #if TIDEMARK_PTHREAD_LOCK
@@ -41,7 +41,7 @@ public struct Lock<State: ~Copyable>: ~Copyable, Sendable {
         #endif
     }
 
-    /// Waits for the lock, runs the closure with the state, and gives the lock up, also when the
+    /// Waits for the lock, runs the closure with the state, and releases the lock, even if the
     /// closure throws.
     @inlinable
     @inline(__always)
@@ -55,7 +55,7 @@ public struct Lock<State: ~Copyable>: ~Copyable, Sendable {
 #if TIDEMARK_PTHREAD_LOCK
 /// A POSIX mutex and the state it guards.
 ///
-/// Unchecked: `state` is only touched between locking and unlocking `mutex`.
+/// Unchecked: `state` is only accessed between locking and unlocking `mutex`.
 @usableFromInline
 final class PthreadLock<State: ~Copyable>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>

@@ -13,7 +13,7 @@ import Glibc
 
 /// The address space of this process, where the system limits it (`ulimit -v`).
 package enum AddressSpace {
-    /// Bytes that the process may still map; `nil` where there is no limit, or none can be told.
+    /// Bytes that the process may still map; `nil` if there is no limit or the limit is unknown.
     package static var remainingByteCount: UInt64? {
         #if os(Linux)
         guard let limit, let used = usedByteCount else { return nil }
@@ -25,8 +25,8 @@ package enum AddressSpace {
 
     /// Throws `unreadable` if fewer bytes remain than opening a store is about to need.
     ///
-    /// Without the check the process would be ended later, by an allocation that cannot fail or by a
-    /// thread that cannot start.
+    /// Without this check, the process would end later: in an allocation that cannot fail, or when
+    /// a thread cannot start.
     package static func check(has neededByteCount: UInt64, path: String) throws(LogError) {
         guard let remaining = remainingByteCount, remaining < neededByteCount else { return }
         func mebibytes(_ byteCount: UInt64) -> String { "\((byteCount + (1 << 20) - 1) >> 20) MiB" }
@@ -38,7 +38,9 @@ package enum AddressSpace {
         )
     }
 
-    /// Readies this process for a limit, if there is one: call it before there are threads.
+    /// Prepares this process for an address space limit, if there is one.
+    ///
+    /// Call this function before any thread is started.
     ///
     /// Throws `unreadable` if no room is left for the threads. The runtime would wait for ever for one
     /// that cannot start.
@@ -46,8 +48,8 @@ package enum AddressSpace {
         guard remainingByteCount != nil else { return }
         // By default each thread reserves 64 MiB or more for a heap of its own.
         tidemark_share_one_heap()
-        // The cooperative pool has a thread for each processor; the main thread, the one that waits for
-        // files, and those that are about to end come on top.
+        // The cooperative pool has one thread per processor. Add the main thread, the thread that
+        // waits for files, and threads that are about to end.
         let threadCount = UInt64(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) + 4
         try check(has: 16 << 20 + threadCount * stackByteCount, path: name)
     }

@@ -10,23 +10,24 @@ package struct CommitDraft: Sendable {
     package var time: Int64
     /// Our own clock's reading in milliseconds since 1970.
     package var received: Int64
-    /// Who, from where, and for which request: opaque to the log, kept once per block.
+    /// The user, device and request of the commit: opaque to the log, stored once per block.
     package var envelope: [UInt8]
     /// All payloads, one after another.
     package private(set) var payloads: [UInt8] = []
-    /// Where each event's payload ends in `payloads`, and the zone it belongs to.
+    /// The end of each event's payload in `payloads`, and the event's zone.
     package private(set) var events: [Event] = []
 
-    /// Which part of a commit the events are, in a copy that lacks others; `nil` for all of it.
+    /// The part of a commit that the events are, in a copy that lacks the others; `nil` for the
+    /// whole commit.
     var part: Part?
 
-    /// Where the events of a draft stood in their commit.
+    /// The place of a draft's events in their original commit.
     struct Part: Sendable {
-        /// How many events the commit had.
+        /// The number of events in the original commit.
         var eventCount: Int
-        /// The index in it of the draft's first event.
+        /// The index of the draft's first event in the original commit.
         var firstIndex: Int
-        /// Positions that hold nothing now, each run before the event at an index of the draft.
+        /// Runs of positions that are now empty, each before the event at an index of the draft.
         var gaps: [(before: Int, count: UInt32)] = []
     }
 
@@ -37,7 +38,7 @@ package struct CommitDraft: Sendable {
         /// The end of the payload, exclusive.
         package var payloadEnd: Int
 
-        /// The zone's key, once the event has a position.
+        /// Returns the zone's key, once the event has a position.
         func zone(at position: SequenceNumber) -> ZoneKey {
             zone == CommitDraft.ownSequence ? ZoneKey(createdAt: position) : zone
         }

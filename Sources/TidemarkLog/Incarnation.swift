@@ -3,8 +3,8 @@
 
 /// One unbroken history of a store.
 ///
-/// A random number, drawn when a store is created, restored or forked, and at every opening after
-/// an unclean stop. Two stores, or two lines of one store, never share one in practice: 64 bits.
+/// A random number, generated when a store is created, restored or forked, and at every open after
+/// an unclean stop. With 64 bits, two stores or two lines of one store never share one in practice.
 public struct Incarnation: RawRepresentable, Hashable, Codable, Sendable {
     /// The random number; never zero.
     public let rawValue: UInt64

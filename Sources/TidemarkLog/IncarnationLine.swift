@@ -28,8 +28,8 @@ package struct IncarnationLine: Hashable, Sendable {
         entries[entries.count - 1].incarnation
     }
 
-    /// Whether a position that was handed out under an incarnation is still one of this line: the
-    /// incarnation is known, and the position is not beyond its cut.
+    /// Returns true if a position that was issued under an incarnation is still part of this line:
+    /// the incarnation is known, and the position is not beyond its cut.
     ///
     /// O(incarnations).
     package func contains(_ sequence: SequenceNumber, of incarnation: Incarnation) -> Bool {
@@ -39,7 +39,7 @@ package struct IncarnationLine: Hashable, Sendable {
         return false
     }
 
-    /// The incarnation that wrote an event.
+    /// Returns the incarnation that wrote an event.
     ///
     /// O(log incarnations).
     package func incarnation(of sequence: SequenceNumber) -> Incarnation {

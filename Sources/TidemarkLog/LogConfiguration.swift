@@ -1,21 +1,21 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What may be set about a log.
+/// The settings of a log.
 ///
 /// A plain value.
 package struct LogConfiguration: Hashable, Sendable {
-    /// Whether an answer waits for the disk.
+    /// The durability that a commit has when its call returns.
     package var durability = Durability.full
     /// Bytes of decoded blocks kept for readers.
     package var cacheByteCount = 16 << 20
-    /// Who may read the files of a store that is made.
+    /// The users that may read the files of a new store.
     package var permissions = FilePermissions.owner
-    /// Room for frames in a full-grown segment.
+    /// The room for frames in a full-size segment, in bytes.
     ///
-    /// The first ones of a store are smaller: 1 MiB, then as much as the log before it. At most 2
-    /// GiB, whatever is set: offsets in a segment have 32 bits. At least room for the frames that every
-    /// segment may need.
+    /// A store's first segments are smaller: 1 MiB, then as much as the log before it. The value is
+    /// limited to 2 GiB, because offsets in a segment have 32 bits, and is at least the room for
+    /// the frames that every segment may need.
     package var segmentByteCount = 64 << 20 {
         didSet { segmentByteCount = min(max(segmentByteCount, 512), 2 << 30) }
     }
@@ -23,31 +23,31 @@ package struct LogConfiguration: Hashable, Sendable {
     package init() {}
 }
 
-/// When a commit counts as done.
+/// The point at which a commit is reported as saved.
 public enum Durability: String, Hashable, Sendable {
-    /// After `fdatasync`: it survives a power failure.
+    /// After `fdatasync`: the commit survives a power failure.
     case full
-    /// After the write: it survives the process, not the machine. For benchmarks and throw-away
-    /// tests.
+    /// After the write: the commit survives the process, but not a machine crash. For benchmarks
+    /// and temporary test stores.
     case none
 }
 
 /// The effects a log needs, injected: files, clock, randomness.
 package struct LogEnvironment: Sendable {
-    /// Where the files are.
+    /// The file system that holds the files.
     package var fileSystem: any FileSystem
     /// Milliseconds since 1970.
     package var now: @Sendable () -> Int64
-    /// Milliseconds since some moment by a clock that nobody sets and that goes on while the machine
-    /// sleeps; `nil` if there is none, as with a clock of a test.
+    /// The milliseconds since an arbitrary moment, by a monotonic clock that also runs while the
+    /// machine sleeps; `nil` if there is none, as with a test clock.
     package var uptime: (@Sendable () -> Int64)?
     /// 64 random bits.
     package var random: @Sendable () -> UInt64
-    /// `true` to write and sync on the thread that waits, for simulations in one thread.
+    /// True to write and sync on the calling thread, for single-threaded simulations.
     package var writesInline = false
-    /// Begins to observe that a frame is written and synced; `nil` where nobody observes.
+    /// Called before a frame is written and synced; `nil` if there is no observer.
     ///
-    /// What it returns is told what came of that.
+    /// The returned closure is called with the result of the write and sync.
     package var observeSync: (@Sendable () -> @Sendable (Result<SyncedFrame, LogError>) -> Void)?
 
     package init(

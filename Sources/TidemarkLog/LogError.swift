@@ -1,16 +1,19 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why the log could not do what was asked: what, where, expected and found, and what to do.
+/// A failure of a log operation, with its place, the expected and found values, and a remedy.
 public struct LogError: Error, Hashable, Codable, Sendable {
-    /// The kinds of failure, by what a caller can do about them.
+    /// The kinds of failure, grouped by the caller's possible reactions.
     public enum Code: String, Hashable, Codable, Sendable {
-        /// Bytes that were once on disk are no longer what was written. Read what is sound, or
-        /// salvage.
+        /// Bytes that were once on disk differ from the bytes written.
+        ///
+        /// Read the sound parts, or salvage the store.
         case corrupted
-        /// The disk refused a call; the same call may work later.
+        /// A file call failed; the same call may succeed later.
         case unreadable
-        /// The disk is full. What is stored can be read; writing works again when there is space.
+        /// The disk is full.
+        ///
+        /// Stored data can be read; writing works again when there is space.
         case full
         /// The writer has ended after a failed write or sync; reopen the store.
         case writerFailed
@@ -22,25 +25,25 @@ public struct LogError: Error, Hashable, Codable, Sendable {
         case newerVersion
         /// A file of another store lies in this one.
         case foreignFile
-        /// Compaction has dropped what would be needed.
+        /// Compaction has dropped events that the operation needs.
         case pruned
         /// One commit is larger than the format allows.
         case tooLarge
         /// The log was opened for reading only, or is closed.
         case readOnly
-        /// The task was cancelled; nothing is half done.
+        /// The task was cancelled, and its operation has left no partial result.
         case cancelled
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
-    /// One or two sentences: what was expected, what was found, and what to do.
+    /// One or two sentences with the expected state, the found state and a remedy.
     public let message: String
-    /// The file it is about.
+    /// The path of the affected file.
     public let path: String?
-    /// The byte in that file it is about.
+    /// The offset of the failure in that file, in bytes.
     public let offset: UInt64?
-    /// The call that failed, where one did.
+    /// The failed file call, if there was one.
     public let cause: FileError?
 
     /// Describes one failure.
@@ -60,11 +63,11 @@ public struct LogError: Error, Hashable, Codable, Sendable {
 }
 
 extension LogError: CustomStringConvertible {
-    /// The code, the file and the place in it, the message, and the call that failed.
+    /// The code, the file and offset, the message, and the failed call.
     public var description: String {
         let offset = offset.map { ", offset \($0)" } ?? ""
         let place = path.map { "\($0)\(offset): " } ?? ""
-        // What the system refused names its file already.
+        // The description of a failed call already contains the path.
         return "\(code): \(cause == nil ? place : "")\(message)"
     }
 }

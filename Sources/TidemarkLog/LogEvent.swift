@@ -1,10 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// One event as it lies in the log, with the commit it belongs to.
+/// One event in the log, with its commit.
 ///
-/// Its bytes are a part of a decoded block, shared and not copied: keep an event only as long as
-/// you would keep 16 KiB. It refers to the block once, since millions of events are handed on.
+/// The event shares the bytes of a decoded block: keeping an event keeps 16 KiB. It has only one
+/// reference to the block, since millions of events are passed on.
 package struct LogEvent: Sendable {
     /// The event's position.
     package internal(set) var sequence: SequenceNumber
@@ -14,7 +14,7 @@ package struct LogEvent: Sendable {
     package internal(set) var commit: LogCommit
     /// The raw bytes of the block that holds it.
     package let block: [UInt8]
-    /// Where in the block its payload lies: for those who read millions of them.
+    /// The range of the payload in the block, for fast access to millions of events.
     package internal(set) var payloadRange: Range<Int>
     var envelopeRange: Range<Int>
 
@@ -36,25 +36,24 @@ package struct LogEvent: Sendable {
         envelopeRange = envelope
     }
 
-    /// What happened, opaque to the log.
+    /// The content of the event, opaque to the log.
     @inline(__always)
     package var payload: ArraySlice<UInt8> { block[payloadRange] }
 
-    /// Who did it, from where, and for which request: the envelope of its commit, opaque to the
-    /// log.
+    /// The envelope of the event's commit: user, device and request; opaque to the log.
     @inline(__always)
     package var envelope: ArraySlice<UInt8> { block[envelopeRange] }
 }
 
-/// What the log knows of one commit.
+/// The log's information about one commit.
 package struct LogCommit: Sendable {
-    /// Position of its first event.
+    /// The position of the commit's first event.
     package let first: SequenceNumber
-    /// How many events it has.
+    /// The number of events in the commit.
     package let eventCount: Int
-    /// The claimed time, made monotone; milliseconds since 1970.
+    /// The claimed time, made monotonic; milliseconds since 1970.
     package let time: Int64
-    /// Our own clock's reading; milliseconds since 1970.
+    /// The time by this machine's clock, in milliseconds since 1970.
     package let received: Int64
 
     package init(first: SequenceNumber, eventCount: Int, time: Int64, received: Int64) {
@@ -64,7 +63,7 @@ package struct LogCommit: Sendable {
         self.received = received
     }
 
-    /// Position of its last event.
+    /// The position of the commit's last event.
     package var last: SequenceNumber {
         first + (eventCount - 1)
     }

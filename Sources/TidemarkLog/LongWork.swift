@@ -5,9 +5,9 @@
 ///
 /// Work of several steps begins each of them at zero.
 public struct WorkProgress: Hashable, Codable, Sendable {
-    /// Events or segments that the step has done.
+    /// The number of events or segments that the step has processed.
     public var done: UInt64
-    /// Those that it has to do in all.
+    /// The number of events or segments that the step has to process in total.
     public var total: UInt64
 
     /// Describes a progress.
@@ -17,12 +17,12 @@ public struct WorkProgress: Hashable, Codable, Sendable {
     }
 }
 
-/// Work that may take more than a second: compaction, erasure, backup, restoring, verification, reads as of a
-/// point, and questions about the past.
+/// Work that may take more than a second: compaction, erasure, backup, restore, verification, reads
+/// as of a point, and queries of the past.
 ///
-/// It tells how far it has come to whoever asks for that, and ends with `operationCancelled`, or ``LogError/Code/cancelled``,
-/// soon after its task was cancelled. A store is then as after any failure of that work: nothing is lost, and nothing is
-/// half done.
+/// Long work reports its progress to a registered closure, and ends with `operationCancelled`, or
+/// ``LogError/Code/cancelled``, soon after its task was cancelled. The store is then in the same
+/// state as after any failure of that work: no data is lost, and no partial result remains.
 ///
 /// ```swift
 /// try await LongWork.reporting { progress in
@@ -32,13 +32,13 @@ public struct WorkProgress: Hashable, Codable, Sendable {
 /// }
 /// ```
 public enum LongWork {
-    /// The monitor of the work that is under way; `nil` outside of work that can be cancelled.
+    /// The monitor of the current work; `nil` outside of work that can be cancelled.
     struct Watch: Sendable {
-        /// True if the work is to end.
+        /// Returns true if the work is to end.
         var isCancelled: @Sendable () -> Bool
         var report: (@Sendable (WorkProgress) -> Void)?
 
-        /// Tells how far the work is; throws `cancelled` if it is to end.
+        /// Reports the progress of the work; throws `cancelled` if the work is to end.
         func step(_ done: UInt64, of total: UInt64) throws(LogError) {
             if isCancelled() {
                 throw LogError(.cancelled, "The work was cancelled before it was done.")
@@ -50,9 +50,10 @@ public enum LongWork {
     @TaskLocal static var watch: Watch?
     @TaskLocal private static var report: (@Sendable (WorkProgress) -> Void)?
 
-    /// Reports how far long work comes that a closure waits for.
+    /// Reports the progress of the long work that a closure waits for.
     ///
-    /// `report` is called on the thread that works, for each few thousand events: it should be quick.
+    /// `report` is called on the working thread, once for every few thousand events; it should
+    /// return quickly.
     public static func reporting<Answer>(
         to report: @escaping @Sendable (WorkProgress) -> Void,
         isolation: isolated (any Actor)? = #isolation,
@@ -61,7 +62,8 @@ public enum LongWork {
         try await $report.withValue(report, operation: body, isolation: isolation)
     }
 
-    /// Runs work that ends once `isCancelled` says so, and reports to whom the task of `context` has named.
+    /// Runs work that ends once `isCancelled` returns true, and reports to the closure of
+    /// `context`.
     package static func run<Answer, Failure: Error>(
         _ context: Context = Context(),
         isCancelled: @escaping @Sendable () -> Bool = { Task.isCancelled },
@@ -72,16 +74,16 @@ public enum LongWork {
         return try result.get()
     }
 
-    /// Tells how far the work is that is under way; throws `cancelled` if it is to end.
+    /// Reports the progress of the current work; throws `cancelled` if the work is to end.
     package static func step(_ done: Int, of total: Int) throws(LogError) {
         try watch?.step(UInt64(done), of: UInt64(total))
     }
 
-    /// To whom a task reports; carried to the thread that works.
+    /// The progress closure of a task, carried to the thread that works.
     package struct Context: Sendable {
         fileprivate let report: (@Sendable (WorkProgress) -> Void)?
 
-        /// That of the task that runs.
+        /// Takes the closure of the current task.
         package init() { report = LongWork.report }
     }
 }

@@ -1,16 +1,16 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What opening found after the last stop, and what it did about it.
+/// The state that an open found after the last stop, and the recovery that it did.
 package struct RecoveryReport: Hashable, Sendable {
-    /// Whether the store is new.
+    /// True if the store is new.
     package var isNew = false
-    /// Whether the last writer closed the store; if not, a new incarnation has begun.
+    /// True if the last writer closed the store; if not, a new incarnation has begun.
     package var wasClean = true
-    /// Bytes behind the last sound frame that were discarded: a write cut short before it was
-    /// acknowledged.
+    /// The number of discarded bytes after the last sound frame: an interrupted, unacknowledged
+    /// write.
     package var discardedByteCount: UInt64 = 0
-    /// Where they were.
+    /// The place of the discarded bytes.
     package var discardedAt: Place?
 
     /// A place in a file.

@@ -3,8 +3,8 @@
 
 /// The position of one event in a store's log.
 ///
-/// Starts at 1, is dense when written, and is never reused. Zero means "before every event": the
-/// sequence number of an empty log's end, and of a record version that does not exist.
+/// Starts at 1, is dense when written, and is never reused. Zero is before every event: it is the
+/// last sequence number of an empty log, and the version of a record that does not exist.
 public struct SequenceNumber: RawRepresentable, Hashable, Comparable, Codable, Sendable {
     /// The position as a number.
     public let rawValue: UInt64
@@ -19,7 +19,7 @@ public struct SequenceNumber: RawRepresentable, Hashable, Comparable, Codable, S
     @inlinable
     public static var zero: SequenceNumber { SequenceNumber(rawValue: 0) }
 
-    /// After every event: the bound of who takes them all.
+    /// After every event: the upper bound of a range of all events.
     @inlinable
     package static var max: SequenceNumber { SequenceNumber(rawValue: .max) }
 
@@ -38,19 +38,19 @@ public struct SequenceNumber: RawRepresentable, Hashable, Comparable, Codable, S
     }
 
     // Written out: the comparison that the compiler makes is not inlined in other targets.
-    /// Whether two positions are the same.
+    /// Returns true if two positions are equal.
     @inlinable
     public static func == (lhs: SequenceNumber, rhs: SequenceNumber) -> Bool {
         lhs.rawValue == rhs.rawValue
     }
 
-    /// The position that a number of events come before, counted from this one.
+    /// Returns the position that is a number of events after another one.
     @inlinable
     package static func + (first: SequenceNumber, count: Int) -> SequenceNumber {
         SequenceNumber(rawValue: first.rawValue + UInt64(count))
     }
 
-    /// How many positions lie from one, inclusive, to another that is not before it, exclusive.
+    /// Returns the number of positions from one, inclusive, to a later one, exclusive.
     @inlinable
     package static func - (end: SequenceNumber, first: SequenceNumber) -> UInt64 {
         end.rawValue - first.rawValue

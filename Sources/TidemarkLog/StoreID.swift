@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What tells one store from every other: 128 random bits, drawn when the store is created.
+/// The identity of a store: 128 random bits, generated when the store is created.
 public struct StoreID: Hashable, Sendable {
     /// The first eight bytes, read as a little-endian number.
     public let low: UInt64

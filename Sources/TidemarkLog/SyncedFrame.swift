@@ -3,13 +3,13 @@
 
 /// Commits that one sync made durable.
 public struct SyncedFrame: Hashable, Sendable {
-    /// How many commits they are.
+    /// The number of commits in the frame.
     public var commitCount: Int
-    /// How many events these have.
+    /// The number of events in these commits.
     public var eventCount: Int
-    /// Bytes of the log that they take up.
+    /// The size of the frame in the log, in bytes.
     public var byteCount: Int
-    /// Events that came meanwhile, and wait for the next sync.
+    /// The number of events that arrived meanwhile and wait for the next sync.
     public var queuedEventCount: Int
 
     /// Describes a frame.

@@ -1,9 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What events name their zone by: the position of the event that created it.
+/// The identity of a zone in events: the position of the event that created it.
 ///
-/// A zone that is created again has another key. To the log a key is opaque; zero stands for the
+/// A zone that is created again has another key. A key is opaque to the log; zero stands for the
 /// store itself.
 package struct ZoneKey: RawRepresentable, Hashable, Comparable, Sendable {
     /// The key as a number.

@@ -7,19 +7,19 @@ public import Logging
 public import Tidemark
 public import Tracing
 
-/// Tells swift-log, swift-metrics and swift-distributed-tracing what a store does.
+/// Reports the activity of a store to swift-log, swift-metrics and swift-distributed-tracing.
 ///
-/// Give it to `Store.open(at:access:options:observer:progress:)` as the observer.
+/// Pass an instance to `Store.open(at:access:options:observer:progress:)` as the observer.
 ///
 /// The page `Docs/observing.md` lists metrics, spans and messages. A call's span is a child of the
-/// task's span; where the task has none, of the span that ``TidemarkModel/Caller/trace`` names.
+/// task's span or, if the task has none, of the span in ``TidemarkModel/Caller/trace``.
 public struct StoreInstruments: StoreObserver {
     private let logger: Logger
     private let tracer: any Tracer
     private let metrics: StoreMetrics
 
-    /// Creates what tells a logger, makers of metrics and a tracer; without one, those that the process
-    /// was set up with.
+    /// Creates instruments with a logger, a metrics factory and a tracer; the defaults are those of
+    /// the process.
     public init(
         logger: Logger = Logger(label: "tidemark"),
         metrics: any MetricsFactory = MetricsSystem.factory,
@@ -30,7 +30,7 @@ public struct StoreInstruments: StoreObserver {
         self.metrics = StoreMetrics(metrics)
     }
 
-    /// Starts a timer, and for all work but syncs a span.
+    /// Starts a timer and, for all work except syncs, a span.
     public func begins(_ work: StoreWork) -> (any StoreWorkObserver)? {
         ObservedWork(
             work,
@@ -40,7 +40,7 @@ public struct StoreInstruments: StoreObserver {
         )
     }
 
-    /// Counts a fact, and writes a message about those that are rare.
+    /// Counts a fact, and logs rare ones.
     public func notes(_ fact: StoreFact) {
         metrics.count(fact)
         switch fact {
@@ -114,7 +114,7 @@ extension StoreWork {
     }
 }
 
-/// Work that is under way, with its span and the time when it began.
+/// Work in progress, with its span and start time.
 private struct ObservedWork: StoreWorkObserver {
     let work: StoreWork
     let start = ContinuousClock.now
@@ -140,7 +140,7 @@ private struct ObservedWork: StoreWorkObserver {
         span?.end()
     }
 
-    /// Writes a message about a failure; a refused call is none.
+    /// Logs a failure; a rejected call is not one.
     private func tell(_ error: any Error) {
         if case .call = work { return }
         logger.error("failed", metadata: ["work": "\(work.name)", "error": "\(error)"])

@@ -7,9 +7,9 @@ import Tidemark
 import TidemarkLock
 import TidemarkModel
 
-/// The metrics of a store, made once.
+/// The metrics of a store, created once.
 final class StoreMetrics: Sendable {
-    /// What a timer or a counter of calls is told by.
+    /// The labels that identify a timer or a counter of calls.
     private struct Labels: Hashable {
         let call: JournalEntry.Call
         let code: SyncError.Code?

@@ -5,17 +5,17 @@ import GRDB
 package import TidemarkModel
 
 extension QueryIndex {
-    /// Finds a page of records, in the query's order.
+    /// Returns a page of records in the query's order.
     ///
-    /// `zones` are the keys of the zones to look into; `scope` is what a cursor belongs to beside its
-    /// query, the zones themselves if `nil`. `after` continues where a page of the same
-    /// query in the same zones ended: a record that does not change while pages are fetched is on
-    /// exactly one of them; one that changes is on the page where its new values put it, if that has
-    /// not been fetched yet. `searchedFields` are those that a search in all words looks at, if not
-    /// all. Records that `shows` says are not to be shown are passed over, and no cursor tells of them.
+    /// `zones` are the keys of the searched zones. `scope` identifies the place that a cursor is
+    /// valid for; if it is `nil`, the zones do. `after` continues after a page of the same query
+    /// in the same zones. A record that does not change meanwhile is on exactly one page. A changed
+    /// record is on the page of its new values, if that page has not been fetched yet.
+    /// `searchedFields` are the fields of a full-text search, if not all. Records for which `shows`
+    /// returns false are skipped, and no cursor reveals them.
     ///
-    /// Throws ``QueryIndexError``, and `SyncError` `invalidArguments` for a predicate that makes no
-    /// sense or a cursor of another query.
+    /// Throws ``QueryIndexError``, and `SyncError` `invalidArguments` for an invalid predicate or a
+    /// cursor of another query.
     package func page(
         _ query: Query,
         zones: [UInt64],
@@ -69,7 +69,7 @@ extension QueryIndex {
                         )
                     }
                 } catch let error as QueryIndexError {
-                    // Whoever takes in many changes drops indexes before.
+                    // An update with many changes drops indexes first.
                     guard !has(statement.neededIndexes) else { throw error }
                 }
             }
@@ -80,7 +80,7 @@ extension QueryIndex {
         }
     }
 
-    /// Refuses a statement that SQLite could not take, or not in reasonable time.
+    /// Rejects a statement that SQLite cannot run, or not in reasonable time.
     private static func check(
         _ statement: QueryStatement,
         zoneCount: Int
@@ -98,9 +98,10 @@ extension QueryIndex {
         )
     }
 
-    /// Reads on the caller's thread, as the log is read: most pages take less than going to another one.
+    /// Reads on the caller's thread, as the log does: most pages take less time than a thread
+    /// switch.
     ///
-    /// Every statement sees one state of the database, so none begins and ends a transaction.
+    /// Every statement reads one state of the database, so that no transaction is needed.
     private func read<Answer>(
         _ selection: Selection,
         _ body: (Database) throws -> Answer
@@ -114,7 +115,7 @@ extension QueryIndex {
         }
     }
 
-    /// How to run a query, by how many records its sets hold.
+    /// Chooses the SQL of a query by the number of records in its sets.
     private static func choose(
         _ selection: Selection,
         _ arguments: [SQLValue],
@@ -132,7 +133,7 @@ extension QueryIndex {
         return selection.text
     }
 
-    /// How much a page may hold.
+    /// The maximum size of a page.
     private struct PageSize {
         var count: Int
         var byteCount: Int
@@ -147,7 +148,7 @@ extension QueryIndex {
         _ shows: ((IndexedRecord) throws -> Bool)?
     ) throws -> QueryPage {
         let statement = try PreparedStatement(sql, database)
-        // A statement left in the midst of its rows would hold on to what it sees of the database.
+        // A statement that is not finished would keep its snapshot of the database.
         defer { statement.reset() }
         statement.bind(arguments)
         let orderEnd = statement.columnCount - 2
@@ -168,7 +169,8 @@ extension QueryIndex {
         return QueryPage(records: records, next: nil)
     }
 
-    /// The record of a row: its sequence number, what it is ordered by, its checksum and its body.
+    /// Returns the record of a row: its sequence number, its sort values, its checksum and its
+    /// body.
     private static func record(
         of row: PreparedStatement,
         _ orderEnd: Int
@@ -188,7 +190,7 @@ extension QueryIndex {
 }
 
 extension QueryIndex {
-    /// How SQLite answers a query, in its own words.
+    /// Returns SQLite's own description of a query's plan.
     package func plan(_ query: Query, zones: [UInt64]) async throws -> String {
         guard let type = catalog.withLock({ $0.type(named: query.recordType) }) else { return "" }
         var statement = QueryStatement(type, zones: zones, now: 0, searchedFields: nil)

@@ -5,36 +5,36 @@ import GRDB
 import Synchronization
 import TidemarkModel
 
-/// Live records in tables of SQLite, so that queries find them without reading them all.
+/// Live records in SQLite tables, so that queries find them without reading all records.
 ///
-/// A projection of the log: it takes changes in the order of their sequence numbers, stores in the
-/// same transaction how far it came, and can be deleted at any time. One row holds one live record,
-/// under the sequence number of the event that saved it; what a query answers with are those numbers.
+/// The index is a projection of the log: it applies changes in the order of their sequence numbers,
+/// stores its position in the same transaction, and can be deleted at any time. One row holds one
+/// live record, under the sequence number of the event that saved it; queries return those numbers.
 ///
-/// Every value of every field that is not encrypted has a column or, for lists, a table. Indexes on
-/// them are made by the first query that needs them and kept from then on, so that catching up does
-/// not pay for what nobody asks.
+/// Every value of every unencrypted field has a column or, for lists, a table. Their indexes are
+/// created by the first query that needs them and kept afterwards, so that updates do not pay for
+/// unused indexes.
 package final class QueryIndex: Sendable {
     let database: any DatabaseWriter
     let catalog: Mutex<Catalog>
-    /// What each connection keeps prepared.
+    /// The prepared statements of each connection.
     let prepared = Mutex<[ObjectIdentifier: PreparedPages]>([:])
 
-    /// Opens the index at a path, or makes it; without a path it is in memory.
+    /// Opens the index at a path, or creates it; without a path, the index is in memory.
     ///
-    /// An index of another format, or of another store (`identity` differs), is emptied. Whether a
-    /// store still has what the index has taken in is for its owner to find out by ``position``.
+    /// An index of another format, or of another store (`identity` differs), is emptied. The owner
+    /// must check by ``position`` that the store still has the events of the index.
     package init(path: String?, identity: String) throws(QueryIndexError) {
         do {
             var configuration = Configuration()
-            // A task that was still at work when the store was closed and opened again.
+            // A task may still have been running when the store was closed and opened again.
             configuration.busyMode = .timeout(10)
             configuration.prepareDatabase { database in
-                // Nothing is lost that the log does not hold, so no commit waits for the disk. The
-                // writer touches all indexes at random; with a small cache it would read them again
-                // and again.
+                // Only data that is also in the log can be lost, so no commit waits for the disk.
+                // The writer accesses all indexes at random, and would read them repeatedly with a
+                // small cache.
                 //
-                // Readers share the system's copy of the file instead of having one each.
+                // Readers share the system's file cache instead of having one each.
                 let isReader = database.configuration.readonly
                 try database.execute(
                     sql: """
@@ -61,19 +61,20 @@ package final class QueryIndex: Sendable {
         }
     }
 
-    /// How far the log has been taken in.
+    /// The position of the log up to which changes have been applied.
     package var position: IndexPosition { catalog.withLock(\.position) }
 
-    /// Lets go of the files; whoever uses the index from now on meets an error.
+    /// Closes the files; any later use of the index throws an error.
     package func close() {
-        // What keeps a connection busy ends with it.
+        // This interrupts running statements.
         try? database.close()
     }
 
-    /// Takes in what happened up to a position, all or nothing.
+    /// Applies changes up to a position, all or nothing.
     ///
-    /// Changes are in ascending order; those up to ``position`` are passed over. Without a position
-    /// they are a part of an index that is being made: until one is given, opening it begins anew.
+    /// Changes must be in ascending order; those up to ``position`` are skipped. Without a
+    /// position, the changes are a part of an index that is being built: until a position is given,
+    /// the next open starts over.
     package func apply(
         _ changes: [IndexedChange],
         through position: IndexPosition?
@@ -90,13 +91,13 @@ package final class QueryIndex: Sendable {
             }
         } catch {
             let error = QueryIndexError("taking in changes", error)
-            // No client can bring this about, so what cannot be written is not as it should be.
+            // No client can cause this, so a value that cannot be written is damaged.
             throw error.reason == .full ? error : QueryIndexError(.damaged, error.message)
         }
     }
 
-    /// Gets ready to take in so many changes: where they are most of what there will be, indexes
-    /// cost less to make anew than to keep up to date.
+    /// Prepares for a number of changes: if they are most of the future content, creating indexes
+    /// again costs less than updating them.
     package func prepare(for changeCount: Int) async throws(QueryIndexError) {
         let catalog = catalog.withLock { $0 }
         let rowCount = catalog.types.lazy.map(\.rowCount).reduce(0, +)
@@ -115,11 +116,12 @@ package final class QueryIndex: Sendable {
         }
     }
 
-    /// Moves what was taken in to where readers find it fastest; after many changes.
+    /// Moves applied changes to the place where readers find them fastest; called after many
+    /// changes.
     package func settle() async throws(QueryIndexError) {
         do {
             try await database.writeWithoutTransaction { database in
-                // One that a reader keeps from being complete goes on the next time.
+                // If a reader keeps this from completing, it continues at the next call.
                 _ = try? database.checkpoint(.passive)
             }
         } catch {
@@ -127,10 +129,10 @@ package final class QueryIndex: Sendable {
         }
     }
 
-    /// For fewer changes no index is ever dropped.
+    /// The number of changes below which no index is dropped.
     private static let fewChanges = 20_000
 
-    /// Makes the indexes that a query needs and nobody needed before.
+    /// Creates the indexes that a query needs and that do not exist yet.
     func make(_ needed: [NeededIndex]) async throws {
         let missing = missing(needed)
         guard !missing.isEmpty else { return }
@@ -147,22 +149,23 @@ package final class QueryIndex: Sendable {
         catalog.withLock { catalog in needed.filter { catalog.made[$0.name] == nil } }
     }
 
-    /// Whether all indexes that a query needs are there.
+    /// Returns true if all indexes that a query needs exist.
     func has(_ needed: [NeededIndex]) -> Bool { missing(needed).isEmpty }
 }
 
-/// Which pages' statements a connection keeps prepared: GRDB forgets none, and every number of zones
-/// and of values in a list makes another text.
+/// The statements that a connection keeps prepared.
+///
+/// GRDB evicts none, and every number of zones and of values in a list results in another text.
 struct PreparedPages {
     private static let countLimit = 200
     private static let byteCountLimit = 1 << 20
 
     private var known: Set<Int> = []
     private var byteCount = 0
-    /// How many statements are kept.
+    /// The number of prepared statements.
     var count: Int { known.count }
 
-    /// Takes note of a statement that is run; `false` if all others are to be forgotten first.
+    /// Adds a statement that is run; `false` if all others are to be evicted first.
     mutating func add(_ sql: String) -> Bool {
         guard known.insert(sql.hashValue).inserted else { return true }
         byteCount += sql.utf8.count

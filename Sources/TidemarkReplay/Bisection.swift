@@ -3,16 +3,17 @@
 
 public import TidemarkLog
 
-/// The search for the first position at which something is bad, by as few probes as it takes: no reading,
-/// only which position to look at next.
+/// A search for the first bad position with as few probes as possible.
+///
+/// It reads nothing; it only chooses the next position to test.
 public struct Bisection: Sendable {
-    /// What looking at a position came to.
+    /// The result of testing a position.
     public enum Verdict: Hashable, Sendable {
         /// All is well there.
         case good
-        /// It is not.
+        /// The state at the position is bad.
         case bad
-        /// Nobody can tell.
+        /// The state cannot be determined.
         case unknown
     }
 
@@ -20,7 +21,7 @@ public struct Bisection: Sendable {
     public private(set) var good: SequenceNumber
     /// The first position that is known to be bad.
     public private(set) var bad: SequenceNumber
-    /// How many positions were looked at.
+    /// The number of positions that were tested.
     public private(set) var probeCount = 0
     private var unknown: Set<SequenceNumber> = []
 
@@ -31,13 +32,13 @@ public struct Bisection: Sendable {
         self.bad = bad
     }
 
-    /// The position to look at next: between good and bad in the middle, or near that where it is not
-    /// known; `nil` when nothing is left to look at.
+    /// The next position to test: in the middle between good and bad, or near it if the middle is
+    /// unknown; `nil` if no position is left.
     public var next: SequenceNumber? {
         let width = bad.rawValue - good.rawValue
         guard width > 1 else { return nil }
         let middle = good.rawValue + width / 2
-        // Ever farther away, so that a long stretch of which nobody can tell is soon left behind.
+        // Probe ever farther away, so that a long undecidable stretch is soon left behind.
         var distance: UInt64 = 0
         while distance < width {
             for candidate in [middle + distance, middle &- distance] {
@@ -53,10 +54,10 @@ public struct Bisection: Sendable {
     /// Leaves a position out, without looking at it.
     public mutating func pass(over position: SequenceNumber) { unknown.insert(position) }
 
-    /// Whether a position was left out, or nobody can tell what is there.
+    /// Returns true if a position was skipped, or its state cannot be determined.
     public func isPassed(_ position: SequenceNumber) -> Bool { unknown.contains(position) }
 
-    /// Takes in what looking at a position between good and bad came to.
+    /// Records the result of testing a position between good and bad.
     public mutating func note(_ verdict: Verdict, at position: SequenceNumber) {
         probeCount += 1
         switch verdict {
@@ -66,6 +67,6 @@ public struct Bisection: Sendable {
         }
     }
 
-    /// Whether the first bad position is known: no position lies between good and bad.
+    /// True if the first bad position is known: no position lies between good and bad.
     public var isExact: Bool { bad == good.next }
 }

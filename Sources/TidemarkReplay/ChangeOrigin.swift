@@ -6,17 +6,17 @@ package import TidemarkEvents
 public import TidemarkLog
 public import TidemarkModel
 
-/// Where an event of the log comes from: which one it is, when it came, who asked for it, from which
-/// device and build, and under which request.
+/// The origin of an event of the log: its position and times, and the user, device, build and
+/// request id that caused it.
 public struct ChangeOrigin: Hashable, Codable, Sendable {
     /// The event's position.
     public var sequence: SequenceNumber
-    /// The commit's time, in milliseconds since 1970: what the client claimed, never before the time of
-    /// an earlier commit.
+    /// The commit's time, in milliseconds since 1970: the client's time, but never before the time
+    /// of an earlier commit.
     public var time: Int64
-    /// When the store took it, by its own clock, in milliseconds since 1970.
+    /// The time when the store received it, by its own clock, in milliseconds since 1970.
     public var received: Int64
-    /// Who asked; `nil` where that is not known.
+    /// The user that made the request; `nil` if unknown.
     public var user: UserID?
     /// The device, as it calls itself.
     public var device: String?
@@ -25,7 +25,7 @@ public struct ChangeOrigin: Hashable, Codable, Sendable {
     /// The request's id, where the client gave one.
     public var request: String?
 
-    /// Describes where an event comes from.
+    /// Creates the origin of an event.
     public init(
         sequence: SequenceNumber,
         time: Int64,
@@ -54,7 +54,7 @@ public struct ChangeOrigin: Hashable, Codable, Sendable {
             user: envelope.user.map { UserID($0) },
             device: envelope.device,
             build: envelope.build,
-            // An id that an import made up says nothing.
+            // An id that an import generated is meaningless.
             request: envelope.request.flatMap { $0.isDerived ? nil : $0.id }
         )
     }

@@ -3,9 +3,9 @@
 
 public import TidemarkModel
 
-/// What happened to one field: what it was, and what it is.
+/// A change to one field: its old and new values.
 ///
-/// Values are decoded when somebody asks for them.
+/// Values are decoded on access.
 public struct FieldChange: Codable, Sendable {
     /// The field's name.
     public let name: String
@@ -21,7 +21,7 @@ public struct FieldChange: Codable, Sendable {
         self.new = new.flatMap { $0.isRemoved ? nil : $0 }
     }
 
-    /// The value before; `nil` if there was none, or nobody knows any more.
+    /// The value before; `nil` if there was none, or it is no longer known.
     public var before: FieldValue? { old?.value }
 
     /// The value after; `nil` if the field is there no more.
@@ -39,8 +39,8 @@ extension [FieldChange] {
         }
     }
 
-    /// The fields that a record begins anew with, and those of the version before that are gone, in the
-    /// order of their names' bytes.
+    /// Creates the changes of a recreated record: its new fields, and the fields of the earlier
+    /// version that it lacks, in the order of their names' bytes.
     ///
     /// O(fields).
     init(beginningWith new: Fields, over old: Fields?) {
@@ -86,7 +86,7 @@ extension [FieldChange] {
 }
 
 extension FieldChange {
-    /// Whether nothing changed but perhaps the stamp.
+    /// True if nothing changed, except perhaps the stamp.
     fileprivate var isSame: Bool {
         switch (old, new) {
         case (nil, nil): true

@@ -6,16 +6,16 @@ import TidemarkEvents
 public import TidemarkLog
 public import TidemarkModel
 
-/// One event of the log, and what it made of the record that it is about.
+/// One event of the log, and the state of its record before and after.
 public struct LogStep: Sendable {
     /// The event as it lies in the log.
     package let event: LogEvent
-    /// Which event it is, and where it comes from.
+    /// The event's position and origin.
     public let origin: ChangeOrigin
-    /// The record as it was before; `nil` if it was not there, or the event is about none, or the version
-    /// before is gone from the log.
+    /// The record as it was before; `nil` if it did not exist, if the event is not about a record,
+    /// or if the earlier version is no longer in the log.
     public var before: Record?
-    /// What happened to the record; `nil` for an event that is not about one.
+    /// The change to the record; `nil` for an event that is not about a record.
     public var change: PastChange?
 }
 
@@ -33,7 +33,8 @@ public struct LogSteps: Sendable {
     /// The last position of the walk.
     public let last: SequenceNumber
     private let log: PastLog
-    /// The event that was shown last; the position before the first, or behind the last, if none was.
+    /// The event that was shown last; the position before the first or after the last event, if
+    /// none was.
     private var place: SequenceNumber
     private var zones: [ZoneKey: ZoneID] = [:]
 
@@ -44,7 +45,7 @@ public struct LogSteps: Sendable {
         place = first.previous
     }
 
-    /// The next event; `nil` behind the last one.
+    /// Returns the next event; `nil` after the last one.
     public mutating func next() async throws(SyncError) -> LogStep? {
         try step(to: min(place, last).next)
     }
@@ -117,7 +118,8 @@ public struct LogSteps: Sendable {
         return step
     }
 
-    /// The zone that an event created; the default zone if that is gone from the log.
+    /// Returns the zone that an event created; the default zone if that event is no longer in the
+    /// log.
     private mutating func zone(_ key: ZoneKey) -> ZoneID {
         if let known = zones[key] { return known }
         var zone = ZoneID.default

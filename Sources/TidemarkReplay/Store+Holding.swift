@@ -8,40 +8,39 @@ public import TidemarkModel
 
 /// From when on some record of a database fulfils a predicate.
 public struct Holding: Hashable, Codable, Sendable {
-    /// The position of the event with which the first record came to fulfil it; `nil` if none ever did.
+    /// The position of the event with which the first record matched; `nil` if none ever did.
     ///
-    /// A commit counts as a whole: what holds only in its midst does not.
+    /// A commit counts as a whole: a match that exists only inside a commit does not count.
     public internal(set) var began: SequenceNumber?
     /// The position of the event after which, for the first time, no record did any more; `nil` if there
     /// always was one.
     public internal(set) var ended: SequenceNumber?
-    /// How often it began and ended.
+    /// The number of times that it began or ended.
     ///
-    /// More than one is a predicate that is not monotone.
+    /// More than one means that the predicate is not monotone.
     public internal(set) var turnCount = 0
-    /// Whether some record fulfilled it already at the first point.
+    /// True if some record already matched the predicate at the first point.
     public internal(set) var heldAtFirst = false
 }
 
 extension Store {
-    /// Finds the event with which some record came to fulfil a predicate, between two points.
+    /// Finds the event with which some record first matched a predicate, between two points.
     ///
-    /// The log is read once, up to the second point, and each version is looked at once: that also tells
-    /// whether the predicate is monotone, which no number of probes could. Memory follows the records
-    /// that fulfil it at one time.
+    /// The log is read once, up to the second point, and each version is tested once. Unlike any number
+    /// of probes, this also determines if the predicate is monotone. Memory is proportional to the
+    /// number of records that match at one time.
     ///
     /// - Parameters:
-    ///   - predicate: What a record must fulfil; `now()` in it is the time of asking.
+    ///   - predicate: The predicate that a record must match; `now()` in it is the time of the call.
     ///   - type: The type of the records that count; `nil` for all.
     ///   - database: The database.
-    ///   - zone: The zone of the records that count; `nil` for all but those that the store keeps for
-    ///     itself.
-    ///   - first: Looks at what came after this event.
-    ///   - last: Looks no further than this event; `nil` for the last one.
+    ///   - zone: The zone of the records that count; `nil` for all but the internal zones of the store.
+    ///   - first: The event after which the search begins.
+    ///   - last: The event at which the search ends; `nil` for the last one.
     ///
-    /// - Returns: When it began and ended to hold.
+    /// - Returns: The positions at which the predicate began and ceased to hold.
     ///
-    /// - Throws: `zoneNotFound`; `invalidArguments` for a predicate that makes no sense, and for points
+    /// - Throws: `zoneNotFound`; `invalidArguments` for an invalid predicate, and for points
     ///   as for ``visitDifferences(after:through:of:in:record:_:)``.
     public func holding(
         of predicate: Query.Predicate,
@@ -91,7 +90,7 @@ extension PastPicture {
     }
 }
 
-/// Keeps the records that fulfil a predicate while the log goes by.
+/// Tracks the records that match a predicate during a fold of the log.
 struct HoldingFold {
     let matcher: Query.Matcher
     let type: Name?
@@ -100,9 +99,9 @@ struct HoldingFold {
     private(set) var holding = Holding()
     private var fulfilling: Set<PastPlace> = []
     private var hasBegun = false
-    /// The commit that goes by.
+    /// The commit that is being read.
     private var commit = SequenceNumber.zero
-    /// Whether some record fulfilled the predicate before that, or at the first point.
+    /// True if some record matched the predicate before that, or at the first point.
     private var heldBefore = false
     /// The event of that commit with which it began or ended, if it is now not as before.
     private var turn: SequenceNumber?
@@ -114,7 +113,7 @@ struct HoldingFold {
         self.first = first
     }
 
-    /// Looks at what there is at the first point, once all events up to it have gone by.
+    /// Reads the state at the first point, once all events up to it have been added.
     mutating func begin() {
         if hasBegun { return }
         hasBegun = true
@@ -123,8 +122,8 @@ struct HoldingFold {
         turn = nil
     }
 
-    /// Counts what a commit has turned, now that all of it has gone by: nobody ever saw the store in its
-    /// midst.
+    /// Counts the changes of a commit once all of it has been added, because no client ever saw the
+    /// store inside the commit.
     mutating func endCommit() {
         if hasBegun, let turn { count(turn) }
         heldBefore = !fulfilling.isEmpty

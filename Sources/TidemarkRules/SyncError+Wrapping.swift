@@ -5,7 +5,7 @@ import TidemarkEvents
 import TidemarkModel
 
 extension SyncError {
-    /// Returns what a closure returns; throws its failure as that of a request.
+    /// Returns the result of a closure; converts its error to a request's error.
     @inline(__always)
     static func wrapping<Result>(
         _ body: () throws(EventFormatError) -> Result

@@ -4,11 +4,11 @@
 import TidemarkEvents
 package import TidemarkLog
 
-/// The commit that answered a request.
+/// The commit that answered a request, by which a retry is recognized.
 package struct AnsweredRequest: Hashable, Sendable {
-    /// Position of its first event.
+    /// The position of the commit's first event.
     package var first: SequenceNumber
-    /// Whether the request is remembered for good.
+    /// True if the request is remembered permanently.
     package var neverExpires: Bool
 
     package init(first: SequenceNumber, neverExpires: Bool) {
@@ -16,7 +16,7 @@ package struct AnsweredRequest: Hashable, Sendable {
         self.neverExpires = neverExpires
     }
 
-    /// The answer of which an event, whose commit's envelope names a request, is the first.
+    /// Creates the entry from the first event of a commit whose envelope contains a request.
     @inline(__always)
     package init(_ event: LogEvent) {
         first = event.sequence
@@ -26,8 +26,8 @@ package struct AnsweredRequest: Hashable, Sendable {
     /// The value in the view index.
     package var stored: ViewValue { .word(first.rawValue, tag: neverExpires ? 1 : 0) }
 
-    /// Whether a value in the view index is of a request that expires and was answered at a position
-    /// or before.
+    /// Returns true if a value in the view index is of an expiring request that was answered at or
+    /// before a position.
     package static func expires(_ value: ViewValue, through position: SequenceNumber) -> Bool {
         guard case .word(let first, let tag) = value else { return false }
         return tag == 0 && SequenceNumber(rawValue: first) <= position

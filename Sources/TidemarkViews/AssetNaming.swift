@@ -3,16 +3,16 @@
 
 package import TidemarkEvents
 
-/// What commits and collections of assets know of each other, at the serialization point
+/// The shared state of commits and asset collections at the serialization point
 /// (Docs/formats/assets.md, "Collecting").
 package struct AssetNaming: Sendable {
-    /// How many blobs collections have taken away since the store was opened.
+    /// The number of blobs that collections have removed since the store was opened.
     package private(set) var takenCount: UInt64 = 0
-    /// What commits have named since the first of the collections that are under way began.
+    /// The blobs that commits have named since the first of the running collections began.
     private var named: Set<HeldBlob> = []
     private var collectionCount = 0
 
-    /// Takes note of what a commit names.
+    /// Records the blobs that a commit names.
     package mutating func note(_ blobs: [HeldBlob]) {
         if collectionCount > 0 { named.formUnion(blobs) }
     }
@@ -28,10 +28,10 @@ package struct AssetNaming: Sendable {
         if collectionCount == 0 { named = [] }
     }
 
-    /// Whether a commit has named a blob since a collection began that is under way.
+    /// Returns true if a commit has named a blob since a running collection began.
     package func isNamed(_ blob: HeldBlob) -> Bool { named.contains(blob) }
 
-    /// Takes note of a blob that was taken away.
+    /// Records that a blob was removed.
     package mutating func noteTaken() {
         takenCount += 1
     }

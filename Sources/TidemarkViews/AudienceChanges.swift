@@ -5,13 +5,13 @@ package import TidemarkEvents
 package import TidemarkLog
 import TidemarkModel
 
-/// The changes of audiences in one stretch of the log, found by their record.
+/// The changes of audiences in one stretch of the log, searchable by record.
 package struct AudienceChanges: Sendable {
-    /// In the order of the log.
+    /// The changes in log order.
     package private(set) var changes: [AudienceChange] = []
     private var indexes: [ViewKey: [UInt32]] = [:]
 
-    /// Position of the last change; zero if there is none.
+    /// The position of the last change; zero if there is none.
     package var lastSequence: SequenceNumber { changes.last?.sequence ?? 0 }
 
     /// Adds a change.
@@ -20,7 +20,8 @@ package struct AudienceChanges: Sendable {
         changes.append(change)
     }
 
-    /// The audience that a record has at a bound, zero for none; `nil` if nothing is known here.
+    /// Returns the audience that a record has at a bound, zero for none; `nil` if this stretch has
+    /// no change of the record.
     package func audience(of record: ViewKey, through bound: SequenceNumber) -> ZoneKey? {
         guard let indexes = indexes[record] else { return nil }
         let last = indexes.last { changes[Int($0)].sequence <= bound }
@@ -29,9 +30,9 @@ package struct AudienceChanges: Sendable {
 }
 
 extension ViewPicture {
-    /// The audience that sees a record by the share it is under; `nil` if it is under none.
+    /// Returns the audience of the share that a record is under; `nil` if the record is under none.
     ///
-    /// A share that has ended leaves its audience behind: see ``isLiving(audience:)``.
+    /// An ended share leaves its audience in place: see ``isLiving(audience:)``.
     package func audience(of record: ViewKey) throws(ViewIndexError) -> ZoneKey? {
         let bound = bound
         let overlaid =

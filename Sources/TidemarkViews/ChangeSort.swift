@@ -3,28 +3,27 @@
 
 import TidemarkEvents
 
-/// Sorts changes by key, and leaves those of one key in their order.
+/// A stable sort of changes by key.
 ///
-/// A slot is as random as its hash, and a rebuild sorts millions of them. Those of each zone are sorted
-/// by themselves if the zones come in order. They are dealt out by the highest bits that differ, and so
-/// is each pile, which by then fits into the processor's nearest cache: twice through memory, where
-/// going byte by byte from the lowest is eight times.
+/// Slots are random hashes, and a rebuild sorts millions of them. If zones are in order, each
+/// zone's changes are sorted separately. Changes are distributed by the highest differing bits, and
+/// so is each pile, which then fits into the processor's nearest cache. That takes two passes
+/// through memory, where a byte-by-byte sort from the lowest byte takes eight.
 package struct ChangeSort {
     private typealias Changes = UnsafeMutableBufferPointer<ViewBatch.Change>
 
     private let changes: Changes
-    /// Room for as many.
+    /// A buffer of the same length.
     private let spare: Changes
 
-    /// Up to so many are put in order one by one.
+    /// The maximum number of changes that are sorted by insertion.
     private static let fewCount = 24
-    /// From so many on they are dealt out to more piles at once.
+    /// The minimum number of changes that are distributed to more piles at once.
     private static let manyCount = 1 << 14
 
     /// Sorts changes.
     ///
-    /// O(n) for keys that are like random ones or in order already; at most a pass for each byte of
-    /// the keys.
+    /// O(n) for random or sorted keys; at most one pass for each byte of the keys.
     package static func sort(_ changes: inout [ViewBatch.Change]) {
         let groups = groups(of: changes)
         let spareCount = groups.lazy.map(\.count).max() ?? 0
@@ -39,8 +38,8 @@ package struct ChangeSort {
         }
     }
 
-    /// The stretches of changes whose keys have the same high word, if those words ascend; else all of
-    /// the changes as one.
+    /// Returns the runs of changes with equal high words, if those words ascend; otherwise one run
+    /// of all changes.
     private static func groups(of changes: [ViewBatch.Change]) -> [Range<Int>] {
         var groups: [Range<Int>] = []
         var start = 0
@@ -76,8 +75,8 @@ package struct ChangeSort {
         }
     }
 
-    /// Deals a range out by the highest of the bits in which a word of its keys differs, and sorts
-    /// each pile.
+    /// Distributes a range by the highest differing bits of a word of its keys, and sorts each
+    /// pile.
     @inline(__always)
     private func deal(_ range: Range<Int>, by word: (ViewKey) -> UInt64, _ differing: UInt64) {
         let bitCount = 64 - differing.leadingZeroBitCount
@@ -100,7 +99,7 @@ package struct ChangeSort {
                 .update(fromContentsOf: Changes(rebasing: spare[range]))
             var start = range.lowerBound
             for pile in 0..<pileCount {
-                // The place behind its last.
+                // The end of the pile.
                 let end = places[pile]
                 if end - start > 1 { sort(start..<end) }
                 start = end

@@ -14,7 +14,7 @@ extension CompactionRun {
         return .bytes(bytes)
     }
 
-    /// Reads what `stored` made.
+    /// Reads the bytes that `stored` returned.
     package init(_ value: ViewValue) throws(ViewIndexError) {
         guard case .bytes(let bytes) = value, bytes.count == Self.byteCount,
             bytes[0] == Self.storedVersion
@@ -35,10 +35,10 @@ extension CompactionRun {
 }
 
 extension ViewKey {
-    /// Where the table `zones` keeps what the last compaction forgot.
+    /// The key in the table `zones` of the last compaction's limits.
     ///
-    /// No zone has this key: the first event makes zone 1.
+    /// No zone has this key: the first event creates zone 1.
     package static let compaction = ViewKey(0, 0)
-    /// Where the zones in the table `zones` begin.
+    /// The first possible key of a zone in the table `zones`.
     package static let firstZone = ViewKey(1, 0)
 }

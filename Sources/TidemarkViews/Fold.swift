@@ -5,20 +5,18 @@ package import TidemarkEvents
 package import TidemarkLog
 import TidemarkModel
 
-/// Folds events of the log into a generation of the overlay: how opening, rebuilding and checking
-/// learn what the log says.
+/// A fold of log events into a generation of the overlay, used by opening, rebuilding and checking.
 ///
-/// The fold asks nothing but the event itself: the event says which slot its record has and what
-/// stood there before.
+/// The fold needs only the event itself, which contains the slot and previous state of its record.
 package struct Fold: Sendable {
     package let hash: StoreHash
 
-    /// A fold of one store's log.
+    /// Creates a fold of one store's log.
     package init(hash: StoreHash) {
         self.hash = hash
     }
 
-    /// Takes one event into a generation.
+    /// Adds one event to a generation.
     ///
     /// O(1), about 100 ns for a record.
     @inline(__always)
@@ -88,7 +86,7 @@ package struct Fold: Sendable {
         for change in referenceChanges(change, stored.event, body) { generation.apply(change) }
     }
 
-    /// What an event's payload says about its record.
+    /// Returns the record change in an event's payload.
     @inline(__always)
     package func recordChange(
         _ sequence: SequenceNumber,
@@ -112,7 +110,7 @@ package struct Fold: Sendable {
         )
     }
 
-    /// What the event of an audience says.
+    /// Returns the audience change in an event's payload.
     package func audienceChange(
         _ sequence: SequenceNumber,
         zone: ZoneKey,
@@ -123,7 +121,7 @@ package struct Fold: Sendable {
         return event.change(of: ViewKey(zone: zone, slot: slot), at: sequence)
     }
 
-    /// What a creation says, with the place of the zone's name in the view index.
+    /// Returns the zone creation in a payload, with the place of the zone's name in the view index.
     package func zoneCreation(
         _ identity: ZoneIdentity,
         _ probeCount: UInt8,

@@ -4,11 +4,13 @@
 import TidemarkEvents
 import TidemarkLog
 
-/// What a generation of the overlay forgets of all that came before: expired tombstones, requests
-/// that are not remembered any more, and everything in zones that ended before the history horizon.
+/// The earlier entries that a generation of the overlay removes from the index.
 ///
-/// It rests on positions that are in the log, and forgetting again forgets nothing more: so the views
-/// come out the same whether the log that they are folded from was compacted or not.
+/// These are expired tombstones, expired requests, and everything in zones that ended before the
+/// history horizon.
+///
+/// The removal depends only on positions in the log and is idempotent. The views are thus the same
+/// whether or not their log was compacted.
 struct Forgetting {
     private let generation: OverlayGeneration
     private let snapshot: any ViewSnapshot
@@ -17,7 +19,7 @@ struct Forgetting {
     /// tombstone horizon.
     private var ended: Set<ZoneKey> = []
     private let requests: SequenceNumber
-    /// How many tombstones of each zone go.
+    /// The number of removed tombstones of each zone.
     private var tombstoneCounts: [ZoneKey: Int64] = [:]
 
     init(
@@ -45,7 +47,7 @@ struct Forgetting {
         }
     }
 
-    /// Whether a slot's last event goes.
+    /// Returns true if a slot's last event is removed.
     func forgets(_ entry: OverlayGeneration.Entry) -> Bool {
         if isNothing { return false }
         if ended.contains(entry.zone) { return true }
@@ -55,21 +57,21 @@ struct Forgetting {
         return entry.sequence <= raised.horizon
     }
 
-    /// Whether all that is in a zone goes.
+    /// Returns true if all entries of a zone are removed.
     func forgets(zone: ZoneKey) -> Bool { !isNothing && ended.contains(zone) }
 
-    /// Whether a record's audience goes, with the record or without it.
+    /// Returns true if a record's audience is removed, with or without the record.
     func forgets(_ change: AudienceChange) -> Bool {
         !isNothing && (ended.contains(change.record.zone) || ended.contains(change.audience))
     }
 
-    /// Whether a request goes.
+    /// Returns true if a request is removed.
     func forgets(_ answered: AnsweredRequest) -> Bool {
         !answered.neverExpires && answered.first <= requests
     }
 
-    /// Takes away what goes and is in the index already; before the batch gets anything else, since
-    /// what goes may have come anew.
+    /// Removes the entries that are in the index; must be called before other changes are added to
+    /// the batch, since a removed entry may be written again.
     mutating func addRemovals(to batch: inout ViewBatch) throws(ViewIndexError) {
         if isNothing { return }
         if !generation.horizons.isEmpty {
@@ -104,15 +106,14 @@ struct Forgetting {
         }
     }
 
-    /// Says of zones what is forgotten of them.
+    /// Updates the counts and horizons of zones.
     func change(_ zones: inout [ZoneKey: ChangedZone]) throws(ViewIndexError) {
         if isNothing { return }
         for (zone, raised) in generation.horizons {
             var changed = try self.changed(zone, zones)
             changed.entry.tombstoneCount -= tombstoneCounts[zone] ?? 0
             changed.entry.tombstoneHorizon = max(changed.entry.tombstoneHorizon, raised.horizon)
-            // The zone's last event may have been one of them, and then the log tells of it by the
-            // horizon alone.
+            // The zone's last event may be a removed one; the log then has only the horizon event.
             changed.entry.head = max(changed.entry.head, raised.horizon)
             zones[zone] = changed
         }
@@ -124,7 +125,7 @@ struct Forgetting {
         }
     }
 
-    /// Takes away, and counts, a zone's tombstones up to a position that are in the index.
+    /// Removes and counts a zone's tombstones up to a position that are in the index.
     private mutating func removeTombstones(
         of zone: ZoneKey,
         _ horizon: SequenceNumber,
@@ -143,8 +144,8 @@ struct Forgetting {
                 count += 1
                 return
             }
-            // The record has begun anew: over its tombstone, or, if that was forgotten already when
-            // this was decided, over nothing.
+            // The record has begun anew: over its tombstone or, if that was already dropped at the
+            // decision, over nothing.
             if first.previous == key.sequence { return }
             batch.remove(key, from: .sync)
             count += 1
@@ -152,7 +153,7 @@ struct Forgetting {
         tombstoneCounts[zone, default: 0] += count
     }
 
-    /// Takes away what a zone that has ended held.
+    /// Removes the entries of an ended zone.
     private func removeAll(
         of zone: ZoneKey,
         from batch: inout ViewBatch

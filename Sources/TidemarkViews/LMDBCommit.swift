@@ -13,16 +13,16 @@ import Glibc
 import TidemarkEvents
 #endif
 
-/// One checkpoint as one transaction.
+/// Writing one checkpoint as one transaction.
 extension LMDBEnvironment {
-    /// Puts a batch and a checkpoint into the index, durably, or leaves it as it is.
+    /// Writes a batch and a checkpoint to the index durably, or leaves the index unchanged.
     @discardableResult
     package func write(
         _ batch: consuming ViewBatch,
         store: StoreID,
         checkpoint: ViewCheckpoint?
     ) throws(ViewIndexError) -> ViewState {
-        // A reader that was killed would hold its pages for good.
+        // The slot of a killed reader would keep its pages forever.
         mdb_reader_check(handle, nil)
         var begun: OpaquePointer?
         var code = mdb_txn_begin(handle, nil, 0, &begun)
@@ -48,13 +48,13 @@ extension LMDBEnvironment {
             throw error
         }
         code = mdb_txn_commit(transaction)
-        // What LMDB calls an I/O error is mostly a write that was cut short by a full disk.
+        // An I/O error of LMDB is usually a short write on a full disk.
         if code == EIO, files.isDiskFull { code = ENOSPC }
         guard code == 0 else { throw .lmdb(code, "committing a checkpoint", path) }
         return state
     }
 
-    /// Writes one table's sorted changes with one cursor, which then mostly stays on its page.
+    /// Writes one table's sorted changes with one cursor, which usually stays on its page.
     private func write(
         _ changes: [ViewBatch.Change],
         of batch: borrowing ViewBatch,
@@ -78,7 +78,7 @@ extension LMDBEnvironment {
                     mv_data: keyStart
                 )
                 var value = MDB_val(mv_size: 0, mv_data: valueStart)
-                // Beyond the last key pages are filled one after another instead of being split.
+                // After the last key, pages are filled in sequence instead of being split.
                 let isBeyond = last.map { $0 < change.key } ?? true
                 switch change.form {
                 case .remove:
@@ -112,7 +112,7 @@ extension LMDBEnvironment {
 
     private var appending: UInt32 { UInt32(MDB_APPEND) }
 
-    /// The last key of a table; `nil` if it is empty.
+    /// Returns the last key of a table; `nil` if it is empty.
     private func lastKey(_ cursor: OpaquePointer, _ last: inout ViewKey?) -> Int32 {
         var key = MDB_val()
         var value = MDB_val()
@@ -132,21 +132,21 @@ extension LMDBEnvironment {
         }
     }
 
-    /// The state after the last commit.
+    /// Returns the state after the last commit.
     package func readNewestState() throws(ViewIndexError) -> ViewState {
         let transaction = try beginReading()
         defer { endReading(transaction) }
         return try readState(transaction)
     }
 
-    /// The state that came into a fresh copy with everything else: it names a commit of the original.
+    /// Returns the state that was copied into a fresh copy, which names a commit of the original.
     func readCopiedState() throws(ViewIndexError) -> ViewState {
         let transaction = try beginReading()
         defer { endReading(transaction) }
         return try readStoredState(transaction)
     }
 
-    /// The state that a transaction sees.
+    /// Returns the state in a transaction.
     func readState(_ transaction: LMDBReadTransaction) throws(ViewIndexError) -> ViewState {
         let state = try readStoredState(transaction)
         guard state.transaction == transaction.number else {
@@ -177,7 +177,7 @@ extension LMDBReadTransaction {
 }
 
 extension ViewState {
-    /// The key as LMDB takes it; it never writes to it.
+    /// The key in LMDB's form; LMDB never writes to it.
     fileprivate static var storedKey: MDB_val {
         MDB_val(
             mv_size: key.utf8CodeUnitCount,

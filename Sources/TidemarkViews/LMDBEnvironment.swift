@@ -14,25 +14,25 @@ import Musl
 import Glibc
 #endif
 
-/// The use of an open LMDB environment.
+/// A reference to an open LMDB environment.
 ///
-/// It is closed when its last user lets go.
+/// The environment is closed when the last reference is released.
 package final class LMDBEnvironment: Sendable {
-    /// The folder that holds it.
+    /// The path of the folder.
     package let path: String
-    /// Its files, wherever the folder is moved meanwhile.
+    /// The environment's files, even if the folder is moved.
     package let files: ViewFiles
     private let opened: LMDBOpening
-    /// The number by which it is shared with others in this process; `nil` if it is not.
+    /// The number by which the environment is shared in this process; `nil` if it is not shared.
     private let number: Int?
-    /// Ended read transactions, to be started again: one that is new costs a slot and a malloc.
+    /// Ended read transactions for reuse: a new one costs a slot and a malloc.
     private let idle = Lock<[LMDBReadTransaction]>([])
     private let runningCount = Atomic<Int>(0)
-    /// How many read transactions run at once before snapshots are shared: a small part of what all
-    /// processes together may have.
+    /// The number of read transactions at which snapshots begin to be shared: a small part of
+    /// LMDB's limit for all processes.
     private static let runningCountLimit = 128
 
-    /// Opens the environment in a folder, or joins those who use it in this process.
+    /// Opens the environment in a folder, or joins an open one in this process.
     package init(
         _ path: String,
         _ access: ViewAccess,
@@ -59,16 +59,16 @@ package final class LMDBEnvironment: Sendable {
     /// LMDB's own handle.
     package var handle: OpaquePointer { opened.handle }
 
-    /// The handle of a table.
+    /// Returns the handle of a table.
     func handle(of table: ViewTable) -> MDB_dbi { opened.tables[Int(table.rawValue)] }
 
     /// The handle of LMDB's unnamed table.
     var stateTable: MDB_dbi { opened.tables[0] }
 
-    /// Whether as many read transactions run as one process should have.
+    /// True if the number of running read transactions has reached the limit for one process.
     var isCrowded: Bool { runningCount.load(ordering: .relaxed) >= Self.runningCountLimit }
 
-    /// The number of the last commit, as other processes made it too.
+    /// The number of the last commit, including commits by other processes.
     var newestTransaction: UInt64 {
         var figures = MDB_envinfo()
         mdb_env_info(handle, &figures)
@@ -95,11 +95,11 @@ package final class LMDBEnvironment: Sendable {
         return LMDBReadTransaction(handle: transaction)
     }
 
-    /// Copies the last commit into a folder that is there, page after page in the order of keys.
+    /// Copies the last commit into an existing folder, page by page in key order.
     package func copy(to target: String) throws(ViewIndexError) {
         let copy = ViewFiles(target)
         let mode = mode_t(try copy.permissions().fileMode)
-        // Given only a folder, LMDB makes the file readable for everybody.
+        // Given only a folder, LMDB makes the file readable by all users.
         let file = open(copy.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard file >= 0 else { throw .lmdb(errno, "copying the view index", target) }
         defer { close(file) }
@@ -107,8 +107,7 @@ package final class LMDBEnvironment: Sendable {
         guard code == 0 else { throw .lmdb(code, "copying the view index", target) }
     }
 
-    /// Says that other files were put in the place of its own: whoever opens the folder from now on
-    /// gets those.
+    /// Marks the files as replaced: later opens of the folder use the new files.
     func setAside() {
         if let number { LMDBOpenFolders.setAside(number) }
     }
@@ -123,14 +122,14 @@ package final class LMDBEnvironment: Sendable {
 
 /// A running read transaction.
 ///
-/// Unchecked: LMDB lets one move between threads (`MDB_NOTLS`) as long as one at a time uses it;
-/// the snapshot that holds it has a lock for that.
+/// Unchecked: LMDB lets a transaction move between threads (`MDB_NOTLS`) if one thread at a time
+/// uses it; the snapshot that owns it has a lock for that.
 struct LMDBReadTransaction: @unchecked Sendable {
     let handle: OpaquePointer
 }
 
 extension ViewIndexError {
-    /// A call of LMDB that failed.
+    /// Creates the error for a failed call of LMDB.
     package static func lmdb(_ code: Int32, _ doing: String, _ path: String) -> ViewIndexError {
         let words = mdb_strerror(code).map { String(cString: $0) } ?? "unknown error"
         let what = "\(path): \(doing) failed: \(words) (error \(code))"
@@ -161,7 +160,7 @@ extension ViewIndexError {
         }
     }
 
-    /// What was found is not what was written.
+    /// Creates the error for bytes that differ from the bytes written.
     package static func damaged(_ what: String) -> ViewIndexError {
         ViewIndexError(.damaged, "\(what). The view index is a cache: it is rebuilt from the log.")
     }

@@ -3,20 +3,20 @@
 
 import TidemarkLog
 
-/// One of the two pages at the start of LMDB's file that say where the newest tree begins.
+/// One of the two pages at the start of LMDB's file that contain the location of the newest tree.
 ///
-/// Read by ourselves with plain reads, before LMDB maps the file and follows whatever is there.
+/// Read with plain reads, before LMDB maps the file and follows its pointers.
 package struct LMDBMetaPage: Equatable {
     /// The commit that wrote it.
     package var transaction: UInt64
     /// The length of every page of the file.
     package var pageByteCount: Int
-    /// Pages that the file has, unused ones included.
+    /// The number of pages in the file, including unused ones.
     package var pageCount: UInt64
     /// The XXH3-64 of the whole page.
     package var hash: UInt64
 
-    /// Bytes that have to be there for any sense to be made of them.
+    /// The minimum number of bytes required for reading the page.
     package static let byteCount = 152
 
     private static let magic: UInt32 = 0xBEEF_C0DE
@@ -24,7 +24,7 @@ package struct LMDBMetaPage: Equatable {
     private static let metaFlag: UInt16 = 8
     private static let noPage = UInt64.max
 
-    /// Reads one; `nil` if it cannot be one of LMDB's, as laid out on a 64-bit little-endian
+    /// Reads a page; `nil` if the bytes cannot be a page of LMDB's on a 64-bit little-endian
     /// machine.
     ///
     /// `bytes` is the whole page, `index` its place in the file, 0 or 1.
@@ -43,7 +43,8 @@ package struct LMDBMetaPage: Equatable {
         pageByteCount = Int(half(40))
         pageCount = word(136) &+ 1
         hash = xxh3(bytes, seed: 0)
-        // A commit writes the page that its number is even or odd for; a new file has both at 0.
+        // A commit with an even number writes page 0, and one with an odd number page 1; a new file
+        // has 0 in both.
         guard transaction & 1 == index || transaction == 0, pageByteCount == bytes.byteCount,
             pageCount >= 2, pageCount < 1 << 48
         else { return nil }

@@ -13,7 +13,7 @@ import Musl
 import Glibc
 #endif
 
-/// One opening of an LMDB environment: its handle and those of its tables.
+/// An open LMDB environment: its handle and those of its tables.
 ///
 /// Unchecked: LMDB allows the use of an environment and its tables from any thread.
 package struct LMDBOpening: @unchecked Sendable {
@@ -22,14 +22,14 @@ package struct LMDBOpening: @unchecked Sendable {
     /// The table handles, at the place of the table's raw value; first LMDB's unnamed table.
     let tables: [MDB_dbi]
 
-    /// How many snapshots there can be at once, of all processes.
+    /// The maximum number of snapshots in all processes.
     private static let readerCount: UInt32 = 1022
 
-    /// How large the map of a file that may grow is, if the system gives that much: room for two
-    /// thousand million records, and for hundreds of open stores in one process.
+    /// The map size of a growing file, if the system has that much address space: room for two
+    /// billion records, and for hundreds of open stores in one process.
     static var largestMapByteCount: Int {
         #if TIDEMARK_PTHREAD_LOCK
-        // The sanitizer leaves a process little address space.
+        // The sanitizer leaves little address space to a process.
         1 << 32
         #else
         1 << 38
@@ -51,15 +51,15 @@ package struct LMDBOpening: @unchecked Sendable {
         }
     }
 
-    /// Closes it; every transaction must have ended.
+    /// Closes the environment; every transaction must have ended.
     package func close() {
         mdb_env_close(handle)
     }
 
-    /// Opens the environment with as large a map as can be had.
+    /// Opens the environment with the largest possible map.
     ///
-    /// LMDB maps its file into memory once, so the map must be as large as the file may ever be.
-    /// Address space costs nothing, but a system may not give that much of it to a process.
+    /// LMDB maps its file once, so the map must have the file's maximum size. Address space costs
+    /// nothing, but a system may limit it for a process.
     private static func openHandle(
         _ path: String,
         _ access: ViewAccess,
@@ -68,7 +68,7 @@ package struct LMDBOpening: @unchecked Sendable {
         let files = ViewFiles(path)
         let fileByteCount = try files.exist() ? Int(files.dataByteCount()) : 0
         let fileMode = mode_t(try files.permissions().fileMode)
-        // The file of a store that nobody writes does not grow.
+        // The file does not grow if no process writes to the store.
         var mapByteCount = access == .readingStill ? fileByteCount : Self.mapByteCount(largest)
         while true {
             var created: OpaquePointer?
@@ -82,11 +82,11 @@ package struct LMDBOpening: @unchecked Sendable {
             if code == 0 { code = mdb_env_open(handle, path, access.flags, fileMode) }
             if code == 0 { return handle }
             mdb_env_close(handle)
-            // Too large a map is ENOMEM, under valgrind EINVAL.
+            // A map that is too large fails with ENOMEM, under valgrind with EINVAL.
             guard code == ENOMEM || code == EINVAL, mapByteCount > smallestMapByteCount,
                 mapByteCount / 4 > fileByteCount
             else {
-                // The other file was looked at before.
+                // The other file was checked before.
                 let file = code == EISDIR ? "\(path)/lock.mdb" : path
                 throw .lmdb(code, "opening the view index", file)
             }
@@ -94,11 +94,11 @@ package struct LMDBOpening: @unchecked Sendable {
         }
     }
 
-    /// How large a map that may grow is at least.
+    /// The minimum map size of a growing file.
     package static let smallestMapByteCount = 1 << 26
 
-    /// A map of at most half of what remains of a limited address space, so that the rest of the process
-    /// has as much; a multiple of every length of pages.
+    /// Returns a map size of at most half of the remaining address space, so that the rest of the
+    /// process has as much; a multiple of all page lengths.
     private static func mapByteCount(_ largest: Int) -> Int {
         guard let remaining = AddressSpace.remainingByteCount else { return largest }
         let half = Int(clamping: remaining / 2) & ~0xFFFF
@@ -110,7 +110,7 @@ package struct LMDBOpening: @unchecked Sendable {
         _ path: String,
         _ access: ViewAccess
     ) throws(ViewIndexError) -> [MDB_dbi] {
-        // Only a new index is written to, so that opening one twice leaves the same bytes.
+        // Only a new index is written to, so that two opens leave the same bytes.
         let isNew = access == .writing && isEmpty(handle)
         var begun: OpaquePointer?
         var code = mdb_txn_begin(handle, nil, isNew ? 0 : UInt32(MDB_RDONLY), &begun)
@@ -144,17 +144,17 @@ package struct LMDBOpening: @unchecked Sendable {
 
 /// The environments that this process has open with LMDB's locks, by their folders.
 ///
-/// LMDB must not open one twice in a process: closing either would drop the locks of both. So a
-/// reader joins an environment that is open here already.
+/// LMDB must not open an environment twice in a process: closing either one would drop the locks of
+/// both. A reader therefore joins an environment that is already open here.
 enum LMDBOpenFolders {
     private struct Entry {
         let opening: LMDBOpening
         var userCount = 1
-        /// The folder that it is found by; `nil` once other files are in its place there.
+        /// The folder's identity; `nil` after other files have replaced these.
         var folder: Folder?
     }
 
-    /// What tells one folder from another, whatever it is called and whatever links lead to it.
+    /// The identity of a folder, independent of its path and of links.
     private struct Folder: Hashable {
         let device: UInt64
         let number: UInt64
@@ -166,10 +166,10 @@ enum LMDBOpenFolders {
         var lastNumber = 0
     }
 
-    // The lock is held while LMDB opens and closes files: that is what has to be one at a time.
+    // The lock is held while LMDB opens and closes files, because those calls must not overlap.
     private static let entries = Lock(Entries())
 
-    /// Opens the environment in a folder that is there; returns it and the number to close it by.
+    /// Opens the environment in an existing folder; returns it and the number for closing it.
     static func open(
         _ path: String,
         _ access: ViewAccess,
@@ -196,8 +196,7 @@ enum LMDBOpenFolders {
         }
     }
 
-    /// Lets whoever comes next open what is in the folder by then: other files were put in the place
-    /// of those that are open.
+    /// Marks open files as replaced, so that the next open uses the new files in the folder.
     static func setAside(_ number: Int) {
         entries.withLock { entries in
             guard let folder = entries.all[number]?.folder else { return }
@@ -206,7 +205,7 @@ enum LMDBOpenFolders {
         }
     }
 
-    /// Lets go of it; the last user closes it.
+    /// Releases a reference; the last release closes the environment.
     static func close(_ number: Int) {
         entries.withLock { entries in
             guard let entry = entries.all[number] else { return }
@@ -234,10 +233,10 @@ enum LMDBOpenFolders {
 }
 
 extension ViewAccess {
-    /// What LMDB is told.
+    /// The flags for LMDB.
     ///
-    /// Commits are synced in full: an index that came back from a power failure with half a
-    /// checkpoint could look sound.
+    /// Commits are fully synced: after a power failure, an index with half a checkpoint could look
+    /// sound.
     fileprivate var flags: UInt32 {
         let common = MDB_NOTLS | MDB_NORDAHEAD
         return switch self {

@@ -4,12 +4,12 @@
 import CLMDB
 import TidemarkLog
 
-/// Which pages of LMDB's file are in use after a commit, and their checksums.
+/// The pages of LMDB's file that a commit uses, and their checksums.
 extension LMDBEnvironment {
-    /// Makes the checks of the newest commit out of those of an earlier one.
+    /// Computes the checks of the newest commit from those of an earlier one.
     ///
-    /// Reads the chunks in which pages came into use or went out of it, and no others: a page
-    /// that stays in use is never written to.
+    /// Only reads chunks in which a page became used or unused: a page that stays in use is never
+    /// written to.
     func makeChecks(_ store: StoreID, after old: ViewChecks?) throws(ViewIndexError) -> ViewChecks {
         let transaction = try beginReading()
         defer { endReading(transaction) }
@@ -52,8 +52,8 @@ extension LMDBEnvironment {
         return Int(figures.ms_psize)
     }
 
-    /// The pages in use, sixteen to a word, the meta pages not among them: all but those that
-    /// LMDB's own list, its table 0, has as free.
+    /// Returns the used pages, sixteen per word, without the meta pages: all pages except those in
+    /// LMDB's free list, its table 0.
     private func usedPages(
         _ transaction: LMDBReadTransaction,
         pageCount: Int
@@ -72,7 +72,8 @@ extension LMDBEnvironment {
         var value = MDB_val()
         code = mdb_cursor_get(cursor, &key, &value, MDB_FIRST)
         while code == 0 {
-            // A count, then so many page numbers; behind them may lie what LMDB had reserved.
+            // A count, then as many page numbers; after them may follow numbers that LMDB had
+            // reserved.
             let numbers = value.bytes
             let count =
                 numbers.count < 8 ? 0 : numbers.loadUnaligned(fromByteOffset: 0, as: UInt64.self)

@@ -3,19 +3,20 @@
 
 import CLMDB
 
-/// What is in an environment, written anew in the order of keys.
+/// Rewriting an environment's entries in key order.
 ///
-/// Records come and go all over the tables, so that their pages are half empty or less, and LMDB's
-/// own compact copy takes pages as they are.
+/// Records are added and removed all over the tables, so that pages are half empty or less, and
+/// LMDB's own compact copy keeps pages as they are.
 extension LMDBEnvironment {
-    /// How many entries are written in one transaction, whose pages are held in memory: some 16 MiB.
+    /// The number of entries per write transaction, whose pages are held in memory: about 16 MiB.
     private static let entriesAtOnce = 500_000
-    /// What an entry takes on a full page: mostly two words, a value of one, and LMDB's ten bytes.
+    /// The size of an entry on a full page: usually two words, a value of one word, and LMDB's ten
+    /// bytes.
     private static let entryByteCount = 32
-    /// Saving less than this is not worth anybody's time.
+    /// The minimum saving that is worth a rewrite, in bytes.
     private static let worthwhileByteCount = 1 << 18
 
-    /// Whether the file is more than twice as long as its entries would need.
+    /// Returns true if the file is more than twice as long as its entries need.
     package func isSparse() throws(ViewIndexError) -> Bool {
         let transaction = try beginReading()
         defer { endReading(transaction) }
@@ -30,8 +31,8 @@ extension LMDBEnvironment {
         return try files.dataByteCount() > 2 * needed + Self.worthwhileByteCount
     }
 
-    /// Puts every entry of the last commit into an environment that has none, and returns where that
-    /// commit stands.
+    /// Writes all entries of the last commit to an empty environment, and returns that commit's
+    /// checkpoint.
     func writeInOrder(
         into target: LMDBEnvironment
     ) throws(ViewIndexError) -> ViewCheckpoint? {
@@ -49,7 +50,7 @@ extension LMDBEnvironment {
         return state.checkpoint
     }
 
-    /// Writes the next entries at a cursor in one transaction; says whether there may be more.
+    /// Writes the next entries at a cursor in one transaction; returns true if there may be more.
     private func write(
         entriesAt cursor: OpaquePointer,
         to table: ViewTable,
@@ -64,7 +65,7 @@ extension LMDBEnvironment {
         var key = MDB_val()
         var value = MDB_val()
         for _ in 0..<Self.entriesAtOnce {
-            // The first call of a new cursor gives the first entry.
+            // The first call of a new cursor returns the first entry.
             code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
             guard code == 0 else { break }
             code = mdb_put(writing, place, &key, &value, UInt32(MDB_APPEND))

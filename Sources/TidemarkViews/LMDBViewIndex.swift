@@ -12,21 +12,21 @@ import Musl
 import Glibc
 #endif
 
-/// How a view index is opened.
+/// The access mode of an open view index.
 package enum ViewAccess: Sendable {
-    /// By the one writer of the store, who creates it if it is missing.
+    /// Access by the store's one writer, which creates a missing index.
     case writing
-    /// For reading while a process has it open for writing, this one included.
+    /// Read access while a process has the index open for writing, possibly this one.
     ///
-    /// Joins LMDB's table of readers, which the user must be allowed to write.
+    /// The reader joins LMDB's table of readers, for which the user needs write permission.
     case readingLive
-    /// For reading while nobody has the store open: writes nothing at all.
+    /// Read access while no process has the store open; writes nothing at all.
     ///
-    /// The caller sees to it that no writer changes this folder meanwhile.
+    /// The caller must ensure that no writer changes this folder meanwhile.
     case readingStill
 }
 
-/// The view index in a folder of its own, in LMDB, with checksums beside it.
+/// The view index in a folder of its own, in LMDB, with a file of checksums.
 package final class LMDBViewIndex: ViewIndex {
     private let environment: LMDBEnvironment
     private let access: ViewAccess
@@ -34,17 +34,17 @@ package final class LMDBViewIndex: ViewIndex {
     private let progress: Lock<Progress>
     private let shared = Lock(SharedSnapshot())
 
-    /// The snapshot that all get where many are in use.
+    /// The snapshot that readers share when many are in use.
     private struct SharedSnapshot {
         weak var snapshot: LMDBViewSnapshot?
     }
 
-    /// What the last commit says, where no other process commits.
+    /// The state of the last commit, if no other process commits.
     private struct Progress {
         var state: ViewState?
-        /// The checks on disk; `nil` where this process writes none.
+        /// The checks on disk; `nil` if this process writes none.
         var checks: ViewChecks?
-        /// Whether other files are in the place of those that are open.
+        /// True if other files have replaced the open ones.
         var isReplaced = false
     }
 
@@ -60,9 +60,9 @@ package final class LMDBViewIndex: ViewIndex {
         self.progress = Lock(progress)
     }
 
-    /// Opens the index in a folder; for `writing`, makes an empty one if there is none.
+    /// Opens the index in a folder; for `writing`, creates an empty one if there is none.
     ///
-    /// Everything is verified before LMDB sees it, which takes as long as reading the file: about
+    /// All pages are verified before LMDB uses them, which takes as long as reading the file: about
     /// 25 ms for 100 MB in memory.
     /// - Throws: `damaged` if it is not exactly what was written, of another store or format, or
     ///   missing: ``remove(_:)`` it and fold the log.
@@ -93,9 +93,9 @@ package final class LMDBViewIndex: ViewIndex {
 
     /// Opens the index while a writer has it open.
     ///
-    /// A writer that opens the store may put a copy in the place of the files, between any two steps
-    /// here. With the table of readers of one and the pages of another, no writer would know of this
-    /// reader: so the files are opened again.
+    /// A writer that opens the store may replace the files with a copy between any two steps of
+    /// this function. With the reader table of one file and the pages of another, no writer would
+    /// know of this reader. The files are then opened again.
     private static func openBesideWriter(
         _ path: String,
         _ store: StoreID
@@ -112,7 +112,8 @@ package final class LMDBViewIndex: ViewIndex {
                     return LMDBViewIndex(environment, .readingLive, store, Progress())
                 }
             } catch {
-                // While files are replaced, some are missing or fit no others. Damage stays.
+                // While files are being replaced, some are missing or do not match. Real damage
+                // persists.
                 guard error.reason == .damaged else { throw error }
                 failure = error
             }
@@ -126,8 +127,8 @@ package final class LMDBViewIndex: ViewIndex {
             )
     }
 
-    /// How often a reader opens the files, and how long it waits after the first time, in microseconds; each
-    /// wait is twice as long as the one before, two seconds in all.
+    /// The maximum number of attempts to open the files, and the first delay in microseconds; each
+    /// delay doubles, up to two seconds in total.
     private static let openingLimit = 10
     private static let openingDelay: UInt32 = 2_000
 
@@ -153,8 +154,8 @@ package final class LMDBViewIndex: ViewIndex {
         }
     }
 
-    /// Copies an index into another folder, which holds none, without its spare pages; returns where
-    /// the copy stands, or nothing if there is no index or nothing in it.
+    /// Copies an index into another folder without an index, leaving out spare pages; returns the
+    /// copy's checkpoint, or `nil` if the index is missing or empty.
     @discardableResult
     package static func copy(
         from path: String,
@@ -167,10 +168,11 @@ package final class LMDBViewIndex: ViewIndex {
         return try source.compactCopy(to: target)?.sequence
     }
 
-    /// Puts a copy of an index that nobody writes in its place; does nothing if there is none.
+    /// Replaces an index that has no writer with a copy of itself; does nothing if there is none.
     ///
-    /// For a writer who must not touch the pages under readers without locks: they keep the files
-    /// that they have open. If it is cut short, the index is as it was, or counts as damaged.
+    /// For a writer that must not change pages under readers without locks: such readers keep the
+    /// files that they have open. If the call is interrupted, the index is unchanged, or counts as
+    /// damaged.
     package static func renew(_ path: String, store: StoreID) throws(ViewIndexError) {
         let files = ViewFiles(path)
         guard try files.exist() else { return }
@@ -181,12 +183,12 @@ package final class LMDBViewIndex: ViewIndex {
         try files.replace(by: copy)
     }
 
-    /// Writes what the index is now into a folder that holds no index, without spare pages.
+    /// Writes the current index into a folder without an index, leaving out spare pages.
     @discardableResult
     package func compactCopy(to target: String) throws(ViewIndexError) -> ViewCheckpoint? {
         try ViewFiles(target).createFolder()
         try environment.copy(to: target)
-        // The copy's commits are counted anew, and its state has to name its own commit.
+        // The copy counts its commits from the start, and its state has to name its own commit.
         let copy = try LMDBEnvironment(target, .writing)
         let state = try copy.readCopiedState()
         try copy.write(ViewBatch(), store: store, checkpoint: state.checkpoint)
@@ -194,11 +196,12 @@ package final class LMDBViewIndex: ViewIndex {
         return state.checkpoint
     }
 
-    /// Puts what the index holds into new files, full pages in the order of keys, if those at hand are
-    /// more than twice as long as that takes.
+    /// Rewrites the index into new files with full pages in key order, if the current files are
+    /// more than twice as long.
     ///
-    /// For a writer's last call: those who have the old files open keep them, and nothing can be
-    /// applied afterwards. If it is cut short, the index is as it was, or counts as damaged.
+    /// For a writer's last call: processes that have the old files open keep them, and no batch can
+    /// be applied afterwards. If the call is interrupted, the index is unchanged, or counts as
+    /// damaged.
     package func condense() throws(ViewIndexError) {
         let files = environment.files
         guard access == .writing, try environment.isSparse() else { return }
@@ -219,7 +222,7 @@ package final class LMDBViewIndex: ViewIndex {
         try files.replace(by: copy)
     }
 
-    /// Removes the files of an index that nobody has open.
+    /// Removes the files of an index that no process has open.
     package static func remove(_ path: String) throws(ViewIndexError) {
         try ViewFiles(path).remove()
     }
@@ -229,10 +232,11 @@ package final class LMDBViewIndex: ViewIndex {
         return try? environment.readNewestState().checkpoint
     }
 
-    /// The last commit, as it stays.
+    /// Returns an immutable snapshot of the last commit.
     ///
-    /// Each has a read transaction to itself, so that nobody waits for another's look-ups, until there
-    /// are many: then all of one commit share one, since LMDB has room for a number only.
+    /// Each snapshot has its own read transaction, so that lookups do not wait for each other.
+    /// Above a limit, all snapshots of one commit share a transaction, since LMDB has room for a
+    /// fixed number only.
     package func snapshot() throws(ViewIndexError) -> any ViewSnapshot {
         guard environment.isCrowded else { return try ownSnapshot() }
         return try shared.withLock { (shared) throws(ViewIndexError) in
@@ -256,7 +260,8 @@ package final class LMDBViewIndex: ViewIndex {
         }
     }
 
-    /// What a transaction shows: mostly the newest commit, which is known without looking.
+    /// Returns the state in a transaction: usually the newest commit, which is known without
+    /// reading.
     private func state(of transaction: LMDBReadTransaction) throws(ViewIndexError) -> ViewState {
         if let newest = progress.withLock({ $0.state }), newest.transaction == transaction.number {
             return newest
@@ -275,8 +280,8 @@ package final class LMDBViewIndex: ViewIndex {
         try bringChecksForward()
         let state = try environment.write(batch, store: store, checkpoint: checkpoint)
         progress.withLock { $0.state = state }
-        // The checkpoint is there already; the checks that could not follow it do so before the
-        // next one, and an opening before that takes the index as it is.
+        // The checkpoint is already committed. Checks that could not be written now are written
+        // before the next checkpoint, and an open before that accepts the index as it is.
         try? bringChecksForward()
     }
 
@@ -293,7 +298,7 @@ package final class LMDBViewIndex: ViewIndex {
         (try? environment.files.byteCount()) ?? 0
     }
 
-    /// Bytes of the file that hold nothing now and are used by checkpoints to come.
+    /// The number of bytes in the file that are free for later checkpoints.
     package var spareByteCount: UInt64 {
         let files = environment.files
         let checks = progress.withLock { $0.checks } ?? (try? files.readChecks())

@@ -6,15 +6,16 @@ import TidemarkEvents
 import TidemarkLock
 import TidemarkLog
 
-/// A view index at one checkpoint: one of LMDB's read transactions, given back when dropped.
+/// A view index at one checkpoint: one of LMDB's read transactions, which is returned for reuse on
+/// deallocation.
 final class LMDBViewSnapshot: ViewSnapshot {
     let checkpoint: ViewCheckpoint?
-    /// The number of the commit that it shows.
+    /// The number of the snapshot's commit.
     let number: UInt64
     private let environment: LMDBEnvironment
     /// One thread at a time may use a transaction.
     ///
-    /// What is done under the lock reads mapped memory and calls nobody.
+    /// Code under the lock reads mapped memory and calls no other code.
     private let transaction: Lock<LMDBReadTransaction>
 
     init(
@@ -56,8 +57,8 @@ final class LMDBViewSnapshot: ViewSnapshot {
         guard first <= last else { return }
         let cursor = try openCursor(table)
         defer { mdb_cursor_close(cursor) }
-        // Entries are read in runs and visited without the lock, so that a visitor may ask this
-        // snapshot something.
+        // Entries are read in runs and visited without the lock, so that a visitor may use this
+        // snapshot.
         var run = ScanRun()
         var next: ViewKey? = first
         repeat {
@@ -80,7 +81,7 @@ final class LMDBViewSnapshot: ViewSnapshot {
         return cursor
     }
 
-    /// Reads a run of entries, from a key or from behind the one the cursor is at.
+    /// Reads a run of entries, from a key or from after the cursor's entry.
     private func read(
         _ run: inout ScanRun,
         _ table: ViewTable,
@@ -118,7 +119,7 @@ final class LMDBViewSnapshot: ViewSnapshot {
 }
 
 extension ViewKey {
-    /// Calls with the key as LMDB takes it.
+    /// Calls a closure with the key in LMDB's form.
     fileprivate func withStoredBytes(_ body: (inout MDB_val) -> Int32) -> Int32 {
         var room: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
         return withUnsafeMutableBytes(of: &room) { room in
@@ -130,7 +131,7 @@ extension ViewKey {
 }
 
 extension MDB_val {
-    /// The bytes it points at: LMDB's, valid until the transaction ends.
+    /// The bytes of the value, which belong to LMDB and are valid until the transaction ends.
     package var bytes: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: mv_data, count: mv_size)
     }

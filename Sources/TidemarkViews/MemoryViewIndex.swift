@@ -5,10 +5,10 @@ import Synchronization
 import TidemarkEvents
 import TidemarkLog
 
-/// The view index's twin in memory, for tests and simulations.
+/// An in-memory implementation of the view index, for tests and simulations.
 ///
-/// Every table is one sorted array, so a checkpoint costs O(entries + changes): right for stores
-/// of thousands of records, not of millions.
+/// Every table is one sorted array, so a checkpoint takes O(entries + changes): suitable for
+/// thousands of records, not for millions.
 package final class MemoryViewIndex: ViewIndex {
     private let state: Mutex<State>
 
@@ -17,7 +17,7 @@ package final class MemoryViewIndex: ViewIndex {
         var checkpoint: ViewCheckpoint?
     }
 
-    /// Makes an empty index.
+    /// Creates an empty index.
     package init() {
         state = Mutex(State())
     }
@@ -46,7 +46,8 @@ package final class MemoryViewIndex: ViewIndex {
     package var spareByteCount: UInt64 { 0 }
 }
 
-/// The tables of the twin: a value, so that a snapshot is a copy that costs nothing.
+/// The tables of the in-memory index: a value type, so that a snapshot is a copy that costs
+/// nothing.
 private struct MemoryViewTables {
     typealias Entry = (key: ViewKey, value: ViewValue)
 
@@ -85,7 +86,7 @@ private struct MemoryViewTables {
         entries[Int(table.rawValue)] = merged
     }
 
-    /// The place of the first entry whose key is not below one.
+    /// Returns the index of the first entry whose key is not less than a given one.
     ///
     /// O(log n).
     func position(of key: ViewKey, in table: ViewTable) -> Int {

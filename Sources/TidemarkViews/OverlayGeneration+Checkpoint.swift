@@ -5,11 +5,11 @@ import TidemarkEvents
 package import TidemarkLog
 
 extension OverlayGeneration {
-    /// What a checkpoint has to change in the view index so that it holds this generation too.
+    /// Returns the changes of the view index that add this generation to it.
     ///
-    /// `snapshot` is the index as the checkpoint before left it. Events up to `compactedThrough` may
-    /// refer to others that the log does not have any more. O(entries), and one look-up for each zone
-    /// that was changed.
+    /// `snapshot` is the index as of the previous checkpoint. Events up to `compactedThrough` may
+    /// refer to events that the log no longer has. O(entries), and one lookup for each changed
+    /// zone.
     package func makeBatch(
         over snapshot: any ViewSnapshot,
         compactedThrough: SequenceNumber = 0
@@ -20,7 +20,7 @@ extension OverlayGeneration {
         batch.reserve(entries.count, in: .sync)
         var forgetting = try Forgetting(self, over: snapshot)
         try forgetting.addRemovals(to: &batch)
-        // One zone after another, as the keys are: so only a zone's changes have to be sorted.
+        // Zone by zone, in key order, so that only one zone's changes have to be sorted.
         for zone in zones.sorted(by: { $0.key < $1.key }) {
             for index in zone.entries { add(entries[Int(index)], to: &batch, forgetting) }
         }
@@ -67,7 +67,7 @@ extension OverlayGeneration {
         return batch
     }
 
-    /// Adds what one entry changes in the tables of names and of the sync index.
+    /// Adds the changes by one entry to the table of names and the sync index.
     @inline(__always)
     private func add(_ entry: Entry, to batch: inout ViewBatch, _ forgetting: Forgetting) {
         if entry.older == SlotChains.none, entry.previous != 0 {
@@ -85,7 +85,7 @@ extension OverlayGeneration {
         )
     }
 
-    /// What is known of a zone once this generation is in the index.
+    /// Returns the state of a zone after this generation is in the index.
     private func changed(
         _ zone: OverlayZone,
         over snapshot: any ViewSnapshot,
@@ -118,10 +118,10 @@ extension OverlayGeneration {
         return changed
     }
 
-    /// By how much a zone's records and tombstones became more here.
+    /// Returns the change of a zone's record and tombstone counts in this generation.
     ///
-    /// `isFirst` says of the first event of a slot here that nothing stood before it after all: what
-    /// it replaced is forgotten.
+    /// `isFirst` returns true for the first event of a slot in this generation if nothing preceded
+    /// it, because the replaced event was dropped.
     package func countChange(
         of zone: OverlayZone,
         through bound: SequenceNumber,
@@ -146,9 +146,10 @@ extension OverlayGeneration {
         return (live, tombstones)
     }
 
-    /// By how much the records and tombstones of each zone became more here, up to a bound.
+    /// Returns the change of each zone's record and tombstone counts in this generation, up to a
+    /// bound.
     ///
-    /// `isAll` says that nothing came before this generation.
+    /// `isAll` is true if nothing precedes this generation.
     package func countChanges(
         through bound: SequenceNumber,
         isAll: Bool
@@ -167,14 +168,14 @@ extension OverlayGeneration {
 /// A zone whose entry in the view index changes.
 struct ChangedZone {
     var entry: ZoneEntry
-    /// The head that the index lists; `nil` for a zone that it does not know yet.
+    /// The head in the index; `nil` for a zone that is not in the index yet.
     var indexedHead: SequenceNumber?
 
     init(entry: ZoneEntry) {
         self.entry = entry
     }
 
-    /// A zone as the index knows it.
+    /// Reads a zone from the index.
     init(indexed key: ZoneKey, _ snapshot: any ViewSnapshot) throws(ViewIndexError) {
         guard let value = try snapshot.value(in: .zones, for: .zone(key)) else {
             throw ViewIndexError(
@@ -187,7 +188,7 @@ struct ChangedZone {
         indexedHead = entry.head
     }
 
-    /// Adds what changes to a batch.
+    /// Adds the zone's changes to a batch.
     func add(to batch: inout ViewBatch, key: ZoneKey) {
         let database = entry.place.high
         if let indexedHead, indexedHead != entry.head {

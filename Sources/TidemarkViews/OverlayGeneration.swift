@@ -5,13 +5,12 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// What happened to the zones in one stretch of the log, held in memory until a checkpoint has
-/// taken it into the view index.
+/// The changes of zones in one stretch of the log, held in memory until a checkpoint has written
+/// them to the view index.
 ///
-/// A store has one generation that grows, and one that is frozen while its checkpoint is written.
-/// Every version of a record in the stretch is kept, chained from new to old, so that a reader
-/// finds what was the newest at its own bound while later versions are already there, durable or
-/// not.
+/// A store has one growing generation, and one frozen generation while its checkpoint is written.
+/// All versions of a record in the stretch are kept, linked from new to old, so that a reader finds
+/// the newest version at its own bound even if later versions exist, durable or not.
 ///
 /// Unchecked: the growing generation is only touched under the engine's lock; a frozen one is
 /// never changed again.
@@ -19,14 +18,16 @@ package final class OverlayGeneration: @unchecked Sendable {
     /// One event of a record.
     package typealias Entry = SlotChains.Entry
 
-    // What guards this class is said above; checking it again at every access costs a third of a
-    // replay.
+    // The accesses are guarded as described above; checking them again at runtime costs a third of
+    // a replay.
     @exclusivity(unchecked) private var chains: SlotChains
-    /// What happened per zone, in the order in which the zones were first named.
+    /// The changes per zone, in the order in which the zones were first named.
     @exclusivity(unchecked) package private(set) var zones: [OverlayZone] = []
     @exclusivity(unchecked) private var zoneIndexes: [ZoneKey: Int] = [:]
-    /// Indexes of zones that were asked for not long ago, by a few bits of their keys' hash: events
-    /// of some zones come again and again, and a dictionary takes longer for each than the rest.
+    /// The indexes of recently used zones, by a few bits of their keys' hash.
+    ///
+    /// Events of some zones come again and again, and a dictionary lookup for each would take
+    /// longer than the rest.
     @exclusivity(unchecked) private var recentZones = [UInt32](
         repeating: 0,
         count: 1 << OverlayGeneration.recentZoneBits
@@ -36,34 +37,35 @@ package final class OverlayGeneration: @unchecked Sendable {
     private var zoneKeys: [ViewKey: [ZoneKey]] = [:]
     /// Zones created here, by the hash of their database, ascending.
     private var createdZones: [UInt64: [ZoneKey]] = [:]
-    /// A zone that something happened to and that nothing tells the identity of: the log has lost its creation.
+    /// A changed zone of unknown identity: the log has lost its creation.
     package private(set) var strayZone: ZoneKey?
     /// The commits that answered requests.
     package private(set) var requests: [RequestKey: AnsweredRequest] = [:]
     /// The last compaction that began here.
     package private(set) var compaction: (run: CompactionRun, sequence: SequenceNumber)?
-    /// How far tombstones of zones were forgotten here, and where that was said.
+    /// The positions up to which tombstones of zones were dropped, each with the position of its
+    /// event.
     package private(set) var horizons:
         [ZoneKey: (horizon: SequenceNumber, sequence: SequenceNumber)] = [:]
-    /// Changes of records that wait until their places can be looked for together; none where
-    /// versions are kept, since readers ask for those at any time.
+    /// Changes of records whose places will be looked up together; empty if versions are kept,
+    /// since readers may need those at any time.
     @exclusivity(unchecked) private var waiting: [SlotChange] = []
     private static let waitingLimit = 64
-    /// Bytes of the payloads of all events.
+    /// The size of the payloads of all events, in bytes.
     @exclusivity(unchecked) private var payloadByteCount = 0
-    /// What happened to bindings between records.
+    /// The changes of bindings between records.
     package private(set) var references = ReferenceChanges()
-    /// What happened to the audiences of records.
+    /// The changes of the audiences of records.
     package private(set) var audiences = AudienceChanges()
-    /// Position of the last event, of any kind.
+    /// The position of the last event, of any kind.
     @exclusivity(unchecked) package private(set) var lastSequence: SequenceNumber = 0
-    /// Position of the last event that began or ended a zone.
+    /// The position of the last event that began or ended a zone.
     package private(set) var lastZoneSequence: SequenceNumber = 0
 
-    /// A generation without events, with room for some.
+    /// Creates an empty generation with reserved space.
     ///
-    /// One that does not keep versions can only be asked for the batch of a checkpoint: it is for
-    /// replays, where nobody reads what is on the way into the index.
+    /// A generation without versions can only make the batch of a checkpoint: it is for replays,
+    /// whose entries no reader needs before they are in the index.
     package init(expectedEntryCount: Int = 512, keepsVersions: Bool = true) {
         chains = SlotChains(
             expectedEntryCount: expectedEntryCount,
@@ -74,40 +76,42 @@ package final class OverlayGeneration: @unchecked Sendable {
     /// The events of records, in order of their sequence numbers.
     package var entries: [Entry] { chains.entries }
 
-    /// How many things it holds in memory: entries, zones, requests and changes of bindings and
-    /// audiences.
+    /// The number of held objects: entries, zones, requests and changes of bindings and audiences.
     package var heldCount: Int {
         chains.entries.count + zones.count + requests.count + references.changes.count
             + audiences.changes.count + horizons.count
     }
 
-    /// What the checkpoint policy counts: events of records, zones and requests; or, where that is
-    /// more, each 512 bytes of payload, since an opening after a crash has to read them all.
+    /// The weight for the checkpoint policy.
+    ///
+    /// This is the number of events of records, zones and requests, or the payload bytes divided by
+    /// 512 if that is more, because an open after a crash has to read all payloads.
     package var weight: Int {
         max(heldCount, payloadByteCount / 512)
     }
 
-    /// Lends what happened to a zone here; `nil` if nothing did.
+    /// Calls a closure with the changes of a zone; returns `nil` if there are none.
     ///
-    /// Lent and not given, because a copy that outlives the lock would make the next append copy
-    /// the zone's whole list.
+    /// The value is borrowed: a copy that outlives the lock would make the next append copy the
+    /// zone's whole list.
     @inline(__always)
     package func withZone<Result>(_ key: ZoneKey, _ body: (OverlayZone) -> Result) -> Result? {
         guard let index = zoneIndexes[key] else { return nil }
         return body(zones[index])
     }
 
-    /// The epochs of zones created here at one place of the table of zone names, ascending.
+    /// Returns the epochs of zones created here at one place of the table of zone names, ascending.
     package func zoneKeys(at place: ViewKey) -> [ZoneKey] {
         zoneKeys[place] ?? []
     }
 
-    /// The zones of a database that were created here, by the hash of the database, ascending.
+    /// Returns the zones of a database that were created here, by the hash of the database,
+    /// ascending.
     package func createdZones(of database: UInt64) -> [ZoneKey] {
         createdZones[database] ?? []
     }
 
-    /// The newest entry of a slot, durable or not.
+    /// Returns the newest entry of a slot, durable or not.
     ///
     /// O(1).
     @inline(__always)
@@ -115,7 +119,7 @@ package final class OverlayGeneration: @unchecked Sendable {
         chains.newest(zone: zone, slot: slot)
     }
 
-    /// The oldest entry of a slot.
+    /// Returns the oldest entry of a slot.
     ///
     /// O(versions).
     package func first(zone: ZoneKey, slot: Slot) -> Entry? {
@@ -124,7 +128,7 @@ package final class OverlayGeneration: @unchecked Sendable {
         return entry
     }
 
-    /// The newest entry of a slot at or before a bound.
+    /// Returns the newest entry of a slot at or before a bound.
     ///
     /// O(versions after the bound).
     @inline(__always)
@@ -137,7 +141,7 @@ package final class OverlayGeneration: @unchecked Sendable {
         return entry
     }
 
-    /// Whether an entry of this generation was still its slot's newest here at a bound.
+    /// Returns true if an entry of this generation was its slot's newest here at a bound.
     @inline(__always)
     package func isNewest(_ entry: Entry, through bound: SequenceNumber) -> Bool {
         entry.newer == SlotChains.none || chains.entries[Int(entry.newer)].sequence > bound
@@ -147,7 +151,7 @@ package final class OverlayGeneration: @unchecked Sendable {
 // MARK: - Applying
 
 extension OverlayGeneration {
-    /// Takes in what one event did to a record.
+    /// Adds the change of one record by one event.
     ///
     /// Amortized O(1).
     @inline(__always)
@@ -158,12 +162,12 @@ extension OverlayGeneration {
         if waiting.count == Self.waitingLimit { settle() }
     }
 
-    /// Takes in the changes that wait.
+    /// Adds the waiting changes.
     ///
-    /// Their places are far apart in more memory than the processor's caches hold: asked for
-    /// together, they come together.
+    /// Their places are spread over more memory than the processor's caches hold. Requested
+    /// together, they are loaded in parallel.
     package func settle() {
-        // Where none wait, others may be reading: a frozen generation is not touched.
+        // If no changes wait, others may be reading: a frozen generation is not modified.
         if waiting.isEmpty { return }
         chains.fetch(waiting)
         for change in waiting { takeIn(change) }
@@ -180,18 +184,18 @@ extension OverlayGeneration {
         if chains.entries.count > count { zones[zone].entries.append(index) }
     }
 
-    /// Takes in what an event did to a binding.
+    /// Adds a change of a binding.
     package func apply(_ change: ReferenceChange) {
         references.append(change)
     }
 
-    /// Takes in what an event did for an audience: in its own list, and for the record.
+    /// Adds a record's change to the list of its audience, and the record's change of audience.
     package func apply(_ slot: SlotChange, _ audience: AudienceChange) {
         apply(slot)
         audiences.append(audience)
     }
 
-    /// Looks for a zone that was neither created here nor is in the index.
+    /// Searches for a zone that was not created here and is not in the index.
     ///
     /// O(zones).
     package func findStrayZone(beside index: some ViewSnapshot) throws(ViewIndexError) {
@@ -202,7 +206,7 @@ extension OverlayGeneration {
         }
     }
 
-    /// Takes in a zone's creation, whose position is the zone's key.
+    /// Adds a zone's creation, whose position is the zone's key.
     package func apply(_ creation: ZoneCreation, key: ZoneKey) {
         zones[zoneIndex(key)].creation = creation
         zoneKeys[creation.place, default: []].append(key)
@@ -211,7 +215,7 @@ extension OverlayGeneration {
         lastZoneSequence = key.creation
     }
 
-    /// Takes in a zone's end.
+    /// Adds a zone's end.
     package func applyDeletion(
         of zone: ZoneKey,
         at sequence: SequenceNumber,
@@ -222,31 +226,31 @@ extension OverlayGeneration {
         lastZoneSequence = sequence
     }
 
-    /// Takes in an event that changes nothing.
+    /// Adds an event without effect.
     package func applyNothing(at sequence: SequenceNumber) {
         lastSequence = sequence
     }
 
-    /// Counts the payloads of events that were taken in.
+    /// Counts the payloads of added events.
     @inline(__always)
     package func countPayloads(byteCount: Int) {
         payloadByteCount += byteCount
     }
 
-    /// Takes in the request that a commit answered.
+    /// Adds the request that a commit answered.
     package func apply(_ request: RequestKey, _ answered: AnsweredRequest) {
         requests[request] = answered
     }
 
-    /// Takes in the beginning of a compaction.
+    /// Adds the start of a compaction.
     package func apply(_ run: CompactionRun, at sequence: SequenceNumber) {
         compaction = (run, sequence)
         lastSequence = sequence
-        // Whoever has looked up what is forgotten now has to look again.
+        // Lookups of entries that are now dropped have to be repeated.
         lastZoneSequence = sequence
     }
 
-    /// Takes in how far the tombstones of a zone are forgotten.
+    /// Adds the position up to which a zone's tombstones are dropped.
     package func applyHorizon(
         _ horizon: SequenceNumber,
         of zone: ZoneKey,

@@ -5,26 +5,26 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// What happened to one zone in one stretch of the log.
+/// The changes of one zone in one stretch of the log.
 package struct OverlayZone: Sendable {
     /// The zone's key: the position of its creation.
     package let key: ZoneKey
     /// Indexes of the zone's entries in its generation, in order of their sequence numbers.
     package var entries: [UInt32] = []
-    /// Position of the last event of one of its records; zero if there is none.
+    /// The position of the last event of one of its records; zero if there is none.
     package var lastChange: SequenceNumber = 0
-    /// Whether the name of one of its records was given another slot than its hash.
+    /// True if a record of the zone has a slot other than its name's hash.
     package var isProbed = false
-    /// Its creation, if that happened here.
+    /// The zone's creation, if it is in this stretch.
     package var creation: ZoneCreation?
-    /// Its end, if that happened here.
+    /// The zone's end, if it is in this stretch.
     package var end: End?
 
     /// A zone's end.
     package struct End: Hashable, Sendable {
-        /// Position of the event.
+        /// The position of the event.
         package var sequence: SequenceNumber
-        /// Why it ended.
+        /// The reason for the end.
         package var reason: ZoneDeletionReason
 
         package init(sequence: SequenceNumber, reason: ZoneDeletionReason) {
@@ -37,25 +37,25 @@ package struct OverlayZone: Sendable {
         self.key = key
     }
 
-    /// The zone's end at or before a bound.
+    /// Returns the zone's end at or before a bound.
     package func end(through bound: SequenceNumber) -> End? {
         guard let end, end.sequence <= bound else { return nil }
         return end
     }
 }
 
-/// What one stretch of the log says about a zone at a bound.
+/// The state of a zone at a bound, as far as one stretch of the log has it.
 package struct ZoneGlance: Sendable {
-    /// Its creation, if that happened here.
+    /// The zone's creation, if it is in this stretch.
     package var creation: ZoneCreation?
-    /// Its end, if that happened here.
+    /// The zone's end, if it is in this stretch.
     package var end: OverlayZone.End?
-    /// Position of its last event here; zero if there is none.
+    /// The position of the zone's last event in this stretch; zero if there is none.
     package var head: SequenceNumber
 }
 
 extension OverlayGeneration {
-    /// What happened to a zone here at or before a bound; `nil` if nothing did.
+    /// Returns the changes of a zone in this stretch at or before a bound; `nil` if there are none.
     package func glance(at key: ZoneKey, through bound: SequenceNumber) -> ZoneGlance? {
         withZone(key) { zone in
             let head = head(of: zone, through: bound)
@@ -69,7 +69,8 @@ extension OverlayGeneration {
         } ?? nil
     }
 
-    /// Position of a zone's last event here at or before a bound; zero if there is none.
+    /// Returns the position of a zone's last event in this stretch at or before a bound; zero if
+    /// there is none.
     ///
     /// O(log events of the zone).
     package func head(of zone: OverlayZone, through bound: SequenceNumber) -> SequenceNumber {
@@ -80,7 +81,7 @@ extension OverlayGeneration {
         return zone.creation != nil && zone.key.creation <= bound ? zone.key.creation : 0
     }
 
-    /// How many of a zone's entries lie at or before a bound.
+    /// Returns the number of a zone's entries at or before a bound.
     ///
     /// O(log events of the zone).
     package func entryCount(of zone: OverlayZone, through bound: SequenceNumber) -> Int {

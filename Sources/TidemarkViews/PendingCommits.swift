@@ -3,22 +3,22 @@
 
 package import TidemarkLog
 
-/// Commits that were appended and are not durable yet, so that a decision can look at their records
-/// without waiting for the disk.
+/// Appended commits that are not durable yet, so that a decision can read their records without
+/// waiting for the disk.
 ///
 /// The bytes are shared with the log's own queue.
 package struct PendingCommits: Sendable {
     /// One commit.
     package struct Commit: Sendable {
-        /// Position of its first event.
+        /// The position of the commit's first event.
         package var first: SequenceNumber
         /// All payloads, one after another.
         package var payloads: [UInt8]
-        /// Where each event's payload ends, and the zone it belongs to.
+        /// The end of each event's payload in `payloads`, and the event's zone.
         package var events: [CommitDraft.Event]
         /// The envelope's bytes.
         package var envelope: [UInt8]
-        /// Our own clock's reading.
+        /// The time by this machine's clock.
         package var received: Int64
 
         package init(
@@ -35,14 +35,14 @@ package struct PendingCommits: Sendable {
             self.received = received
         }
 
-        /// The payload of the event at an index of the commit.
+        /// Returns the payload of the event at an index of the commit.
         package func payload(at index: Int) -> ArraySlice<UInt8> {
             payloads[(index == 0 ? 0 : events[index - 1].payloadEnd)..<events[index].payloadEnd]
         }
     }
 
     private var commits: [Commit] = []
-    /// How many of `commits` are durable and kept only until it is worth moving the others.
+    /// The number of `commits` that are durable and stay until moving the others is worthwhile.
     private var droppedCount = 0
 
     package init() {}
@@ -52,7 +52,7 @@ package struct PendingCommits: Sendable {
         commits.append(commit)
     }
 
-    /// Forgets the commits that end at or before a position.
+    /// Removes the commits that end at or before a position.
     ///
     /// Amortized O(1) per commit.
     package mutating func drop(through sequence: SequenceNumber) {
@@ -74,7 +74,7 @@ package struct PendingCommits: Sendable {
         }
     }
 
-    /// The commit that holds a position, and the event's index in it.
+    /// Returns the commit that holds a position, and the event's index in it.
     ///
     /// O(log commits).
     package func find(_ sequence: SequenceNumber) -> (commit: Commit, index: Int)? {

@@ -5,20 +5,20 @@ import Synchronization
 import TidemarkLock
 import TidemarkLog
 
-/// Who still uses a picture, so that compaction does not take away what it shows.
+/// The number of pictures in use, so that compaction does not remove events that they show.
 ///
-/// Pictures are counted by the era that they were taken in. A compaction begins a new one, and waits
-/// until nobody is left in those before it.
+/// Pictures are counted by the era in which they were taken. A compaction begins a new era, and
+/// waits until no picture of an earlier era is in use.
 package final class PicturePins: Sendable {
     private struct State {
         var era: UInt64 = 0
-        /// How many pictures of each era are in use; eras without any are left out.
+        /// The number of pictures in use per era; eras without pictures are left out.
         var counts: [UInt64: Int] = [:]
     }
 
     private let state = Lock(State())
 
-    /// Held by a picture for as long as it lives.
+    /// A pin that a picture holds during its lifetime.
     final class Pin: Sendable {
         private let pins: PicturePins
         private let era: UInt64
@@ -33,7 +33,7 @@ package final class PicturePins: Sendable {
 
     package init() {}
 
-    /// Says that a picture is taken.
+    /// Registers a new picture.
     func pin() -> Pin {
         let era = state.withLock { state in
             state.counts[state.era, default: 0] += 1
@@ -57,7 +57,7 @@ package final class PicturePins: Sendable {
         }
     }
 
-    /// Whether a picture is in use that was taken before an era.
+    /// Returns true if a picture taken before an era is in use.
     package func isAnyLeft(before era: UInt64) -> Bool {
         state.withLock { $0.counts.keys.contains { $0 < era } }
     }

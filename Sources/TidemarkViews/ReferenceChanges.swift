@@ -5,9 +5,9 @@ package import TidemarkEvents
 package import TidemarkLog
 import TidemarkModel
 
-/// The changes to bindings in one stretch of the log, found by their target.
+/// The changes of bindings in one stretch of the log, searchable by target.
 package struct ReferenceChanges: Sendable {
-    /// In the order of the log.
+    /// The changes in log order.
     package private(set) var changes: [ReferenceChange] = []
     private var indexes: [UInt64: [UInt32]] = [:]
 
@@ -17,7 +17,7 @@ package struct ReferenceChanges: Sendable {
         changes.append(change)
     }
 
-    /// Position of the last change under a key; zero if there is none.
+    /// Returns the position of the last change under a key; zero if there is none.
     package func lastSequence(under key: UInt64) -> SequenceNumber {
         indexes[key]?.last.map { changes[Int($0)].sequence } ?? 0
     }
@@ -37,9 +37,10 @@ package struct ReferenceChanges: Sendable {
 }
 
 extension Fold {
-    /// What a record's event does to its bindings: those that end, then those that stand.
+    /// Returns the changes that a record's event makes to its bindings: first the ended ones, then
+    /// the current ones.
     ///
-    /// `body` is that of a save; a deletion has none.
+    /// `body` is the body of a save; a deletion has none.
     func referenceChanges(
         _ change: SlotChange,
         _ event: RecordEvent,

@@ -4,24 +4,24 @@
 package import TidemarkEvents
 package import TidemarkLog
 
-/// Why a replay could not go on.
+/// The reason for which a replay failed.
 package enum ReplayError: Error {
-    /// The log could not be read, or not as events.
+    /// The log could not be read, or its bytes are not events.
     case log(LogError)
-    /// The view index could not take in what was folded.
+    /// The view index could not be updated.
     case views(ViewIndexError)
 }
 
-/// Folds a stretch of the log into generations of the overlay, one after another.
+/// A fold of a stretch of the log into successive generations of the overlay.
 package struct Replay {
     private let source: any EventSource
     private let fold: Fold
     private let form: Form
 
-    /// What becomes of the generations.
+    /// The use of the generations.
     package enum Form: Sendable {
-        /// All are on the way into an index: they hold each record once, however often it changed,
-        /// and are handed on when they hold so much.
+        /// All generations are written to an index: they hold each record once, and are passed on
+        /// when they hold this many objects.
         case rebuild(heldCount: Int)
         /// The stretch stays in memory as one generation, for readers.
         case overlay
@@ -33,7 +33,7 @@ package struct Replay {
         self.form = form
     }
 
-    /// A generation for so many events at most.
+    /// Creates a generation for at most this many events.
     private func makeGeneration(eventCount: UInt64) -> OverlayGeneration {
         switch form {
         case .rebuild(let heldCount):
@@ -47,8 +47,9 @@ package struct Replay {
 
     /// Folds the events after one position up to another.
     ///
-    /// Each generation that is full is handed to `take`, and so never held beside another, and so is
-    /// the last one of a rebuild; else it is returned. `advance` hears of every 65,536th event.
+    /// Each full generation is passed to `take`, so that only one is held at a time; so is the last
+    /// one of a rebuild. Otherwise, the last one is returned. `advance` is called for every
+    /// 65,536th event.
     package func run(
         after start: SequenceNumber,
         through last: SequenceNumber,
@@ -66,10 +67,10 @@ package struct Replay {
         }
     }
 
-    /// Folds events into one generation; the position before the first that it has no room for, `nil`
-    /// if it took all.
+    /// Folds events into one generation; returns the position before the first event that it has no
+    /// room for, `nil` if it has room for all.
     ///
-    /// A commit is never divided: what is taken is exact at a commit's end.
+    /// A commit is never split, so that the fold is exact at a commit's end.
     private func fold(
         after start: SequenceNumber,
         through last: SequenceNumber,

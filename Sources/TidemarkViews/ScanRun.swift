@@ -3,7 +3,7 @@
 
 import TidemarkEvents
 
-/// Entries of a scan that were read together, as plain words: a run costs one allocation.
+/// Entries of a scan that were read together, as plain words, so that a run takes one allocation.
 struct ScanRun {
     /// One entry; `word` is its value's word, or the place of its bytes in `larger`.
     struct Entry {
@@ -15,9 +15,9 @@ struct ScanRun {
 
     private(set) var entries: [Entry] = []
     private var larger: [[UInt8]] = []
-    /// How many entries make the run full.
+    /// The number of entries at which the run is full.
     ///
-    /// The first run is short: many scans want a few entries.
+    /// The first run is short, because many scans need few entries.
     private var limit = 16
 
     init() {
@@ -26,7 +26,7 @@ struct ScanRun {
 
     var isFull: Bool { entries.count == limit }
 
-    /// Decodes and adds an entry; `false` if its check does not fit.
+    /// Decodes and adds an entry; `false` if its check does not match.
     mutating func append(
         _ value: UnsafeRawBufferPointer,
         of key: ViewKey,
@@ -47,12 +47,12 @@ struct ScanRun {
         return true
     }
 
-    /// The value of one of the entries.
+    /// Returns the value of one of the entries.
     func value(of entry: Entry) -> ViewValue {
         entry.isBytes ? .bytes(larger[Int(entry.word)]) : .word(entry.word, tag: entry.tag)
     }
 
-    /// Makes room for a longer run; `false` if this one was not full, hence the last.
+    /// Makes room for a longer run; `false` if this one was not full and is thus the last.
     mutating func startNext() -> Bool {
         guard isFull else { return false }
         limit = 256

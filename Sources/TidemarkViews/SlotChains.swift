@@ -4,12 +4,12 @@
 package import TidemarkEvents
 package import TidemarkLog
 
-/// Every version of every record in one stretch of the log, in flat arrays; or, for those who only
-/// ask how the stretch ends, one entry per record.
+/// Every version of every record in one stretch of the log, in flat arrays; or one entry per
+/// record, if only the final state is needed.
 ///
-/// An entry of 48 bytes, and a hash table of eight bytes per place, at most half full: the low half
-/// is an entry's index plus one, the high half the upper half of its hash, which says both where
-/// the search for it begins and, nearly always, whether it is the one that is looked for.
+/// An entry has 48 bytes. The hash table has eight bytes per place and is at most half full. The
+/// low half of a place is an entry's index plus one. The high half is the upper half of the entry's
+/// hash: it gives the start of the search and, nearly always, shows if the entry is the right one.
 package struct SlotChains: Sendable {
     /// One event of a record.
     package struct Entry: Sendable {
@@ -28,21 +28,22 @@ package struct SlotChains: Sendable {
     /// No entry.
     package static let none = UInt32.max
 
-    /// In order of their sequence numbers if versions are kept, else of their records' first ones.
+    /// The entries, ordered by their sequence numbers if versions are kept, otherwise by their
+    /// records' first ones.
     package private(set) var entries: [Entry] = []
     let keepsVersions: Bool
     private var table: [UInt64]
-    /// How many places of `table` are taken.
+    /// The number of used places in `table`.
     private var slotCount = 0
-    /// What ``fetch(_:)`` read: a sum that means nothing, kept so that the reads are.
+    /// The sum of the values that ``fetch(_:)`` read; it only keeps the reads from being optimized
+    /// away.
     private var fetched: UInt64 = 0
 
-    /// Chains without entries, with room for some.
+    /// Creates empty chains with reserved space.
     ///
-    /// Where versions are not kept, an entry has the last sequence and state of its record, and
-    /// what was before the first; and the table begins small, since how many of the events are of
-    /// the same records is not known, and a table with more room than it needs lies in more memory
-    /// than the processor's caches hold.
+    /// Without versions, an entry has the last sequence and state of its record, and the state
+    /// before the first event. The table then begins small, because the number of distinct records
+    /// is unknown, and a table that is too large exceeds the processor's caches.
     package init(expectedEntryCount: Int, keepsVersions: Bool = true) {
         self.keepsVersions = keepsVersions
         var placeCount = 1 << 10
@@ -51,13 +52,13 @@ package struct SlotChains: Sendable {
         entries.reserveCapacity(expectedEntryCount)
     }
 
-    /// Slots are hashes already; zones are small numbers that must spread.
+    /// Slots are hashes already; zones are small numbers that must be spread.
     @inline(__always)
     private static func hash(zone: ZoneKey, slot: Slot) -> UInt64 {
         (slot.rawValue ^ (zone.rawValue &* 0x9E37_79B9_7F4A_7C15)) &* 0xD6E8_FEB8_6659_FD93
     }
 
-    /// The place of a slot in the table: where it is, or the empty one where it would go.
+    /// Returns the place of a slot in the table, or the empty place for it.
     @inline(__always)
     private func place(_ hash: UInt64, zone: ZoneKey, slot: Slot) -> Int {
         let mask = table.count - 1
@@ -73,7 +74,7 @@ package struct SlotChains: Sendable {
         }
     }
 
-    /// The newest entry of a slot.
+    /// Returns the newest entry of a slot.
     ///
     /// O(1).
     @inline(__always)
@@ -82,8 +83,9 @@ package struct SlotChains: Sendable {
         return word == 0 ? nil : entries[Int(word & 0xFFFF_FFFF) - 1]
     }
 
-    /// Takes in an event and returns its entry's index: that of a new entry, but for the later
-    /// events of a record whose versions are not kept.
+    /// Adds an event and returns its entry's index.
+    ///
+    /// This is a new entry, except for later events of a record whose versions are not kept.
     ///
     /// Amortized O(1).
     @inline(__always)
@@ -120,8 +122,8 @@ package struct SlotChains: Sendable {
         return index
     }
 
-    /// Reads the places and entries that some changes will need, so that the processor waits for all
-    /// of them at once and not for one after another.
+    /// Prefetches the places and entries that some changes will need, so that the memory accesses
+    /// run in parallel.
     mutating func fetch(_ changes: [SlotChange]) {
         let mask = table.count - 1
         for change in changes {

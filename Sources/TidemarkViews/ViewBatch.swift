@@ -3,12 +3,12 @@
 
 package import TidemarkEvents
 
-/// Changes for one checkpoint: per key the last one counts.
+/// The changes of one checkpoint; the last change of a key is the valid one.
 ///
-/// A change is 32 plain bytes; the bytes of larger values lie one after another beside them, so
-/// that a batch of any size is a handful of allocations.
+/// A change is 32 plain bytes, and the bytes of larger values are in one array, so that a batch of
+/// any size takes a handful of allocations.
 package struct ViewBatch: Sendable {
-    /// What a change does with its key.
+    /// The operation of a change on its key.
     package enum Form: UInt8 {
         case remove
         case word
@@ -17,7 +17,7 @@ package struct ViewBatch: Sendable {
 
     /// One change.
     ///
-    /// `word` is the value's word, or where its bytes are in the batch.
+    /// `word` is the value's word, or the place of its bytes in the batch.
     package struct Change {
         package var key: ViewKey
         package var word: UInt64
@@ -33,22 +33,22 @@ package struct ViewBatch: Sendable {
     /// Starts an empty batch.
     package init() {}
 
-    /// How many changes it holds, those of the same key counted each.
+    /// The number of changes; several changes of one key are counted separately.
     package var count: Int {
         changes.reduce(0) { $0 + $1.count }
     }
 
-    /// Whether it changes nothing.
+    /// True if the batch has no changes.
     package var isEmpty: Bool {
         changes.allSatisfy(\.isEmpty)
     }
 
-    /// Makes room for so many changes of a table.
+    /// Reserves space for a number of changes of a table.
     package mutating func reserve(_ changeCount: Int, in table: ViewTable) {
         changes[Int(table.rawValue)].reserveCapacity(changeCount)
     }
 
-    /// Puts a value under a key.
+    /// Sets the value of a key.
     ///
     /// O(1).
     package mutating func put(_ value: ViewValue, in table: ViewTable, for key: ViewKey) {
@@ -85,7 +85,8 @@ package struct ViewBatch: Sendable {
         changes[Int(table.rawValue)].append(Change(key: key, word: word, tag: tag, form: form))
     }
 
-    /// Takes a table's changes out of the batch: ascending by key, the last one of each key.
+    /// Removes a table's changes from the batch and returns them: ascending by key, the last one of
+    /// each key.
     ///
     /// O(n).
     mutating func takeSorted(_ table: ViewTable) -> [Change] {
@@ -102,13 +103,13 @@ package struct ViewBatch: Sendable {
         return sorted
     }
 
-    /// The bytes of a change of the form `bytes`.
+    /// Returns the bytes of a change of the form `bytes`.
     package func bytes(of change: Change) -> ArraySlice<UInt8> {
         let start = Int(change.word >> 16)
         return payload[start..<start + Int(change.word & 0xFFFF)]
     }
 
-    /// What a change puts; `nil` if it removes.
+    /// Returns the value that a change sets; `nil` for a removal.
     package func value(of change: Change) -> ViewValue? {
         switch change.form {
         case .remove: nil

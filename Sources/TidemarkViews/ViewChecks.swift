@@ -3,27 +3,27 @@
 
 package import TidemarkLog
 
-/// Checksums of the pages that LMDB's file uses, kept in a file beside it: LMDB has none, and
-/// follows a damaged page wherever it points.
+/// Checksums of the used pages of LMDB's file, in a separate file, because LMDB has no checksums
+/// and follows the pointers of a damaged page.
 ///
-/// Only pages in use are covered. LMDB writes a commit into unused pages, so a page that was in
-/// use after one commit stays as it is until after the next: the checks hold while the next
-/// commit is being written, and after it, whether it was interrupted or not.
+/// Only used pages are covered. LMDB writes a commit into unused pages, so a page in use after one
+/// commit is unchanged until after the next. The checks are thus valid while the next commit is
+/// written and after it, even if it was interrupted.
 package struct ViewChecks: Equatable {
-    /// The store whose index this is.
+    /// The store that the index belongs to.
     package var store: StoreID
-    /// LMDB's number of the commit it was written after.
+    /// LMDB's number of the commit after which the checks were written.
     package var transaction: UInt64
     /// The length of a page.
     package var pageByteCount: Int
     /// The XXH3-64 of the two meta pages.
     package var metaHashes: [UInt64]
-    /// One for every sixteen pages of the file, in order.
+    /// One chunk for every sixteen pages of the file, in order.
     package var chunks: [Chunk]
 
     /// Sixteen pages.
     package struct Chunk: Equatable {
-        /// Which of its pages are in use, the first one in the lowest bit; never a meta page.
+        /// The used pages of the chunk, the first one in the lowest bit; never a meta page.
         package var used: UInt16
         /// The XXH3-64 of its bytes, with zeros for pages that are not in use.
         package var hash: UInt64
@@ -36,7 +36,7 @@ package struct ViewChecks: Equatable {
     private static let headerByteCount = 64
     private static let pageByteCounts = 512...65536
 
-    /// The bytes that `Docs/formats/views.md` gives it.
+    /// The bytes, as described in `Docs/formats/views.md`.
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Self.headerByteCount + chunks.count * 10 + 8)
@@ -68,7 +68,7 @@ package struct ViewChecks: Equatable {
         self.chunks = chunks
     }
 
-    /// Reads what `encoded` gave; `path` is for the error.
+    /// Reads the bytes that `encoded` returned; `path` is for the error.
     package init(_ bytes: [UInt8], _ path: String) throws(ViewIndexError) {
         let raw = bytes.span.bytes
         func word(_ offset: Int) -> UInt64 {
@@ -109,7 +109,7 @@ package struct ViewChecks: Equatable {
         }
     }
 
-    /// Bytes of the pages in use, both meta pages among them.
+    /// The number of bytes in used pages, including both meta pages.
     package var usedByteCount: UInt64 {
         UInt64(chunks.reduce(2) { $0 + $1.used.nonzeroBitCount } * pageByteCount)
     }

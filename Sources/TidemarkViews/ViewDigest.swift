@@ -4,12 +4,12 @@
 package import TidemarkEvents
 package import TidemarkLog
 
-/// A fingerprint of a set of entries that does not depend on their order.
+/// An order-independent fingerprint of a set of entries.
 ///
-/// A fold of the log can keep one up to date by adding and removing, and compare it with that of
-/// a table: it is the sum of the entries' 128-bit hashes, and how many there are.
+/// It is the sum of the entries' 128-bit hashes, and their number. A fold of the log can update a
+/// digest with each change, and compare it with that of a table.
 package struct ViewDigest: Hashable, Sendable {
-    /// How many entries there are.
+    /// The number of entries.
     package private(set) var count = 0
     private var low: UInt64 = 0
     private var high: UInt64 = 0
@@ -28,7 +28,7 @@ package struct ViewDigest: Hashable, Sendable {
         count += 1
     }
 
-    /// Takes away an entry that was added.
+    /// Removes an entry that was added.
     package mutating func remove(_ value: ViewValue, in table: ViewTable, for key: ViewKey) {
         let hash = Self.hash(value, table, key)
         let (rest, overflow) = low.subtractingReportingOverflow(hash.low)
@@ -60,7 +60,7 @@ package struct ViewDigest: Hashable, Sendable {
 }
 
 extension ViewSnapshot {
-    /// The digest of the entries of a table with `first <= key <= last`.
+    /// Returns the digest of the entries of a table with `first <= key <= last`.
     ///
     /// O(log n + entries).
     package func digest(
@@ -76,7 +76,7 @@ extension ViewSnapshot {
         return digest
     }
 
-    /// The digest of the entries of a table whose key begins with a zone.
+    /// Returns the digest of the entries of a table whose key begins with a zone.
     package func digest(_ table: ViewTable, zone: ZoneKey) throws(ViewIndexError) -> ViewDigest {
         try digest(table, from: ViewKey(zone.rawValue, 0), through: ViewKey(zone.rawValue, .max))
     }

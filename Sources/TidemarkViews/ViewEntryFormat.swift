@@ -4,16 +4,16 @@
 package import TidemarkEvents
 import TidemarkLog
 
-/// How keys and values lie in the index's file, as `Docs/formats/views.md` has it.
+/// The encoding of keys and values in the index's file, as described in `Docs/formats/views.md`.
 ///
-/// Keys keep their order as bytes and take as little room as their words allow: a record has two
-/// entries here, and most words are small.
+/// Encoded keys sort as bytes in key order, and take as little space as their words allow: a record
+/// has two entries here, and most words are small.
 package enum ViewEntryFormat {
     /// The length of the longest key.
     package static let maximumKeyByteCount = 18
-    /// The length of the longest entry that is a word; whatever is longer is bytes.
+    /// The length of the longest entry that is a word; longer entries are bytes.
     static let maximumWordByteCount = 11
-    /// What stands before the bytes of a value that is not a word.
+    /// The length of the header before the bytes of a value that is not a word.
     static let bytesHeaderByteCount = 12
     /// The length of the longest value.
     package static let maximumValueByteCount = bytesHeaderByteCount + ViewValue.maximumByteCount
@@ -28,10 +28,10 @@ package enum ViewEntryFormat {
         return first + encode(key.low, at: start + first)
     }
 
-    /// Writes a word: how many bytes follow in the first four bits, then the word, big-endian, in
-    /// the other four bits and those bytes.
+    /// Writes a word: the number of following bytes in the first four bits, then the word,
+    /// big-endian, in the other four bits and those bytes.
     ///
-    /// Larger words have larger first bits, so order stays.
+    /// Larger words have larger first bits, so that the order is kept.
     private static func encode(_ word: UInt64, at start: UnsafeMutableRawPointer) -> Int {
         let following = (UInt64.bitWidth - word.leadingZeroBitCount + 3) / 8
         if following == 8 {
@@ -65,7 +65,7 @@ package enum ViewEntryFormat {
         guard following <= 8, position <= bytes.count else { return nil }
         var word = UInt64(bytes[start] & 0x0F)
         if following == 8 {
-            // What nearly every record slot has.
+            // The form of nearly every record slot.
             return UInt64(
                 bigEndian: bytes.loadUnaligned(fromByteOffset: start + 1, as: UInt64.self)
             )
@@ -94,7 +94,7 @@ package enum ViewEntryFormat {
         return 3 + (UInt64.bitWidth - word.leadingZeroBitCount + 7) / 8
     }
 
-    /// Writes bytes behind their check and count, and returns the length.
+    /// Writes the check and count of bytes, then the bytes, and returns the length.
     package static func encode(
         _ value: ArraySlice<UInt8>,
         of key: ViewKey,
@@ -113,7 +113,7 @@ package enum ViewEntryFormat {
         }
     }
 
-    /// Reads the value of a key; `nil` if its check does not fit.
+    /// Reads the value of a key; `nil` if its check does not match.
     package static func decodeValue(
         _ bytes: UnsafeRawBufferPointer,
         of key: ViewKey,
@@ -161,8 +161,8 @@ package enum ViewEntryFormat {
 
     // MARK: Checks
 
-    /// Sixteen bits over everything that an entry says, made of two long multiplications: an entry
-    /// is read far too often for a hash of bytes.
+    /// Returns a 16-bit check of the whole entry, from two long multiplications: entries are read
+    /// too often for a hash of bytes.
     private static func check(
         _ table: ViewTable,
         _ key: ViewKey,
@@ -175,13 +175,13 @@ package enum ViewEntryFormat {
         return UInt16(truncatingIfNeeded: second >> 32)
     }
 
-    /// The seed of the check of a value that is bytes.
+    /// Returns the seed of the check of a value that is bytes.
     private static func seed(_ table: ViewTable, _ key: ViewKey) -> UInt64 {
         fold(key.high ^ 0x9E37_79B9_7F4A_7C15, key.low ^ 0xBF58_476D_1CE4_E5B9)
             ^ UInt64(table.rawValue)
     }
 
-    /// Both halves of a product, one over the other.
+    /// Returns the two halves of a product, combined by exclusive or.
     private static func fold(_ left: UInt64, _ right: UInt64) -> UInt64 {
         let product = left.multipliedFullWidth(by: right)
         return product.high ^ product.low

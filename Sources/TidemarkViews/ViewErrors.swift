@@ -5,7 +5,7 @@ package import TidemarkLog
 package import TidemarkModel
 
 extension SyncError {
-    /// A view names an event that the log does not have.
+    /// Creates the error for an event that a view names and the log does not have.
     package static func missingEvent(_ sequence: SequenceNumber) -> SyncError {
         SyncError(
             .internalError,
@@ -14,7 +14,7 @@ extension SyncError {
         )
     }
 
-    /// The view index cannot be used.
+    /// Creates the error for an unusable view index.
     package init(_ error: ViewIndexError) {
         let code: Code = error.reason == .full ? .quotaExceeded : .internalError
         self.init(code, error.message)

@@ -13,16 +13,16 @@ import Glibc
 
 /// The files of a view index's folder.
 ///
-/// LMDB opens its own on the machine's file system, so the others are there too and never on a
-/// simulated one. LMDB's lock file is not among what is opened here: closing any descriptor of it
-/// would drop the locks that LMDB holds.
+/// LMDB opens its own files on the machine's file system, so the others are there too and never on
+/// a simulated one. LMDB's lock file is never opened here: closing any descriptor of it would drop
+/// the locks that LMDB holds.
 package struct ViewFiles {
     package let folder: String
     private let fileSystem: any FileSystem
 
     package init(_ folder: String) {
         let plain = PosixFileSystem()
-        // What cannot be told now is told by the first call that needs the folder.
+        // An error here is reported by the first call that needs the folder.
         self.init(folder, (try? plain.permitting(asIn: folder)) ?? plain)
     }
 
@@ -31,7 +31,7 @@ package struct ViewFiles {
         self.fileSystem = fileSystem
     }
 
-    /// The files of the folder that is there now, which they stay if it is moved.
+    /// Binds the files of the current folder, even if the folder is moved later.
     package init(holding folder: String) throws(ViewIndexError) {
         let plain = ViewFiles(folder)
         self.init(
@@ -40,17 +40,17 @@ package struct ViewFiles {
         )
     }
 
-    /// The permissions of the folder, which its files have too.
+    /// Returns the permissions of the folder, which its files have too.
     package func permissions() throws(ViewIndexError) -> FilePermissions {
         try translated { () throws(FileError) in
             try fileSystem.status(of: folder)?.permissions ?? .owner
         }
     }
 
-    /// Those of a copy that is to come in the place of these.
+    /// The files of a copy that will replace these.
     package var renewed: ViewFiles { ViewFiles(folder + "/renewed", fileSystem) }
 
-    /// LMDB's file: everything there is.
+    /// LMDB's data file.
     package var data: String { folder + "/data.mdb" }
     /// The checksums of its pages.
     package var checks: String { folder + "/checks" }
@@ -58,20 +58,20 @@ package struct ViewFiles {
     /// LMDB's table of readers.
     private var lock: String { folder + "/lock.mdb" }
 
-    /// Whether there is an index.
+    /// Returns true if there is an index.
     package func exist() throws(ViewIndexError) -> Bool {
         try translated { () throws(FileError) in try fileSystem.exists(data) }
     }
 
-    /// Makes the folder, if it is not there.
+    /// Creates the folder if it is missing.
     func createFolder() throws(ViewIndexError) {
         try translated { () throws(FileError) in try fileSystem.createDirectory(folder) }
     }
 
-    /// Removes the index; the folder stays.
+    /// Removes the index but not the folder.
     package func remove() throws(ViewIndexError) {
         try translated { () throws(FileError) in
-            // Without the checks the rest is as good as gone, so they go first.
+            // The checks are removed first, because the index is unusable without them.
             for path in [checks, newChecks, data, lock]
             where try fileSystem.exists(path) {
                 try fileSystem.remove(path)
@@ -80,9 +80,9 @@ package struct ViewFiles {
         }
     }
 
-    /// Puts the files of a copy in place of these; those who have these open keep them.
+    /// Replaces these files with those of a copy; processes that have these open keep them.
     ///
-    /// Readers that come meanwhile find no checks, or those of the copy.
+    /// Readers that open the files meanwhile find no checks, or those of the copy.
     package func replace(by copy: ViewFiles) throws(ViewIndexError) {
         try translated { () throws(FileError) in
             for path in [checks, lock] where try fileSystem.exists(path) {
@@ -93,26 +93,27 @@ package struct ViewFiles {
             try fileSystem.rename(copy.checks, to: checks)
             try fileSystem.syncDirectory(folder)
         }
-        // What is left of the copy is LMDB's table of readers; it may stay if it has to.
+        // Only LMDB's table of readers is left of the copy; a failure to remove it is harmless.
         try? copy.remove()
         rmdir(copy.folder)
     }
 
-    /// Tells these files apart from others that had the same names before; `nil` if one is missing.
+    /// The identity of these files, which differs from earlier files of the same names; `nil` if
+    /// one is missing.
     ///
-    /// Looks at their names alone: see above why LMDB's table of readers is not opened.
+    /// Only reads the files' status: see above for why LMDB's table of readers is not opened.
     package var identity: [UInt64]? {
         var numbers: [UInt64] = []
         for path in [data, lock, checks] {
             var status = stat()
             guard stat(path, &status) == 0 else { return nil }
-            // The checks are replaced by every commit.
+            // Every commit replaces the checks.
             if path != checks { numbers.append(UInt64(status.st_ino)) }
         }
         return numbers
     }
 
-    /// Bytes of all that is read or written.
+    /// Returns the total size of the files in bytes.
     package func byteCount() throws(ViewIndexError) -> UInt64 {
         try dataByteCount()
             + translated { () throws(FileError) in
@@ -136,7 +137,7 @@ package struct ViewFiles {
         return try ViewChecks(bytes, checks)
     }
 
-    /// Writes the checks durably, in place of those before: all or nothing.
+    /// Writes the checks durably, replacing the previous ones: all or nothing.
     package func write(_ new: ViewChecks) throws(ViewIndexError) {
         let bytes = new.encoded
         try translated { () throws(FileError) in
@@ -150,7 +151,7 @@ package struct ViewFiles {
         }
     }
 
-    /// Whether the disk has less room than one write of LMDB may take.
+    /// True if the disk has less space than one write of LMDB may take.
     var isDiskFull: Bool {
         do throws(FileError) {
             if try fileSystem.exists(newChecks) { try fileSystem.remove(newChecks) }
@@ -163,7 +164,7 @@ package struct ViewFiles {
         }
     }
 
-    /// Runs file calls and says in this room's words what failed.
+    /// Runs file calls and converts their errors.
     package func translated<Result>(
         _ calls: () throws(FileError) -> Result
     ) throws(ViewIndexError) -> Result {

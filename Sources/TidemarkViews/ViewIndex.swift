@@ -4,53 +4,53 @@
 package import TidemarkEvents
 package import TidemarkLog
 
-/// The zone views on disk, exact at one sequence number: an ordered map that changes by whole
+/// The zone views on disk, exact at one sequence number: an ordered map that is updated by whole
 /// checkpoints.
 ///
-/// It is a cache of the log. Everything in it can be computed again by folding the log, and an
-/// index that is missing, damaged, or from another build or store is thrown away and rebuilt. It
-/// stands behind this small protocol so that tests can use an in-memory twin.
+/// The index is a cache of the log: all of it can be computed again by folding the log. An index
+/// that is missing, damaged, or from another build or store is deleted and rebuilt. This small
+/// protocol lets tests use an in-memory implementation.
 ///
-/// Every key is two 64-bit words, so that no name, however long, is kept here: a record is found
-/// by a keyed hash of its name, and the body in the log is the witness.
+/// Every key is two 64-bit words, and no names are stored here: a record is found by a keyed hash
+/// of its name, which is compared with the body in the log.
 package protocol ViewIndex: AnyObject, Sendable {
-    /// Where the index is exact; `nil` for an empty one.
+    /// The position at which the index is exact; `nil` for an empty index.
     var checkpoint: ViewCheckpoint? { get }
 
-    /// A consistent picture of the index at its present checkpoint.
+    /// Returns a consistent snapshot of the index at its current checkpoint.
     ///
-    /// It stays as it is while later checkpoints go in; drop it soon, since it holds old pages
-    /// back from being used again.
+    /// The snapshot does not change with later checkpoints. Release it soon, since it keeps old
+    /// pages from being reused.
     func snapshot() throws(ViewIndexError) -> any ViewSnapshot
 
-    /// Applies a batch and moves to its checkpoint, all or nothing, durably.
+    /// Applies a batch and moves to its checkpoint, durably, all or nothing.
     ///
-    /// Called by one thread at a time; snapshots taken before stay valid.
+    /// Called by one thread at a time; existing snapshots stay valid.
     func apply(_ batch: consuming ViewBatch, checkpoint: ViewCheckpoint) throws(ViewIndexError)
 
-    /// Makes it as short as it can be, if it is more than twice as long.
+    /// Compacts the index if it is more than twice as long as necessary.
     ///
-    /// The last call of one who has it open for writing; snapshots stay valid.
+    /// The last call by an owner that has the index open for writing; snapshots stay valid.
     func condense() throws(ViewIndexError)
 
-    /// Bytes it takes on disk, or in memory for the twin.
+    /// The size on disk in bytes, or in memory for the in-memory implementation.
     var byteCount: UInt64 { get }
 
-    /// Bytes of those that hold nothing now.
+    /// The number of those bytes that are unused.
     var spareByteCount: UInt64 { get }
 }
 
 extension ViewIndex {
-    /// Does nothing: what is not on disk is as short as it can be.
+    /// Does nothing, because an in-memory index is always compact.
     package func condense() {}
 }
 
-/// What an index can be asked, at one checkpoint.
+/// A view index at one checkpoint, for reading.
 package protocol ViewSnapshot: AnyObject, Sendable {
-    /// The checkpoint that this picture shows.
+    /// The checkpoint of this snapshot.
     var checkpoint: ViewCheckpoint? { get }
 
-    /// The value under a key, or `nil`. O(log n).
+    /// Returns the value under a key, or `nil`. O(log n).
     func value(in table: ViewTable, for key: ViewKey) throws(ViewIndexError) -> ViewValue?
 
     /// Visits the entries of a table with `first <= key <= last` in ascending order of keys, until
@@ -64,8 +64,8 @@ package protocol ViewSnapshot: AnyObject, Sendable {
 }
 
 extension ViewSnapshot {
-    /// Visits the entries of a table, as ``ViewSnapshot/scan(_:from:through:_:)`` does, for a visitor that
-    /// may fail: its first error ends the walk, and is thrown.
+    /// Visits the entries of a table, as ``ViewSnapshot/scan(_:from:through:_:)`` does, for a
+    /// visitor that may throw; its first error ends the walk and is thrown.
     package func visit(
         _ table: ViewTable,
         from first: ViewKey = ViewKey(0, 0),
@@ -94,7 +94,7 @@ package enum ViewTable: UInt8, CaseIterable, Sendable {
     case names = 1
     /// (zone, sequence) → record slot and kind: the sync index, one entry per record.
     case sync = 2
-    /// (zone, 0) → what is known about a zone.
+    /// (zone, 0) → the state of a zone.
     case zones = 3
     /// (database, zone slot) → zone.
     case zoneNames = 4
@@ -102,24 +102,24 @@ package enum ViewTable: UInt8, CaseIterable, Sendable {
     case zoneHeads = 5
     /// (request hash, high and low word) → first sequence of the commit that answered it.
     case requests = 6
-    /// (reference key of zone and target, source's record slot) → zone and how the source is bound.
+    /// (reference key of zone and target, source's record slot) → zone and kind of binding.
     case references = 7
-    /// (zone, record slot) → the audience that sees the record by the share it is under.
+    /// (zone, record slot) → the audience of the share that the record is under.
     case audiences = 8
 }
 
-/// A value: one word with eight bits beside it, or bytes where a word is too small (zones).
+/// A value: one word with an 8-bit tag, or bytes if a word is too small (zones).
 package enum ViewValue: Hashable, Sendable {
-    /// A word and a small tag: what nearly every entry is. Small words take less room.
+    /// A word and a small tag, as in nearly every entry; small words take less space.
     case word(UInt64, tag: UInt8)
     /// Any bytes, at most `maximumByteCount`.
     case bytes([UInt8])
 
-    /// How many bytes a value may have.
+    /// The maximum number of bytes in a value.
     package static let maximumByteCount = 4096
 }
 
-/// Where an index is exact, and of which store.
+/// The store and position at which an index is exact.
 package struct ViewCheckpoint: Hashable, Sendable {
     /// The store's id.
     package var store: StoreID
@@ -135,22 +135,22 @@ package struct ViewCheckpoint: Hashable, Sendable {
     }
 }
 
-/// Why an index could not be used.
+/// The error for an unusable index.
 ///
-/// The remedy for damage is always the same: delete the index and fold the log.
+/// The remedy for damage is to delete the index and fold the log.
 package struct ViewIndexError: Error, Hashable, Sendable {
-    /// What went wrong.
+    /// The reason for the error.
     package enum Reason: Hashable, Sendable {
-        /// The bytes are not what was written, or not of a format that this build reads.
+        /// The bytes differ from the bytes written, or have a format that this build does not read.
         case damaged
-        /// The disk is full; the index is as it was before.
+        /// The disk is full; the index is unchanged.
         case full
-        /// The system refused a call.
+        /// A system call failed.
         case system
     }
 
     package var reason: Reason
-    /// What, where, expected, found.
+    /// The operation, its place, and the expected and found values.
     package var message: String
 
     package init(_ reason: Reason, _ message: String) {

@@ -5,11 +5,11 @@ package import TidemarkEvents
 package import TidemarkLog
 
 extension ViewPicture {
-    /// What changed in a zone after a position: one entry per record, by its last event, oldest
-    /// first; at most `limit`.
+    /// Returns the changes of a zone after a position: one entry per record, by its last event,
+    /// oldest first; at most `limit`.
     ///
-    /// Tombstones at or below `quiet` are left out. Costs what it returns, plus the entries of the
-    /// sync index that have something newer in the overlay.
+    /// Tombstones at or below `quiet` are left out. The cost is that of the result, plus the
+    /// entries of the sync index that have a newer version in the overlay.
     package func changes(
         in zone: ZoneKey,
         after start: SequenceNumber,
@@ -31,10 +31,10 @@ extension ViewPicture {
         return changes
     }
 
-    /// At most about so many entries of the sync index are looked at in one go.
+    /// The approximate maximum number of sync index entries that one call reads.
     private static let scanLimit = 1 << 14
 
-    /// Entries of the sync index, whether or not the overlay has something newer.
+    /// Returns entries of the sync index, even if the overlay has newer versions.
     private func indexedChanges(
         in zone: ZoneKey,
         from first: SequenceNumber,
@@ -65,11 +65,11 @@ extension ViewPicture {
         return scanned
     }
 
-    /// Leaves out what the overlay has a newer version of, or the same.
+    /// Leaves out entries of which the overlay has the same or a newer version.
     private func unsuperseded(_ scanned: [RecordVersion], in zone: ZoneKey) -> [RecordVersion] {
         func filter(_ scanned: [RecordVersion], _ generation: OverlayGeneration) -> [RecordVersion]
         {
-            // Most zones have nothing there.
+            // Most zones have no changes in the overlay.
             guard generation.withZone(zone, { _ in true }) ?? false else { return scanned }
             return scanned.filter {
                 generation.newest(zone: zone, slot: $0.slot, through: bound) == nil
@@ -79,7 +79,7 @@ extension ViewPicture {
         return withFrozen { filter(kept, $0) } ?? kept
     }
 
-    /// Adds what lies in the overlay: first the frozen generation, then the growing one.
+    /// Adds the changes in the overlay: first the frozen generation, then the growing one.
     private func addOverlaid(
         in zone: ZoneKey,
         after start: SequenceNumber,
@@ -122,7 +122,7 @@ extension ViewPicture {
 }
 
 extension RecordVersion {
-    /// Whether it is a deletion that a client which began at a position never has to know.
+    /// Returns true if this is a deletion that a client which began at a position never needs.
     package func isQuiet(below quiet: SequenceNumber) -> Bool {
         state == .tombstone && sequence <= quiet
     }

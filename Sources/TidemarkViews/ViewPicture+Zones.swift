@@ -5,38 +5,38 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// A zone as a picture shows it.
+/// A zone's state in a picture.
 package struct ZoneStanding: Hashable, Sendable {
     /// The position of its creation.
     package var key: ZoneKey
-    /// Which zone it is.
+    /// The identity of the zone.
     package var identity: ZoneIdentity
-    /// Where its name is in the table of zone names.
+    /// The place of its name in the table of zone names.
     package var place: ViewKey
-    /// When it came into being, in milliseconds since 1970.
+    /// The creation time, in milliseconds since 1970.
     package var createdTime: Int64
-    /// Position of its last event.
+    /// The position of its last event.
     package var head: SequenceNumber
     /// The position up to which tombstones may have been forgotten.
     package var tombstoneHorizon: SequenceNumber = 0
-    /// Its end; `nil` while it lives.
+    /// The zone's end; `nil` while the zone is live.
     package var end: OverlayZone.End?
-    /// Whether the name of one of its records was ever given another slot than its hash.
+    /// True if a record of the zone ever had a slot other than its name's hash.
     package var isProbed = false
 }
 
-/// What looking for a zone by its name gave.
+/// The result of a search for a zone by its name.
 package struct ZoneSearch: Hashable, Sendable {
-    /// The zone's latest epoch, which may have ended; `nil` if there never was one.
+    /// The zone's latest epoch, which may have ended; `nil` if the zone never existed.
     package var standing: ZoneStanding?
-    /// The place of its name, or the free one where it would go.
+    /// The place of its name, or the free place for it.
     package var place: ViewKey
-    /// How far that is from the name's hash.
+    /// The distance of that place from the name's hash.
     package var probeCount: UInt8
 }
 
 extension ViewPicture {
-    /// Looks for a zone by its identity.
+    /// Searches for a zone by its identity.
     package func search(for identity: ZoneIdentity) throws(ViewIndexError) -> ZoneSearch {
         let database = hash.key(of: identity.database)
         let slot = hash.slot(ofZone: identity.zoneName.string)
@@ -56,7 +56,7 @@ extension ViewPicture {
         )
     }
 
-    /// The latest epoch of the zone whose name is at a place.
+    /// Returns the latest epoch of the zone whose name is at a place.
     private func zoneKey(at place: ViewKey) throws(ViewIndexError) -> ZoneKey? {
         let bound = bound
         let overlaid = withCurrent { current in
@@ -73,7 +73,7 @@ extension ViewPicture {
         return ZoneKey(rawValue: key)
     }
 
-    /// The zone with a key that the view knows.
+    /// Returns the zone with a key that the view has.
     package func zone(_ key: ZoneKey) throws(ViewIndexError) -> ZoneStanding {
         let bound = bound
         let newer = withCurrent { $0.glance(at: key, through: bound) }
@@ -123,11 +123,11 @@ extension ViewPicture {
         return try ZoneEntry(value, key: key)
     }
 
-    /// The zones of a database whose last event is after a position, by that event, oldest first, at
-    /// most `limit`.
+    /// Returns the zones of a database whose last event is after a position, ordered by that event,
+    /// oldest first, at most `limit`.
     ///
-    /// Epochs that have ended are among them, unless that was at or before `quiet`: without it, none
-    /// are. O(zones of the database, or those in the overlay if they are fewer) beside the answer.
+    /// Ended epochs are included, unless they ended at or before `quiet`; by default, none are.
+    /// O(zones of the database, or zones in the overlay if they are fewer), plus the result.
     package func zones(
         of database: DatabaseID,
         after start: SequenceNumber,
@@ -135,7 +135,7 @@ extension ViewPicture {
         limit: Int
     ) throws(ViewIndexError) -> [ZoneStanding] {
         let key = hash.key(of: database)
-        // It may be a zone of this database.
+        // The zone may belong to this database.
         if let stray = withCurrent(\.strayZone) ?? withFrozen(\.strayZone) ?? nil {
             _ = try self.zone(stray)
         }
@@ -161,22 +161,22 @@ extension ViewPicture {
                 }
             }
         }
-        // What the overlay changed came after everything that only the index knows.
+        // The overlay's changes came after all entries that only the index has.
         return Array((indexed + found).prefix(limit))
     }
 
-    /// At least those zones of a database that something happened to in the overlay after a position, in no
-    /// order, and maybe others.
+    /// Returns at least the zones of a database that the overlay changed after a position,
+    /// unordered; it may include others.
     ///
-    /// The overlay does not know which database a zone is of that it did not create. So either all zones of
-    /// the database are looked for in it, or all of its zones are taken, whichever are fewer: what a user
-    /// waits for does not grow with what others write.
+    /// For a zone that it did not create, the overlay does not know the database. So this searches
+    /// for all zones of the database in the overlay, or returns all zones of the overlay, whichever
+    /// are fewer. The time of a request thus does not grow with the writes of other users.
     private func overlaidZoneKeys(
         of database: UInt64,
         after start: SequenceNumber
     ) throws(ViewIndexError) -> Set<ZoneKey> {
         let overlaidCount = withCurrent(\.zones.count) + (withFrozen(\.zones.count) ?? 0)
-        // Looking for a zone costs several times what taking one does.
+        // Searching for a zone costs several times as much as returning one.
         let limit = overlaidCount / 4
         let indexed = try indexedHeads(of: database, from: 1, count: limit + 1)
         guard indexed.count <= limit else { return overlaidZoneKeys(after: start) }
@@ -188,7 +188,7 @@ extension ViewPicture {
             indexed.map(\.zone) + (withFrozen { $0.createdZones(of: database) } ?? [])
             + withCurrent { $0.createdZones(of: database) }
         var changed = Set(withFrozen { frozen in keys.filter { isChanged($0, frozen) } } ?? [])
-        // Writers wait for the growing generation: it is asked a little at a time.
+        // Writers wait for the growing generation, so the lock is held for a few zones at a time.
         for start in stride(from: 0, to: keys.count, by: 256) {
             let some = keys[start..<min(start + 256, keys.count)]
             changed.formUnion(withCurrent { current in some.filter { isChanged($0, current) } })
@@ -196,7 +196,7 @@ extension ViewPicture {
         return changed
     }
 
-    /// The zones that something happened to in the overlay after a position, in no order.
+    /// Returns the zones that the overlay changed after a position, unordered.
     private func overlaidZoneKeys(after start: SequenceNumber) -> Set<ZoneKey> {
         let bound = bound
         func keys(_ generation: OverlayGeneration) -> [ZoneKey] {
@@ -227,7 +227,7 @@ extension ViewPicture {
 }
 
 extension ZoneStanding {
-    /// True if it ended where a client that began at a position never has to know.
+    /// Returns true if the zone ended where a client that began at a position never needs its end.
     package func isQuiet(below quiet: SequenceNumber) -> Bool {
         end.map { $0.sequence <= quiet } ?? false
     }
@@ -236,7 +236,7 @@ extension ZoneStanding {
 // MARK: - All zones
 
 extension ViewPicture {
-    /// All zones of all databases, those that have ended included, in no order.
+    /// Returns all zones of all databases, including ended ones, unordered.
     ///
     /// O(zones of the store).
     package func zones() throws(ViewIndexError) -> [ZoneStanding] {
@@ -251,19 +251,19 @@ extension ViewPicture {
 
 // MARK: - Figures
 
-/// What all zones hold.
+/// The counts of all zones.
 package struct ViewFigures: Hashable, Sendable {
-    /// Zones that live, of all databases.
+    /// The number of live zones in all databases.
     package var zoneCount: Int64 = 0
-    /// Their records.
+    /// The number of their records.
     package var liveRecordCount: Int64 = 0
-    /// Their tombstones.
+    /// The number of their tombstones.
     package var tombstoneCount: Int64 = 0
 }
 
 extension ViewPicture {
-    /// How many zones live, and how many records and tombstones they have: what the index counted,
-    /// and what the overlay changed.
+    /// Returns the numbers of live zones, records and tombstones: the counts in the index, plus the
+    /// changes in the overlay.
     ///
     /// O(zones and events in the overlay).
     package func figures() throws(ViewIndexError) -> ViewFigures {
@@ -287,7 +287,7 @@ extension ViewPicture {
         let isAll = snapshot.checkpoint == nil
         let newer = withCurrent { $0.countChanges(through: bound, isAll: isAll) }
         for change in newer { try add(change.zone, (change.live, change.tombstones)) }
-        // A checkpoint that has just gone in is in the index and still here.
+        // Directly after a checkpoint, its generation is both in the index and here.
         let indexed = snapshot.checkpoint?.sequence ?? 0
         let older = withFrozen { frozen in
             frozen.lastSequence > indexed ? frozen.countChanges(through: bound, isAll: isAll) : nil

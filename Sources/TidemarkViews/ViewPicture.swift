@@ -5,27 +5,27 @@ package import TidemarkEvents
 package import TidemarkLog
 import TidemarkModel
 
-/// What the zone views say at one bound: a snapshot of the index, and the overlay up to the bound.
+/// The zone views at one bound: a snapshot of the index, and the overlay up to the bound.
 ///
-/// It stays the same while commits go on and checkpoints go in, because the overlay keeps every
-/// version and the snapshot keeps its pages. `current` is read under the lock of its views, `frozen`
-/// without.
+/// The picture does not change with later commits and checkpoints, because the overlay keeps every
+/// version and the snapshot keeps its pages. `current` is read under the lock of its views,
+/// `frozen` without it.
 package struct ViewPicture: Sendable {
     package let views: ZoneViews
-    /// Keeps what the picture shows in the log.
+    /// Keeps the picture's events in the log.
     private let pin: PicturePins.Pin
     package let snapshot: any ViewSnapshot
     private let frozen: OverlayGeneration?
     private let current: OverlayGeneration
-    /// The last position that this picture shows.
+    /// The last position in this picture.
     package let bound: SequenceNumber
-    /// Position of the last event that began or ended a zone when this picture was taken, shown or
-    /// not.
+    /// The position of the last event that began or ended a zone when this picture was taken, even
+    /// if it is beyond the bound.
     package let lastZoneSequence: SequenceNumber
-    /// Position of the last commit's end that changed a system zone since the store was opened, shown
-    /// or not.
+    /// The last position of the last commit that changed a system zone since the store was opened,
+    /// even if it is beyond the bound.
     package let lastSystemSequence: SequenceNumber
-    /// How many blobs collections had taken away when this picture was taken.
+    /// The number of blobs that collections had removed when this picture was taken.
     package let takenBlobCount: UInt64
 
     init(
@@ -61,7 +61,7 @@ package struct ViewPicture: Sendable {
     /// The hashes of the store.
     package var hash: StoreHash { views.hash }
 
-    /// Reads the generation that is older than the growing one, if there is one.
+    /// Reads the frozen generation, if there is one.
     @inline(__always)
     package func withFrozen<Result>(_ body: (OverlayGeneration) -> Result?) -> Result? {
         frozen.flatMap(body)
@@ -71,9 +71,9 @@ package struct ViewPicture: Sendable {
 // MARK: - Records
 
 extension ViewPicture {
-    /// The last event of each of some slots, in their order; `nil` where there was none.
+    /// Returns the last event of each slot, in the given order; `nil` for a slot without events.
     ///
-    /// About 1 µs for a slot that is in the index, less for one that is in the overlay.
+    /// About 1 µs for a slot in the index, less for one in the overlay.
     package func versions(
         at slots: [ViewKey]
     ) throws(ViewIndexError) -> [RecordVersion?] {
@@ -96,8 +96,8 @@ extension ViewPicture {
         return versions
     }
 
-    /// Leaves out tombstones that are forgotten, and that no checkpoint has taken away yet: the log
-    /// may not have them any more.
+    /// Leaves out tombstones that are dropped but not yet removed by a checkpoint, because the log
+    /// may no longer have them.
     private func leaveOutForgotten(_ versions: inout [RecordVersion?], at slots: [ViewKey]) {
         if !withCurrent({ !$0.horizons.isEmpty }), frozen?.horizons.isEmpty ?? true { return }
         for index in versions.indices {
@@ -108,7 +108,8 @@ extension ViewPicture {
         }
     }
 
-    /// How far the tombstones of a zone are forgotten, as far as the overlay says; else zero.
+    /// Returns the position up to which a zone's tombstones are dropped according to the overlay;
+    /// otherwise zero.
     func overlaidHorizon(of zone: ZoneKey) -> SequenceNumber {
         let bound = bound
         func horizon(_ generation: OverlayGeneration) -> SequenceNumber {
@@ -118,7 +119,7 @@ extension ViewPicture {
         return max(withCurrent(horizon), withFrozen(horizon) ?? 0)
     }
 
-    /// What the last compaction has forgotten; `nil` if there was none.
+    /// Returns the limits of the last compaction; `nil` if there was none.
     package func compaction() throws(ViewIndexError) -> CompactionRun? {
         let bound = bound
         func run(_ generation: OverlayGeneration) -> CompactionRun? {
@@ -131,15 +132,15 @@ extension ViewPicture {
         }
     }
 
-    /// The last event of one slot.
+    /// Returns the last event of one slot.
     package func version(at slot: ViewKey) throws(ViewIndexError) -> RecordVersion? {
         try versions(at: [slot])[0]
     }
 
-    /// The records of a zone that are bound to a target, in the order of their slots.
+    /// Returns the records of a zone that are bound to a target, in slot order.
     ///
-    /// Names with the same hash may be among them: their bodies are the witness. `limit` stops the
-    /// search in the index. O(referrers).
+    /// Names with the same hash may be among them, so that the caller must check their bodies.
+    /// `limit` stops the search in the index. O(referrers).
     package func referrers(
         of target: UInt64,
         in zone: ZoneKey,
@@ -167,7 +168,7 @@ extension ViewPicture {
             .sorted { $0.slot < $1.slot }
     }
 
-    /// The first position of the commit that answered a request; `nil` if none did.
+    /// Returns the first position of the commit that answered a request; `nil` if there is none.
     package func firstSequence(of request: RequestKey) throws(ViewIndexError) -> SequenceNumber? {
         let overlaid = withCurrent { $0.requests[request] }
         if let first = (overlaid ?? frozen?.requests[request])?.first, first <= bound {
@@ -184,7 +185,7 @@ extension ViewPicture {
 }
 
 extension OverlayGeneration.Entry {
-    /// The version that the entry is.
+    /// The version of the record in the entry.
     package var version: RecordVersion {
         RecordVersion(slot: slot, sequence: sequence, state: state)
     }

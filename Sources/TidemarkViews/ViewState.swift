@@ -3,23 +3,24 @@
 
 package import TidemarkLog
 
-/// The record inside the index that says where it is exact; it goes in with every checkpoint.
+/// The record inside the index that contains its checkpoint; every checkpoint writes it.
 package struct ViewState: Equatable {
-    /// LMDB's number of the transaction that wrote it, so that a root that is not its own shows.
+    /// LMDB's number of the transaction that wrote the record, which detects a root of another
+    /// transaction.
     package var transaction: UInt64
-    /// The store whose index this is.
+    /// The store that the index belongs to.
     package var store: StoreID
-    /// Where the index is exact; `nil` for an empty one.
+    /// The checkpoint of the index; `nil` for an empty index.
     package var checkpoint: ViewCheckpoint?
 
-    /// The key it lies under, in LMDB's unnamed table.
+    /// The key of the record in LMDB's unnamed table.
     package static let key: StaticString = "state"
     /// The version of everything in the index's folder.
     package static let formatVersion: UInt32 = 3
-    /// Its length.
+    /// The length of the record.
     package static let byteCount = 56
 
-    /// The bytes that `Docs/formats/views.md` gives it.
+    /// The bytes, as described in `Docs/formats/views.md`.
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Self.byteCount)
@@ -40,7 +41,7 @@ package struct ViewState: Equatable {
         self.checkpoint = checkpoint
     }
 
-    /// Reads what `encoded` gave; `path` is for the error.
+    /// Reads the bytes that `encoded` returned; `path` is for the error.
     package init(_ bytes: UnsafeRawBufferPointer, _ path: String) throws(ViewIndexError) {
         guard bytes.count == Self.byteCount else {
             throw .damaged("\(path): its state has \(bytes.count) bytes, not \(Self.byteCount)")

@@ -3,12 +3,14 @@
 
 package import TidemarkLog
 
-/// Whether what is on disk may be given to LMDB: decided with plain reads alone.
+/// Verifying the files with plain reads, before LMDB uses them.
 extension ViewFiles {
-    /// Verifies everything and returns the checks and the number of the newest commit: that of
-    /// the checks or, if the writer was stopped between the two, the one after it.
+    /// Verifies all files and returns the checks and the number of the newest commit.
     ///
-    /// Reads all pages in use once, at the speed of memory if they are cached.
+    /// The newest commit is that of the checks or, if the writer stopped between the two, the next
+    /// one.
+    ///
+    /// Reads all used pages once, at the speed of memory if they are cached.
     package func verify(
         _ store: StoreID
     ) throws(ViewIndexError) -> (checks: ViewChecks, newest: UInt64) {
@@ -32,11 +34,11 @@ extension ViewFiles {
         return (checks, newest)
     }
 
-    /// The same while another process may be writing.
+    /// Verifies all files while another process may be writing.
     ///
-    /// Its writer keeps the checks at most one commit behind, and pages in use stay untouched for
-    /// longer than that. So a disagreement is damage unless the checks moved meanwhile; if they
-    /// move faster than they can be verified, the writer, who did so on opening, vouches for them.
+    /// The writer keeps the checks at most one commit behind, and used pages are unchanged for
+    /// longer than that. A mismatch is therefore damage unless the checks changed meanwhile. If
+    /// they change faster than they can be verified, the verification by the writer's open counts.
     func verifyWhileWritten(_ store: StoreID) throws(ViewIndexError) {
         for _ in 0..<3 {
             let before = try readChecks()
@@ -50,7 +52,7 @@ extension ViewFiles {
         }
     }
 
-    /// Both meta pages of LMDB's file.
+    /// Returns both meta pages of LMDB's file.
     func readMetaPages(
         _ file: any LogFile,
         pageByteCount: Int
@@ -98,7 +100,7 @@ extension ViewFiles {
     }
 }
 
-/// Reads sixteen pages at a time and hashes those in use.
+/// Reads sixteen pages at a time and hashes the used ones.
 struct ChunkReader {
     private let files: ViewFiles
     private let file: any LogFile
@@ -112,12 +114,12 @@ struct ChunkReader {
         buffer = [UInt8](repeating: 0, count: pageByteCount * ViewChecks.chunkPageCount)
     }
 
-    /// The hash of a chunk as the checks have it: zeros stand for pages that are not in use, and
-    /// a chunk without any has 0.
+    /// Returns the hash of a chunk: unused pages count as zeros, and a chunk without used pages has
+    /// 0.
     mutating func hash(_ index: Int, used: UInt16) throws(ViewIndexError) -> UInt64 {
         if used == 0 { return 0 }
         let offset = index * buffer.count
-        // A file may end before the pages of the last chunk that are not in use.
+        // A file may end before the unused pages of the last chunk.
         let wanted = (UInt16.bitWidth - used.leadingZeroBitCount) * pageByteCount
         let count = try read(at: UInt64(offset))
         guard count >= wanted else {

@@ -5,25 +5,25 @@ package import TidemarkEvents
 package import TidemarkLog
 import TidemarkModel
 
-/// What the view index knows about a zone: the value under its key in the table `zones`.
+/// The view index's entry of a zone: the value under its key in the table `zones`.
 package struct ZoneEntry: Hashable, Sendable {
-    /// Which zone it is.
+    /// The identity of the zone.
     package var identity: ZoneIdentity
-    /// Where its name is in the table of zone names.
+    /// The place of its name in the table of zone names.
     package var place: ViewKey
-    /// When it came into being, in milliseconds since 1970.
+    /// The creation time, in milliseconds since 1970.
     package var createdTime: Int64
-    /// Position of its last event.
+    /// The position of its last event.
     package var head: SequenceNumber
-    /// How many records it has.
+    /// The number of its records.
     package var liveCount: Int64 = 0
-    /// How many tombstones it has.
+    /// The number of its tombstones.
     package var tombstoneCount: Int64 = 0
-    /// The position up to which tombstones may have been forgotten; tokens below it are expired.
+    /// The position up to which tombstones may have been dropped; tokens below it are expired.
     package var tombstoneHorizon: SequenceNumber = 0
-    /// Why and where it ended; `nil` while it lives.
+    /// The reason and position of its end; `nil` while the zone is live.
     package var end: OverlayZone.End?
-    /// Whether the name of one of its records was ever given another slot than its hash.
+    /// True if a record of the zone ever had a slot other than its name's hash.
     package var isProbed = false
 
     package init(_ creation: ZoneCreation, key: ZoneKey) {
@@ -37,7 +37,7 @@ package struct ZoneEntry: Hashable, Sendable {
     private static let version: UInt8 = 1
     private static let identityOffset = 74
 
-    /// The entry's bytes in the view index, all of fixed places but the identity at the end.
+    /// The entry's bytes in the view index: fields at fixed offsets, and the identity at the end.
     package var bytes: [UInt8] {
         var bytes: [UInt8] = [Self.version, end.map { $0.reason.rawValue + 1 } ?? 0]
         bytes.append(integer: place.high)
@@ -53,7 +53,7 @@ package struct ZoneEntry: Hashable, Sendable {
         return bytes
     }
 
-    /// Reads what `bytes` made.
+    /// Reads the bytes that `bytes` returned.
     package init(_ value: ViewValue, key: ZoneKey) throws(ViewIndexError) {
         guard case .bytes(let bytes) = value else { throw Self.damage(key) }
         let span = bytes.span.bytes
@@ -87,6 +87,6 @@ package struct ZoneEntry: Hashable, Sendable {
 }
 
 extension ViewKey {
-    /// Where the table `zones` keeps what is known about a zone.
+    /// Returns the key of a zone in the table `zones`.
     package static func zone(_ key: ZoneKey) -> ViewKey { ViewKey(key.rawValue, 0) }
 }

@@ -4,9 +4,9 @@
 package import TidemarkEvents
 import TidemarkLog
 
-/// Epochs that were found, so that request after request to one zone does not search for it.
+/// A cache of epochs, so that repeated requests to one zone do not search for it.
 ///
-/// All of them go when a zone begins or ends, or when there are too many.
+/// The cache is emptied when a zone begins or ends, or when it is full.
 struct ZoneEpochs: Sendable {
     private static let countLimit = 1_000
 
@@ -27,12 +27,12 @@ struct ZoneEpochs: Sendable {
 }
 
 extension ViewPicture {
-    /// A zone's latest epoch, which may have ended.
+    /// Returns a zone's latest epoch, which may have ended.
     ///
-    /// O(1) for a zone that was asked for since a zone last began or ended.
+    /// O(1) for a zone that was looked up since a zone last began or ended.
     package func epoch(of zone: ZoneIdentity) throws(ViewIndexError) -> ZoneEpoch {
         let asOf = lastZoneSequence
-        // Otherwise this picture shows an older state than the one that is remembered.
+        // Otherwise this picture shows an older state than the cached one.
         let isNewest = bound >= asOf
         if isNewest, let known = views.epochs.withLock({ $0.epoch(of: zone, asOf: asOf) }) {
             return known

@@ -4,18 +4,18 @@
 import TidemarkLog
 package import TidemarkModel
 
-/// What a zone holds, in figures.
+/// The counts of a zone.
 package struct ZoneFigures: Hashable, Sendable {
     /// The zone, with its times and its last event.
     package var standing: ZoneStanding
-    /// How many records it has.
+    /// The number of its records.
     package var liveCount: Int64 = 0
-    /// How many tombstones it has.
+    /// The number of its tombstones.
     package var tombstoneCount: Int64 = 0
 }
 
 extension ViewPicture {
-    /// What the zones of a database hold, ordered by their names' bytes.
+    /// Returns the counts of the zones of a database, ordered by the bytes of their names.
     ///
     /// O(zones, and events in the overlay).
     package func zoneFigures(
@@ -24,7 +24,7 @@ extension ViewPicture {
         let bound = bound
         let isAll = snapshot.checkpoint == nil
         var changes = withCurrent { $0.countChanges(through: bound, isAll: isAll) }
-        // A checkpoint that has just gone in is in the index and still here.
+        // Directly after a checkpoint, its generation is both in the index and here.
         let indexed = snapshot.checkpoint?.sequence ?? 0
         changes +=
             withFrozen {

@@ -6,7 +6,8 @@ package import TidemarkLog
 package import TidemarkModel
 
 extension ZoneViews {
-    /// The records' events at some positions, in the order of the positions, which may repeat.
+    /// Returns the records' events at some positions, in the order of the positions, which may
+    /// repeat.
     ///
     /// Events that are not durable yet come from memory, all others from the log in one pass.
     package func records(
@@ -32,8 +33,8 @@ extension ZoneViews {
     }
 
     private func find(_ sequences: [SequenceNumber]) throws(SyncError) -> [Found?] {
-        // Under one lock: what is in memory now may be dropped a moment later, but then the log has
-        // it.
+        // Under one lock: events in memory may be dropped a moment later, but the log has them
+        // then.
         var found = overlay.withLock { overlay in
             sequences.map { sequence -> Found? in
                 guard let (commit, index) = overlay.pending.find(sequence) else {
@@ -50,7 +51,7 @@ extension ZoneViews {
         var position = 0
         do throws(LogError) {
             try source.read(wanted) { event in
-                // A reader passes over what is damaged.
+                // A reader skips damage.
                 while position < order.count, sequences[order[position]] <= event.sequence {
                     if sequences[order[position]] == event.sequence, !event.isNote {
                         found[order[position]] = Found(zone: event.zone, payload: event.payload)

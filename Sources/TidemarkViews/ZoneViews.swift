@@ -5,24 +5,24 @@ package import TidemarkEvents
 package import TidemarkLock
 package import TidemarkLog
 
-/// The zone views of one store: what its log says now, found in the view index and, for what came
-/// after the index's checkpoint, in the overlay.
+/// The zone views of one store: the current state of its log, from the view index and, for events
+/// after the index's checkpoint, from the overlay.
 ///
-/// One lock guards the overlay; it is the serialization point of the store. Whoever holds it may
-/// append to the log (which never calls back while it appends) and does nothing else that leaves
-/// this file's types.
+/// One lock guards the overlay; it is the serialization point of the store. The holder of the lock
+/// may append to the log (which never calls back while it appends), and must not call anything else
+/// outside of this file's types.
 package final class ZoneViews: Sendable {
-    /// Where events are read from.
+    /// The source of events.
     package let source: any EventSource
     /// The hashes of this store.
     package let hash: StoreHash
     /// The zone views on disk.
     package let index: any ViewIndex
-    /// What came after the index's checkpoint.
+    /// The changes after the index's checkpoint.
     package let overlay: Lock<Overlay>
-    /// Who uses a picture.
+    /// The pictures in use.
     package let pins = PicturePins()
-    /// The zones that requests named last.
+    /// The zones of recent requests.
     let epochs = Lock(ZoneEpochs())
 
     /// Zone views over an index that is exact at a position.
@@ -40,17 +40,17 @@ package final class ZoneViews: Sendable {
     }
 }
 
-/// What came after the view index's checkpoint, and how far it may be seen.
+/// The changes after the view index's checkpoint, and the positions that bound its visibility.
 package struct Overlay: Sendable {
-    /// The stretch that grows.
+    /// The growing stretch.
     package var current = OverlayGeneration()
-    /// The stretch before it, while its checkpoint is being written.
+    /// The previous stretch, while its checkpoint is being written.
     package var frozen: OverlayGeneration?
     /// Everything after this position is in `current` or `frozen`.
     package private(set) var reach: SequenceNumber
     /// The weight of `current` at which the next checkpoint begins.
     package var checkpointWeight: Int
-    /// The last position that was given out.
+    /// The last assigned position.
     package var appended: SequenceNumber
     /// Commits that are not durable yet.
     package var pending = PendingCommits()
@@ -62,27 +62,27 @@ package struct Overlay: Sendable {
         self.checkpointWeight = checkpointWeight
     }
 
-    /// The weight of all that is not in the index yet.
+    /// The weight of all changes that are not in the index yet.
     package var weight: Int { current.weight + (frozen?.weight ?? 0) }
 
-    /// Position of the last event that began or ended a zone since the store was opened, or in the
-    /// stretch that opening folded.
+    /// The position of the last event that began or ended a zone since the store was opened, or in
+    /// the stretch that the open folded.
     package var lastZoneSequence: SequenceNumber {
         max(current.lastZoneSequence, lastZoneSequenceBefore)
     }
 
-    /// Where the last commit ended that changed a system zone since the store was opened.
+    /// The last position of the last commit that changed a system zone since the store was opened.
     package var lastSystemSequence: SequenceNumber = 0
 
-    /// What commits and collections of assets know of each other.
+    /// The shared state of commits and asset collections.
     package var assets = AssetNaming()
 
     /// The last zone sequence before `current` began.
     private var lastZoneSequenceBefore: SequenceNumber = 0
 
-    /// Freezes what has grown, for a checkpoint to take it in, and starts anew.
+    /// Freezes the growing stretch for a checkpoint, and begins a new one.
     ///
-    /// Only while nothing is frozen.
+    /// May only be called while there is no frozen stretch.
     package mutating func rotate() -> OverlayGeneration {
         precondition(frozen == nil, "one checkpoint at a time")
         let generation = current
@@ -92,7 +92,7 @@ package struct Overlay: Sendable {
         return generation
     }
 
-    /// Lets go of what a checkpoint has taken into the index.
+    /// Removes the stretch that a checkpoint has written to the index.
     package mutating func finishCheckpoint() {
         guard let frozen else { return }
         reach = frozen.lastSequence
@@ -101,17 +101,17 @@ package struct Overlay: Sendable {
 }
 
 extension ZoneViews {
-    /// How far a picture reaches.
+    /// The bound of a picture.
     package enum Extent: Sendable {
-        /// What is durable, by the log's watermark: what anybody may see.
+        /// Durable events, by the log's watermark, which any caller may see.
         case visible
-        /// Also what is not durable yet: what decisions are made on.
+        /// All appended events, durable or not, on which decisions are based.
         case appended
     }
 
-    /// What the store says at this moment.
+    /// Returns the current state of the store.
     ///
-    /// It stays as it is; drop it soon.
+    /// The picture is immutable; release it soon.
     package func picture(_ extent: Extent) throws(ViewIndexError) -> ViewPicture {
         try overlay.withLock { (overlay) throws(ViewIndexError) in
             ViewPicture(
@@ -120,7 +120,7 @@ extension ZoneViews {
                 snapshot: try index.snapshot(),
                 frozen: overlay.frozen,
                 current: overlay.current,
-                // Read inside the lock: what is durable was appended, and so is in the overlay.
+                // Read under the lock: durable events were appended, and so are in the overlay.
                 bound: extent == .visible ? source.durableSequence : overlay.appended,
                 lastZoneSequence: overlay.lastZoneSequence,
                 lastSystemSequence: overlay.lastSystemSequence,
@@ -129,8 +129,8 @@ extension ZoneViews {
         }
     }
 
-    /// Begins with what an opening has folded: the stretch from the index's checkpoint to the end
-    /// of the log, which is durable.
+    /// Begins with the stretch that an open has folded: from the index's checkpoint to the end of
+    /// the log, which is durable.
     package func begin(with generation: OverlayGeneration, through last: SequenceNumber) {
         overlay.withLock { overlay in
             overlay.current = generation

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is told when the log has become longer.
+/// An event that tells listeners that the log has grown.
 enum Arrival: Hashable, Sendable {
     case commit
 }

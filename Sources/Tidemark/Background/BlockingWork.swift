@@ -6,10 +6,10 @@ import Synchronization
 import TidemarkLog
 import TidemarkModel
 
-/// Runs what waits for the disk for long on threads of its own, so that tasks which wait for nothing
-/// are not held up by it.
+/// Runs work that waits long for the disk on its own threads, so that it does not block other
+/// tasks.
 struct BlockingWork: Sendable {
-    /// Whether it runs on the thread that asks, for simulations in one thread.
+    /// True if the work runs on the calling thread, for single-threaded simulations.
     let runsInline: Bool
     private let queue = DispatchQueue(
         label: "tidemark.blobs",
@@ -21,7 +21,9 @@ struct BlockingWork: Sendable {
         self.runsInline = runsInline
     }
 
-    /// Waits for some time; not at all where everything runs on the thread that asks.
+    /// Waits for some time.
+    ///
+    /// It does not wait if all work runs on the calling thread.
     func pause(milliseconds: Int) async {
         if runsInline { return }
         await withCheckedContinuation { continuation in
@@ -31,7 +33,8 @@ struct BlockingWork: Sendable {
         }
     }
 
-    /// Runs a closure as ``LongWork``: what it reads of the log is reported, and ends when the task is cancelled.
+    /// Runs a closure as ``LongWork``, which reports its reads of the log and ends when the task is
+    /// cancelled.
     func run<Answer: Sendable>(
         _ body: @escaping @Sendable () throws(SyncError) -> Answer
     ) async throws(SyncError) -> Answer {

@@ -4,8 +4,9 @@
 import TidemarkLock
 import TidemarkLog
 
-/// Tells those who wait that there is something new about a topic: they look for themselves what it is,
-/// so nothing piles up for one that is slow.
+/// Notifies waiters that there is news about a topic.
+///
+/// Each waiter reads the news itself, so nothing queues up for a slow waiter.
 final class Broadcast<Topic: Hashable & Sendable>: Sendable {
     private struct Waiter {
         var id: UInt64
@@ -15,7 +16,7 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
 
     private struct State {
         var waiting: [Waiter] = []
-        /// Grows with everything that is told.
+        /// The number of broadcasts so far.
         var generation: UInt64 = 0
         var lastID: UInt64 = 0
         var cancelled: Set<UInt64> = []
@@ -25,15 +26,16 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
 
     private let state = Lock(State())
 
-    /// How much has been told so far: to be read before looking, and handed to
-    /// ``wait(for:since:)``.
+    /// The number of broadcasts so far.
+    ///
+    /// Read it before checking state; pass it to ``wait(for:since:)``.
     var generation: UInt64 { state.withLock { $0.generation } }
 
-    /// Whether nothing more will be told.
+    /// True if no more broadcasts follow.
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Waits until something is told about a topic after a generation, or the task is cancelled,
-    /// or nothing more will be told.
+    /// Waits until a broadcast about a topic after a generation, until the task is cancelled, or
+    /// until no more broadcasts follow.
     func wait(for topic: Topic, since generation: UInt64) async {
         let id = state.withLock { state in
             state.lastID += 1
@@ -67,21 +69,21 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
         state.withLock { _ = $0.cancelled.remove(id) }
     }
 
-    /// Calls a closure with the topics of whatever is told from now on, on the thread that tells it.
+    /// Calls a closure with the topics of every later broadcast, on the broadcasting thread.
     ///
-    /// The closure must return soon and wait for nothing.
+    /// The closure must return soon and must not wait.
     func follow(_ body: @escaping @Sendable (Set<Topic>) -> Void) {
         state.withLock { $0.followers.append(body) }
     }
 
-    /// Tells those who wait for some topics.
+    /// Notifies the waiters of some topics.
     func tell(about topics: Set<Topic>) {
         guard !topics.isEmpty else { return }
         tell { topics.contains($0) }
         for follower in state.withLock(\.followers) { follower(topics) }
     }
 
-    /// Tells everybody.
+    /// Notifies all waiters.
     func tellAll() { tell { _ in true } }
 
     private func tell(_ isTold: (Topic) -> Bool) {
@@ -94,7 +96,7 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
         for continuation in woken { continuation.resume() }
     }
 
-    /// Tells everybody that nothing more will come.
+    /// Notifies all waiters that no more broadcasts follow.
     func close() {
         let woken = state.withLock { state in
             state.isClosed = true

@@ -6,13 +6,15 @@ import Synchronization
 import TidemarkLock
 import TidemarkLog
 
-/// Wakes somebody who works in the background, and keeps a store from being closed under its hands.
+/// Wakes a background worker, and keeps a store open while the worker uses it.
 ///
-/// It is rung on the log's writer, so it does next to nothing; where there is nothing to listen for it
+/// It is rung on the log's writer, so it does very little; if there is nothing to listen for, it
 /// reads one flag.
 final class WakeupSignal<Work: AnyObject & Sendable>: Sendable {
     private struct State {
-        /// What is worked on; weak, so that work which has not begun holds up nobody.
+        /// The object to work on.
+        ///
+        /// It is weak, so that work that has not started keeps no object alive.
         weak var work: Work?
         var isListening = false
         var rangAgain = false
@@ -20,23 +22,27 @@ final class WakeupSignal<Work: AnyObject & Sendable>: Sendable {
         var isClosed = false
     }
 
-    /// Whether there is anything to listen for.
+    /// True if there is anything to listen for.
     private let isArmed = Atomic<Bool>(false)
     private let state = Lock(State())
     private let workIsOver = DispatchSemaphore(value: 0)
 
-    /// Says whether there is anything to listen for.
+    /// Arms the signal if there is anything to listen for; disarms it otherwise.
     func arm(_ isNeeded: Bool) {
         isArmed.store(isNeeded, ordering: .relaxed)
     }
 
-    /// Says what there is to work on when it is rung; until then that does nothing.
+    /// Sets the object to work on when the signal is rung.
+    ///
+    /// Before that, ringing has no effect.
     func connect(_ work: Work) {
         state.withLock { $0.work = work }
     }
 
-    /// Says that there is something to do; whether somebody has to begin with it, who then calls
-    /// ``beginWork()`` and ``endWork()`` as long as that answers that there is more.
+    /// Signals that there is work, and returns true if the caller must start it.
+    ///
+    /// The caller then calls ``beginWork()`` and ``endWork()`` for as long as `endWork()` returns
+    /// that there is more.
     func ring() -> Bool {
         guard isArmed.load(ordering: .relaxed) else { return false }
         return state.withLock { state in
@@ -50,7 +56,7 @@ final class WakeupSignal<Work: AnyObject & Sendable>: Sendable {
         }
     }
 
-    /// What there is to work on; `nil` once the store is being closed.
+    /// Returns the object to work on; `nil` once the store is being closed.
     func beginWork() -> Work? {
         state.withLock { state in
             if state.isClosed { return nil }
@@ -60,8 +66,9 @@ final class WakeupSignal<Work: AnyObject & Sendable>: Sendable {
         }
     }
 
-    /// Says that the work is done, and nothing of what was worked on is held any more; whether there
-    /// is more.
+    /// Ends a piece of work, and returns true if there is more.
+    ///
+    /// The caller must no longer hold the object.
     func endWork() -> Bool {
         state.withLock { state in
             if state.isWorking, state.isClosed { workIsOver.signal() }
@@ -71,7 +78,7 @@ final class WakeupSignal<Work: AnyObject & Sendable>: Sendable {
         }
     }
 
-    /// Lets no work begin any more, and waits for what is under way.
+    /// Prevents further work, and waits for running work.
     func close() {
         let isWorking = state.withLock { state in
             if state.isClosed { return false }

@@ -3,19 +3,19 @@
 
 public import TidemarkLog
 
-/// What a backup holds, and what had to be copied for it.
+/// The contents of a backup, and the amount copied to make it.
 public struct BackupReport: Hashable, Codable, Sendable {
     /// The last event that it holds; zero if there is none.
     public internal(set) var lastSequence: SequenceNumber
     /// Segments of the log that it holds.
     public internal(set) var segmentCount: Int
-    /// Those of them that were copied now.
+    /// The number of segments that were copied now.
     public internal(set) var copiedSegmentCount: Int
     /// Bytes of those.
     public internal(set) var copiedByteCount: UInt64
     /// Assets that it holds the bytes of.
     public internal(set) var assetCount: Int
-    /// Those of them that were copied now.
+    /// The number of assets that were copied now.
     public internal(set) var copiedAssetCount: Int
     /// Assets whose bytes are damaged in the store and were not copied.
     public internal(set) var damage: [LogError]
@@ -32,21 +32,21 @@ public struct BackupReport: Hashable, Codable, Sendable {
 }
 
 extension Store {
-    /// Brings a backup of a store up to date, or makes it.
+    /// Creates a backup of a store, or updates an existing one.
     ///
-    /// The store may be open, here or in another process, and goes on as usual meanwhile: the backup
-    /// holds what was durable when it began; what was committed within the last moment may be left to
-    /// the next one. Only what the backup lacks is copied: new segments, the one that takes events,
-    /// and new assets. A backup that is cut off at any moment leaves the one before it usable.
+    /// The store may be open, here or in another process, and is not interrupted. The backup holds
+    /// everything that was durable when the backup began; commits of the last moment may be left to
+    /// the next backup. Only missing files are copied: new segments, the active segment, and new
+    /// assets. If a backup is interrupted at any moment, the one before it remains usable.
     ///
-    /// A backup can be opened for reading like a store. Assets that the store has collected stay in
-    /// it.
+    /// A backup can be opened for reading like a store. It keeps assets that the store has
+    /// collected.
     ///
     /// Throws `foreignFile` if the destination holds anything but a backup of this store that the
-    /// store continues; `locked` while another backup writes to it, or while an erasure of the store
-    /// waits for its end; `corrupted` if the store's log is damaged; `notAStore`, `newerVersion`,
-    /// `unreadable` or `full`. Blocks while the disk works. O(segments and assets), and O(bytes) of
-    /// those that are copied.
+    /// store continues; `locked` while another backup writes to it, or while an erasure of the
+    /// store is pending; `corrupted` if the store's log is damaged; `notAStore`, `newerVersion`,
+    /// `unreadable` or `full`. Blocks on disk I/O. O(segments and assets), and O(bytes) of those
+    /// that are copied.
     public static func backUp(
         at path: String,
         to destination: String
@@ -61,7 +61,7 @@ extension Store {
         environment: StoreEnvironment
     ) throws(LogError) -> BackupReport {
         try ErasureFiles(StoreFolder(path), environment).checkNothingIsPending()
-        // A backup that is there keeps what its folder permits.
+        // An existing backup keeps the permissions of its folder.
         let effects = try environment.log.permitting(
             asIn: StoreFolder(destination),
             StoreFolder(path)

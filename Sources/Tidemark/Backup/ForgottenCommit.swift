@@ -7,11 +7,12 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// What a store's compactions have forgotten, for a copy that ends before the events that say so.
+/// The history that a store's compactions have dropped, for a copy that ends before the events that
+/// record it.
 ///
-/// The copy goes on with a commit of the same content as one that begins a compaction
-/// (Docs/formats/events.md): so its log says what it lacks, and change tokens that the store would
-/// not answer are not answered by the copy.
+/// The copy continues with a commit whose content equals that of a commit that begins a compaction
+/// (Docs/formats/events.md). So the copy's log states what is missing, and the copy rejects the
+/// change tokens that the store would reject.
 struct ForgottenCommit {
     private let path: String
     private let environment: StoreEnvironment
@@ -22,10 +23,10 @@ struct ForgottenCommit {
         self.environment = environment
     }
 
-    /// The commit for a copy of all events up to a position.
+    /// Makes the commit for a copy of all events up to a position.
     ///
-    /// Throws `pruned` if that is below the history horizon; and what opening the store for reading
-    /// throws.
+    /// Throws `pruned` if the position is below the history horizon, and the errors of opening the
+    /// store for reading.
     func make(after last: SequenceNumber, time: Int64) throws(LogError) -> CommitDraft {
         let store = try Store.open(
             at: path,

@@ -4,46 +4,48 @@
 public import TidemarkLog
 import TidemarkViews
 
-/// What a fork of a store has, and how it came to it.
+/// The contents of a fork of a store, and how the fork was made.
 public struct ForkReport: Hashable, Sendable {
     /// The last event that it has from the other store; zero if there is none.
     public internal(set) var lastSequence: SequenceNumber
     /// Segments of the log that it holds.
     public internal(set) var segmentCount: Int
-    /// Those of them whose files are the other store's, under another name.
+    /// The number of segments whose files are linked to the other store's.
     public internal(set) var sharedSegmentCount: Int
     /// Bytes of the log that were copied.
     public internal(set) var copiedByteCount: UInt64
     /// Assets that it holds the bytes of.
     public internal(set) var assetCount: Int
-    /// Those of them whose files are the other store's.
+    /// The number of assets whose files are linked to the other store's.
     public internal(set) var sharedAssetCount: Int
     /// Assets whose bytes had to be copied, and are damaged.
     public internal(set) var damage: [LogError]
-    /// Whether it has the zone views; without them its first opening makes them from its log.
+    /// True if the fork has the zone views.
+    ///
+    /// Without them, its first open rebuilds them from its log.
     public internal(set) var hasViews: Bool
 }
 
 extension Store {
-    /// Makes a store that can be written from any moment of another one: as it was at the end of the
-    /// last commit at or before a position, or as it is now.
+    /// Creates a writable store from another store: as it was at the end of the last commit at or
+    /// before a position, or as it is now.
     ///
-    /// The files of sealed segments and of assets are shared, by links, where both stores are on one
-    /// file system: they never change, and each store removes its own name for them. So it takes a
-    /// moment whatever the store's size, and the two do nothing to each other from then on. The other
-    /// store may be open meanwhile, here or in another process.
+    /// If both stores are on one file system, the files of sealed segments and of assets are shared
+    /// by links. These files never change, and each store removes only its own name for them. So a
+    /// fork takes a moment whatever the store's size, and the stores do not affect each other
+    /// afterwards. The other store may be open meanwhile, here or in another process.
     ///
-    /// It is the same store in a new incarnation: change tokens that the other one granted up to that
-    /// point are answered as before, those from beyond it are expired, and those of the fork mean
-    /// nothing to the other. Views are copied if they stand at or before the point; otherwise the
-    /// first opening makes them from the log. Query indexes are made with the first query.
+    /// The fork is the same store in a new incarnation. Change tokens that the other store granted
+    /// up to that point remain valid; later ones are expired. Tokens of the fork are invalid in the
+    /// other store. Views are copied if they are at or before the point; otherwise the first open
+    /// rebuilds them from the log. Query indexes are built by the first query.
     ///
-    /// Throws `notAStore` if there is a store in the folder already, or none to fork; `foreignFile` if
-    /// it holds other files; `locked` while an erasure of the other store waits for its end; `pruned`
-    /// if the position is below the history horizon; `corrupted` for damage that is met,
-    /// `newerVersion`, `unreadable` or `full`. One that is cut off leaves a folder that is no store,
-    /// and can be made again there. Blocks while the disk works. O(segments and assets), one segment
-    /// that is copied, and the views.
+    /// Throws `notAStore` if the folder already has a store, or if there is none to fork;
+    /// `foreignFile` if it holds other files; `locked` while an erasure of the other store is
+    /// pending; `pruned` if the position is below the history horizon; `corrupted` for damage that
+    /// is met, `newerVersion`, `unreadable` or `full`. An interrupted fork leaves a folder that is
+    /// not a store; fork into it again. Blocks on disk I/O. O(segments and assets), plus the copy
+    /// of one segment and of the views.
     public static func fork(
         from path: String,
         to destination: String,
@@ -65,7 +67,7 @@ extension Store {
         let views = ForkedViews(from: StoreFolder(path), to: StoreFolder(destination), environment)
         var hasViews = false
         if position == nil {
-            // Before the log: then the log goes at least as far.
+            // Read before the log, so that the log reaches at least as far.
             let reader = try LogReader(path, fileSystem: environment.log.fileSystem)
             try LogRestore.makeFolder(destination, for: reader.store, environment.log)
             hasViews = try views.copy(through: nil)
@@ -116,9 +118,9 @@ private struct ForkedViews {
         self.environment = environment
     }
 
-    /// Copies the view index, unless it stands behind a position; says whether it did.
+    /// Copies the view index unless it is past a position; returns true if it was copied.
     ///
-    /// Views that cannot be had are no failure: they can be made from the log.
+    /// A missing or unreadable index is not an error: the views can be rebuilt from the log.
     func copy(through position: SequenceNumber?) throws(LogError) -> Bool {
         let reader = try LogReader(source.path, fileSystem: environment.log.fileSystem)
         let access: ViewAccess = reader.isLive ? .readingLive : .readingStill
@@ -138,20 +140,20 @@ private struct ForkedViews {
             access,
             reader.store
         )
-        // A writer that came before the reader held its manifest may have changed pages meanwhile,
-        // and one that was there may have gone on.
+        // A writer that started before the reader held its manifest may have changed pages
+        // meanwhile, and an existing writer may have continued.
         let isSteady = try !reader.isLiveNow() || reader.isLive
         if isSteady, let copied, copied <= position ?? copied { return true }
         try removeCopy()
         return false
     }
 
-    /// Removes what is there of a copy.
+    /// Removes any partial copy.
     private func removeCopy() throws(LogError) {
         do throws(ViewIndexError) {
             try environment.removeIndex(destination.views)
         } catch {
-            // Where the folder is not there, nothing is.
+            // If the folder does not exist, nothing does.
             guard error.reason == .damaged else {
                 let code: LogError.Code = error.reason == .full ? .full : .unreadable
                 throw LogError(code, error.message)

@@ -3,7 +3,7 @@
 
 public import TidemarkLog
 
-/// What a restored store holds.
+/// The contents of a restored store.
 public struct RestoreReport: Hashable, Sendable {
     /// Its last event; zero if there is none.
     public internal(set) var lastSequence: SequenceNumber
@@ -14,18 +14,18 @@ public struct RestoreReport: Hashable, Sendable {
 }
 
 extension Store {
-    /// Makes a store from a backup, as it was at the end of the last commit at or before a position,
-    /// or at the backup's end.
+    /// Creates a store from a backup, as it was at the end of the last commit at or before a
+    /// position, or at the backup's end.
     ///
-    /// It is the same store in a new incarnation. Change tokens from up to that point are answered as
-    /// before; those from beyond it are expired, so that a device which has seen more fetches
-    /// everything anew. A backup stays as it is. Any store can be restored from, not only a backup.
+    /// The result is the same store in a new incarnation. Change tokens up to that point remain
+    /// valid. Later ones are expired, so that a device that has seen more fetches everything again.
+    /// The backup is not changed. Any store can serve as the source, not only a backup.
     ///
-    /// Throws `notAStore` if the new store's folder is not free, or if the other is no store;
-    /// `locked` while an erasure of the other waits for its end; `pruned` if the position is below the
-    /// backup's history horizon; `corrupted` for damage, `newerVersion`, `unreadable` or `full`. One
-    /// that is cut off leaves a folder that is no store, and can be made again there, or a whole store.
-    /// Blocks while the disk works. O(bytes).
+    /// Throws `notAStore` if the new store's folder is not free, or if the source is not a store;
+    /// `locked` while an erasure of the source is pending; `pruned` if the position is below the
+    /// backup's history horizon; `corrupted` for damage, `newerVersion`, `unreadable` or `full`. An
+    /// interrupted restore leaves either a whole store, or a folder that is not a store and can be
+    /// restored into again. Blocks on disk I/O. O(bytes).
     public static func restore(
         from backup: String,
         to path: String,

@@ -12,7 +12,7 @@ package struct BlobCheck {
     private var named = NamedBlobs()
     private var uses: [HeldBlob: Use] = [:]
 
-    /// By what a blob is named.
+    /// The record that names a blob.
     private struct Use {
         var byteCount: UInt64
         var recordName: String
@@ -35,7 +35,7 @@ package struct BlobCheck {
         blobs = BlobStore(store, fileSystem)
     }
 
-    /// How many blobs the log names.
+    /// The number of blobs that the log names.
     package var count: Int { uses.count }
 
     /// Takes in the next event of the log.

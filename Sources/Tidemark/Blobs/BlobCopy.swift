@@ -4,28 +4,28 @@
 import TidemarkEvents
 package import TidemarkLog
 
-/// What became of the blobs of one store in a copy of it.
+/// The result of copying the blobs of one store.
 package struct BlobCopy: Sendable {
     /// Blobs that are in the copy.
     package private(set) var count = 0
-    /// Those of them that were not there before.
+    /// The number of blobs in the copy that were added now.
     package private(set) var copiedCount = 0
-    /// Those that are one file with the source's.
+    /// The number of blobs that share one file with the source.
     package private(set) var sharedCount = 0
-    /// Those that are not, because they cannot be read or are not what they should be.
+    /// The blobs that are not copied because they are unreadable or damaged.
     package private(set) var damage: [LogError] = []
     /// The lengths of the source's blobs, read when the first file with holes is met.
     private var lengths: BlobLengths?
 
-    /// Nothing was copied.
+    /// Creates an empty result: nothing was copied.
     init() {}
 
-    /// Copies all sound blobs of a store into another one's folder, unless one of the same length is
-    /// there already.
+    /// Copies all sound blobs of a store into another store's folder, skipping those that exist
+    /// there with the same length.
     ///
-    /// By links, those that can be had so are not looked at.
+    /// Uses links where possible; the bytes of linked blobs are not checked.
     ///
-    /// Throws if that cannot be written.
+    /// Throws if the destination cannot be written.
     init(
         from source: StoreFolder,
         to destination: StoreFolder,
@@ -104,7 +104,7 @@ package struct BlobCopy: Sendable {
         copiedCount += 1
     }
 
-    /// Whether the copy has a blob already, in a way that no crash can take it away.
+    /// Returns true if the copy already has a blob, durably enough to survive a crash.
     private static func isThere(
         _ blob: HeldBlob,
         _ source: BlobStore,

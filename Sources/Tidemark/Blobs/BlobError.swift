@@ -5,10 +5,9 @@ package import TidemarkEvents
 package import TidemarkLog
 import TidemarkModel
 
-/// Why a blob could not be stored, found or read.
+/// The reason why a blob could not be stored, found or read.
 package enum BlobError: Error, Hashable, Sendable {
-    /// A call to the file system failed; nothing is stored under the blob's name that was not there
-    /// before.
+    /// A call to the file system failed; nothing new is stored under the blob's name.
     case file(FileError)
     /// The blob has more bytes than allowed.
     case tooLarge(limit: UInt64)
@@ -21,7 +20,7 @@ package enum BlobError: Error, Hashable, Sendable {
 }
 
 extension BlobError: CustomStringConvertible {
-    /// What happened, where, and what to do.
+    /// A description of the error: its cause, its place and its remedy.
     package var description: String {
         switch self {
         case .file(let error): error.description

@@ -4,7 +4,9 @@
 import Crypto
 import TidemarkEvents
 
-/// The SHA-256 of bytes that come piece by piece: the one place that knows who computes it.
+/// The SHA-256 of bytes in pieces.
+///
+/// Only this type knows the implementation of the hash.
 struct BlobHash {
     private var hash = SHA256()
 

@@ -41,7 +41,7 @@ struct BlobLengths {
         self.named = named
     }
 
-    /// Tells whether a file with holes can hold a blob, judged by the file's length alone.
+    /// Returns true if a file with holes can hold a blob, judged by the file's length alone.
     func allow(_ byteCount: UInt64, of blob: HeldBlob) -> Bool {
         guard let lengths = named[blob] else {
             return !isComplete || byteCount <= Self.unnamedByteCountLimit

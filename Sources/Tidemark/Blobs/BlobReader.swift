@@ -5,10 +5,10 @@ package import TidemarkEvents
 import TidemarkLock
 import TidemarkLog
 
-/// A blob that is read from its beginning to its end, and checked on the way.
+/// A blob that is read from start to end, and verified on the way.
 ///
-/// The last bytes are handed out only if all of them together are the blob, so whoever takes a
-/// blob's end has a sound blob.
+/// The last bytes are returned only if all bytes match the blob's name. So a caller that has read
+/// the end has a sound blob.
 package final class BlobReader: Sendable {
     /// Bytes that are well read at once.
     package static let pieceByteCount = 1 << 18
@@ -37,9 +37,10 @@ package final class BlobReader: Sendable {
         file.close()
     }
 
-    /// Reads at most so many of the next bytes; none at the end.
+    /// Reads the next bytes, at most `count`; returns none at the end.
     ///
-    /// Throws `damaged` instead of handing out the last bytes if the blob is not what it should be.
+    /// Throws `damaged` instead of returning the last bytes if the blob's bytes do not match its
+    /// name.
     package func next(upTo count: Int) throws(BlobError) -> [UInt8] {
         try progress.withLock { progress throws(BlobError) in
             if progress.offset == byteCount, progress.offset > 0 { return [] }
@@ -69,12 +70,12 @@ package final class BlobReader: Sendable {
         throw .damaged(blob, path: file.path)
     }
 
-    /// Reads what is left; throws what ``next(upTo:)`` does.
+    /// Reads the rest; throws the errors of ``next(upTo:)``.
     package func readToEnd() throws(BlobError) {
         while try !next(upTo: Self.pieceByteCount).isEmpty {}
     }
 
-    /// Reads at most so many bytes from anywhere, unchecked.
+    /// Reads at most `count` bytes at an offset, without verification.
     package func read(_ count: Int, at offset: UInt64) throws(BlobError) -> [UInt8] {
         do throws(FileError) {
             var bytes = [UInt8](repeating: 0, count: count)

@@ -8,21 +8,22 @@ package import TidemarkLog
 /// The blobs of a store: files named by the SHA-256 of their bytes, in a folder for each database
 /// (Docs/formats/assets.md).
 ///
-/// What has a blob's name was complete and durable before it got the name, so a blob is there whole
-/// or not at all, whatever crashed. Calls block while the disk works. Safe to use from several
-/// threads; one process at a time may write.
+/// A file gets its blob's name only once it is complete and durable. So after any crash a blob is
+/// either complete or missing. Calls block on disk I/O. Safe to use from several threads; only one
+/// process at a time may write.
 package final class BlobStore: Sendable {
     private let store: StoreFolder
     private let fileSystem: any FileSystem
 
     private struct State {
-        /// Whether this process has made the folders and removed what earlier ones left.
+        /// True once this process has created the folders and removed the leftovers of earlier
+        /// processes.
         var isPrepared = false
         /// Databases whose folder was synced by this process.
         var syncedFolders: Set<BlobHolder> = []
         /// Blobs that have their name, which a crash could still take away.
         var namedOnly: Set<HeldBlob> = []
-        /// Counts what is in `incoming`, for names that no two files share.
+        /// The number of files created in `incoming`, which makes their names unique.
         var incomingCount: UInt64 = 0
         /// Blobs that were read to their end and are as they should be, each with its file's length
         /// and time then.
@@ -32,10 +33,10 @@ package final class BlobStore: Sendable {
     /// Held also over calls to the file system that have to be one step: preparing, once, and giving
     /// or taking a name.
     private let state = Lock(State())
-    /// How many databases or blobs are remembered; beyond that all are forgotten.
+    /// The maximum number of databases or blobs to remember; beyond it, all are forgotten.
     private static let rememberedCount = 10_000
 
-    /// The blobs of a store in a folder; touches nothing yet.
+    /// Creates the blob store of a folder, without any I/O.
     package init(_ store: StoreFolder, _ fileSystem: any FileSystem) {
         self.store = store
         self.fileSystem = fileSystem
@@ -48,16 +49,16 @@ package final class BlobStore: Sendable {
 
     private func path(of holder: BlobHolder) -> String { "\(folder)/\(holder.folderName)" }
 
-    /// Where a blob is.
+    /// Returns the path of a blob.
     package func path(of blob: HeldBlob) -> String { "\(folder)/\(blob)" }
 }
 
 // MARK: - Writing
 
 extension BlobStore {
-    /// Begins to take in a blob of at most so many bytes.
+    /// Begins the upload of a blob of at most `limit` bytes.
     ///
-    /// The first one in a process removes the uploads that earlier processes did not finish.
+    /// The first upload in a process removes the uploads that earlier processes did not finish.
     package func upload(
         to holder: BlobHolder,
         limit: UInt64
@@ -115,16 +116,16 @@ extension BlobStore {
         }
     }
 
-    /// Removes what an upload leaves behind that does not come to its end.
+    /// Removes the file of an upload that does not finish.
     func discard(_ path: String) {
         // If this fails, the next process removes it.
         try? fileSystem.remove(path)
     }
 
-    /// Gives blobs of another store the same names here, one file for both; returns those that the
-    /// file system cannot do that with.
+    /// Links blobs of another store under the same names here; returns those that the file system
+    /// cannot link.
     ///
-    /// The bytes are not looked at. Only for the folder of a store that is being made.
+    /// The bytes are not checked. Use it only for the folder of a store that is being created.
     func share(
         _ blobs: [BlobID],
         of holder: BlobHolder,
@@ -149,9 +150,10 @@ extension BlobStore {
         return others
     }
 
-    /// Takes a blob's name away, if nobody wrote it since a time; says whether it did.
+    /// Removes a blob's name unless the blob was written after a time; returns true if the name was
+    /// removed.
     ///
-    /// Excludes an upload of the same blob. The bytes are removed by ``finishTaking(_:)``.
+    /// Excludes an upload of the same blob. ``finishTaking(_:)`` removes the bytes.
     func take(_ blob: HeldBlob, writtenBefore time: Int64) throws(FileError) -> Bool {
         try state.withLock { state throws(FileError) in
             guard let status = try fileSystem.status(of: path(of: blob)), status.modified < time
@@ -168,7 +170,7 @@ extension BlobStore {
         }
     }
 
-    /// Removes the bytes of blobs that were taken, and makes it durable that they are gone.
+    /// Removes the bytes of taken blobs, and makes the removal durable.
     func finishTaking(_ blobs: [HeldBlob]) throws(FileError) {
         if blobs.isEmpty { return }
         for name in try fileSystem.list(incoming) where name.hasPrefix(Self.takenPrefix) {
@@ -188,15 +190,15 @@ extension BlobStore {
 // MARK: - Reading
 
 extension BlobStore {
-    /// What is known of a blob's file; `nil` if it is not there.
+    /// Returns the status of a blob's file; `nil` if the file does not exist.
     ///
-    /// Whether its bytes are right is known when they are read.
+    /// The status does not show if the bytes are correct; reading them does.
     package func status(of blob: HeldBlob) throws(FileError) -> FileStatus? {
         try fileSystem.status(of: path(of: blob))
     }
 
-    /// The same of a blob that a commit may name, since no crash can take it away; only for whoever
-    /// may write.
+    /// Returns the status of a blob that a commit may name, once no crash can remove the blob; only
+    /// for writers.
     func durableStatus(of blob: HeldBlob) throws(BlobError) -> FileStatus? {
         do throws(FileError) {
             guard let status = try status(of: blob) else { return nil }
@@ -218,8 +220,8 @@ extension BlobStore {
         }
     }
 
-    /// Reads a blob to its end and compares its checksum: throws what ``BlobReader/next(upTo:)``
-    /// would.
+    /// Reads a blob to its end and compares its checksum; throws the errors of
+    /// ``BlobReader/next(upTo:)``.
     package func verify(_ blob: HeldBlob) throws(BlobError) {
         try open(blob).readToEnd()
     }

@@ -5,8 +5,10 @@ package import TidemarkEvents
 import TidemarkLock
 import TidemarkLog
 
-/// A blob on its way in: nobody sees it before ``finish(announced:)``, and dropping it leaves
-/// nothing behind.
+/// The upload of a blob.
+///
+/// The blob is invisible before ``finish(announced:)``; an upload that is released leaves nothing
+/// behind.
 package final class BlobUpload: Sendable {
     private let store: BlobStore
     private let holder: BlobHolder
@@ -19,7 +21,8 @@ package final class BlobUpload: Sendable {
         var isAdopted = false
     }
 
-    /// Held while the file is written: one after another bring the blob's bytes in their order.
+    /// The lock that is held while the file is written: callers append their bytes one after
+    /// another.
     private let progress = Lock(Progress())
 
     init(to store: BlobStore, of holder: BlobHolder, _ file: any LogFile, limit: UInt64) {
@@ -34,10 +37,12 @@ package final class BlobUpload: Sendable {
         if !progress.withLock({ $0.isAdopted }) { store.discard(file.path) }
     }
 
-    /// How many bytes there are so far.
+    /// The number of bytes received so far.
     package var byteCount: UInt64 { progress.withLock { $0.byteCount } }
 
-    /// Takes the next bytes; a call to the file system for each, so bring some thousand at a time.
+    /// Appends bytes.
+    ///
+    /// Each call makes one system call, so pass some thousand bytes at a time.
     package func append(_ bytes: [UInt8]) throws(BlobError) {
         try progress.withLock { progress throws(BlobError) in
             guard UInt64(bytes.count) <= limit - progress.byteCount else {
@@ -53,7 +58,8 @@ package final class BlobUpload: Sendable {
         }
     }
 
-    /// Makes the blob durable under its name, if it is the one that was announced or none was.
+    /// Makes the blob durable under its name, if it matches the announced name or none was
+    /// announced.
     ///
     /// Nothing may be appended afterwards.
     package func finish(announced: BlobID? = nil) throws(BlobError) -> BlobID {

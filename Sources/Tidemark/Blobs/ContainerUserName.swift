@@ -4,10 +4,12 @@
 public import TidemarkModel
 
 extension UserID {
-    /// The name that an account's user has in one container, as CloudKit has it: another in every container.
+    /// Creates the name of an account's user in one container, as CloudKit does: different in every
+    /// container.
     ///
-    /// An underscore and the first 32 hexadecimal digits of the SHA-256 of the container's identifier, a zero
-    /// byte and the account's name, in UTF-8. So it can be computed anywhere, and tells nothing of the account.
+    /// An underscore and the first 32 hexadecimal digits of the SHA-256 of the container's
+    /// identifier, a zero byte and the account's name, in UTF-8. So it can be computed anywhere,
+    /// and does not reveal the account.
     public init(account: String, in container: ContainerID) {
         var hash = BlobHash()
         let text = container.identifier + "\0" + account

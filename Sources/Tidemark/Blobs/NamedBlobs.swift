@@ -7,7 +7,7 @@ import TidemarkModel
 
 /// Reads out of the log's events which blobs they name, one event after another in the log's order.
 package struct NamedBlobs: Sendable {
-    /// Who holds the assets of each zone's records, by the zone's key.
+    /// The database that holds the assets of each zone's records, by the zone's key.
     private var holders: [ZoneKey: BlobHolder] = [:]
 
     /// Begins before the log's first event.
@@ -17,7 +17,7 @@ package struct NamedBlobs: Sendable {
     package struct Naming: Sendable {
         /// The blob, in the record's database.
         package var blob: HeldBlob
-        /// The size that the record says.
+        /// The size stated by the record.
         package var byteCount: UInt64
         /// The record's name.
         package var recordName: String

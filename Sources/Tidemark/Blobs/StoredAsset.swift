@@ -9,9 +9,9 @@ import TidemarkModel
 public struct StoredAsset: Hashable, Sendable {
     /// The SHA-256 of the bytes, 32 bytes.
     public var checksum: [UInt8] { blob.blob.checksum }
-    /// How many bytes there are.
+    /// The number of bytes.
     public let byteCount: UInt64
-    /// When they were sent last, in milliseconds since 1970.
+    /// The time of the last upload, in milliseconds since 1970.
     public let modified: Int64
     /// Their file.
     public let path: String

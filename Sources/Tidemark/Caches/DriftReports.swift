@@ -5,21 +5,22 @@ import TidemarkLock
 import TidemarkLog
 public import TidemarkModel
 
-/// Something that a build of an app has just written or asked that production's schema does not have.
+/// A part of the schema that a build of an app has just used and that production's schema lacks.
 public struct SchemaDriftReport: Hashable, Sendable {
     /// The app's container.
     public let container: ContainerID
-    /// Where the build runs: in development it works, in production it was refused.
+    /// The environment of the build: in development the write succeeded, in production it was
+    /// rejected.
     public let environment: Environment
-    /// The build; `nil` for clients that do not say.
+    /// The build; `nil` for clients that do not state it.
     public let build: String?
-    /// What is missing, and was not reported for this build before.
+    /// The schema gaps that were not reported for this build before.
     public let gaps: [SchemaDrift.Gap]
-    /// When, in milliseconds since 1970.
+    /// The time of the report, in milliseconds since 1970.
     public let time: Int64
 }
 
-/// Tells listeners of drift, each gap once for each build while the store is open.
+/// Notifies listeners of drift: of each gap once for each build while the store is open.
 final class DriftReports: Sendable {
     private struct State {
         var known: [DatabaseID: SchemaDrift] = [:]
@@ -29,7 +30,7 @@ final class DriftReports: Sendable {
     }
 
     private let state = Lock(State())
-    /// How many reports wait for a listener who does not take them; older ones are dropped.
+    /// The maximum number of reports that wait for a slow listener; older reports are dropped.
     private static let waitingCount = 1_000
 
     /// Reports from here on.

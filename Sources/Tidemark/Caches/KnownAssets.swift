@@ -4,10 +4,10 @@
 import TidemarkEvents
 import TidemarkModel
 
-/// Which users have sent or fetched which bytes since the store was opened.
+/// The users that have uploaded or fetched each blob since the store was opened.
 ///
-/// In a database that others write to, this is what lets a user name bytes: a checksum alone would
-/// tell whether somebody else holds them, and give them away.
+/// In a database that other users write to, a user may name only bytes that the user has. Otherwise
+/// a checksum alone would reveal that another user holds the bytes, and would give access to them.
 struct KnownAssets: Sendable {
     private struct Knowledge: Hashable {
         var blob: HeldBlob
@@ -15,7 +15,9 @@ struct KnownAssets: Sendable {
     }
 
     private var known: Set<Knowledge> = []
-    /// Beyond so many all are forgotten; clients then send again.
+    /// The maximum number of entries.
+    ///
+    /// Beyond it all are forgotten, and clients upload the bytes again.
     private static let countLimit = 100_000
 
     /// Takes note that a caller has had some bytes.
@@ -24,9 +26,9 @@ struct KnownAssets: Sendable {
         known.insert(Knowledge(blob: blob, user: caller.user))
     }
 
-    /// Whether a caller may name bytes without sending them again.
+    /// Returns true if a caller may name bytes without uploading them again.
     ///
-    /// Whoever writes to a private database owns all that is in it.
+    /// A user that writes to a private database owns everything in it.
     func mayName(_ blob: HeldBlob, _ caller: Caller) -> Bool {
         caller.database.scope == .private
             || known.contains(Knowledge(blob: blob, user: caller.user))

@@ -7,7 +7,7 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// What users take part in, as pictures of one moment show it.
+/// The shares in which users participate, as of one picture of the views.
 struct KnownParticipations: Sendable {
     private struct Key: Hashable {
         var user: UserID

@@ -4,9 +4,9 @@
 import TidemarkEvents
 import TidemarkModel
 
-/// Who has asked how much lately, and what is under way: what throttling is decided by.
+/// Recent and pending requests by user and device, from which throttling is decided.
 ///
-/// Pure: times come in, and what is refused comes out with the time to wait.
+/// Pure: times are arguments, and a rejection carries the time to wait.
 struct RequestCounts: Sendable {
     /// One user at one device.
     private struct Device: Hashable {
@@ -14,7 +14,7 @@ struct RequestCounts: Sendable {
         var name: Name?
     }
 
-    /// How many requests a device may still make, as of a time.
+    /// The number of requests that a device may still make, as of a time.
     private struct Bucket {
         var left: Double
         /// Milliseconds since 1970.
@@ -25,7 +25,8 @@ struct RequestCounts: Sendable {
     private static let deviceLimit = 10_000
 
     private var buckets: [Device: Bucket] = [:]
-    /// So many devices bring the next look for those that need not be kept apart.
+    /// The number of devices that triggers the next sweep of devices that need not be counted
+    /// separately.
     private var sweepCount = Self.deviceLimit
     private var writeCount = 0
     private var writeCounts: [ZoneIdentity: Int] = [:]
@@ -40,14 +41,14 @@ struct RequestCounts: Sendable {
         let perMillisecond = capacity / (max(rate.period.inSeconds, 0.001) * 1000)
         let device = Device(user: caller.user, name: caller.device.map { Name($0) })
         var bucket = buckets[device] ?? Bucket(left: capacity, time: time)
-        // A clock that was set back gives nothing, and takes nothing away.
+        // A clock that was set back neither adds nor removes requests.
         let passed = Double(max(time - bucket.time, 0))
         bucket.left = min(bucket.left + passed * perMillisecond, capacity)
         bucket.time = time
         let isAllowed = bucket.left >= 1
         if isAllowed { bucket.left -= 1 }
         if buckets.count >= sweepCount, buckets[device] == nil {
-            // Whoever could ask for everything again is as one who never asked.
+            // A device with a full bucket is equivalent to a device that never made a request.
             buckets = buckets.filter { _, other in
                 other.left + Double(max(time - other.time, 0)) * perMillisecond < capacity
             }
@@ -58,13 +59,13 @@ struct RequestCounts: Sendable {
         return isAllowed ? nil : (1 - bucket.left) / perMillisecond / 1000
     }
 
-    /// Why a write cannot begin.
+    /// The reason why a write cannot begin.
     enum Refusal: Hashable {
         case store
         case zone(ZoneIdentity)
     }
 
-    /// Begins a write, unless too many are under way.
+    /// Begins a write, unless too many are running.
     mutating func begin(_ zones: [ZoneIdentity], _ limits: Throttling) -> Refusal? {
         if let limit = limits.writesPerStore, writeCount >= limit { return .store }
         if let limit = limits.writesPerZone,

@@ -13,7 +13,7 @@ struct StoredSchemas: Sendable {
 
     private struct Known {
         let types: KnownTypes
-        /// The last change of a system zone when the schema was looked at.
+        /// The last change of a system zone when the schema was read.
         let asOf: SequenceNumber
     }
 
@@ -43,11 +43,11 @@ final class KnownTypes: Sendable {
     let lastSequence: SequenceNumber
     private let state: Lock<State>
 
-    /// So many record types are known at most.
+    /// The maximum number of known record types.
     private static let countLimit = 10_000
 
     struct State {
-        /// Record types that were asked for, also those that are not there.
+        /// The record types that were requested, including those that do not exist.
         var excerpts: [Name: StoredSchema] = [:]
         var whole: Schema?
         var typeCountBound: Int?

@@ -4,33 +4,37 @@
 package import TidemarkLog
 package import TidemarkModel
 
-/// How many bytes databases take up that have a quota: counted once after an opening, then carried
-/// on with what each commit adds and takes away.
+/// The bytes used by databases that have a quota: counted once after an open, then updated with
+/// what each commit adds and removes.
 ///
-/// A count is taken while commits go on. It knows the bound up to which it has looked; what commits
-/// beyond the bound have added meanwhile is kept beside it, and added at its end.
+/// Commits continue during a count. The count records the position up to which it has read. Changes
+/// by commits beyond that position are kept separately, and added when the count ends.
 package struct UsageCounts: Sendable {
     /// More databases than this are not remembered.
     private static let countLimit = 100_000
 
     private enum Count {
-        /// The count is under way; what commits have added since it began, by their last position.
+        /// The count is running; the list holds the growth by commits since it began, by their last
+        /// position.
         case begun([(sequence: SequenceNumber, growth: Int)])
-        /// The sum, with what is reserved, of a count that looked as far as `bound`.
+        /// The sum, including reservations, of a count that read up to `bound`.
         case ended(byteCount: Int, bound: SequenceNumber)
     }
 
     private struct Entry {
-        /// Which count it is: a database that is counted again has another.
+        /// The id of the count.
+        ///
+        /// A database that is counted again gets a new id.
         var id: UInt64
         var count: Count
     }
 
-    /// The bytes that the databases of a container take up together.
+    /// The bytes used by the databases of a container together.
     private struct Sum {
-        /// The sum of those that are counted; wider than their sums, so that what was added can be taken away.
+        /// The sum of the counted databases; wider than an `Int`, so that additions can be
+        /// subtracted exactly.
         var byteCount: Int128 = 0
-        /// Those that are not.
+        /// The databases that are not counted.
         var uncounted: Set<DatabaseID> = []
     }
 
@@ -41,7 +45,7 @@ package struct UsageCounts: Sendable {
 
     package init() {}
 
-    /// What a commit adds to a database, counted before the commit has its place.
+    /// The bytes that a commit adds to a database, reserved before the commit has its position.
     package struct Reservation: Hashable, Sendable {
         /// The database.
         package var database: DatabaseID
@@ -56,14 +60,14 @@ package struct UsageCounts: Sendable {
         }
     }
 
-    /// What became of a reservation.
+    /// The result of a reservation.
     package enum Outcome: Hashable, Sendable {
         case reserved(Reservation)
-        /// The sum would be too large; without it there are so many bytes.
+        /// The sum would exceed the quota; `byteCount` is the sum without the reservation.
         case refused(byteCount: Int)
         /// The database has to be counted first.
         case notCounted
-        /// The container would have too much; without the reservation there are so many bytes.
+        /// The container would exceed its quota; `byteCount` is the sum without the reservation.
         case refusedByContainer(byteCount: Int)
         /// The databases of the container have to be listed first.
         case notListed
@@ -71,8 +75,9 @@ package struct UsageCounts: Sendable {
         case othersNotCounted(Set<DatabaseID>)
     }
 
-    /// Adds to a database's sum what a commit will add, unless there is more then than a quota
-    /// allows; what gets smaller or stays is always allowed.
+    /// Reserves the bytes that a commit adds to a database, unless the sum would exceed a quota.
+    ///
+    /// A change that does not grow the database is always allowed.
     package mutating func reserve(
         _ wanted: Reservation,
         quota: Int,
@@ -106,7 +111,7 @@ package struct UsageCounts: Sendable {
         set(less, instead: byteCount, bound, reservation.database)
     }
 
-    /// Takes note that the commit of a reservation, or of what nobody had to reserve, has a place.
+    /// Records that the commit of a reservation, or of a change that needed none, has a position.
     package mutating func settle(_ reservation: Reservation, at sequence: SequenceNumber) {
         let database = reservation.database
         guard let entry = entries[database] else {
@@ -135,7 +140,7 @@ package struct UsageCounts: Sendable {
         sums[database.container]?.byteCount += Int128(byteCount) - Int128(before)
     }
 
-    /// Begins the sum of a container, of which these databases are known.
+    /// Begins the sum of a container with its known databases.
     package mutating func list(_ databases: [DatabaseID], of container: ContainerID) {
         guard sums[container] == nil else { return }
         var sum = Sum(uncounted: Set(databases))
@@ -150,8 +155,8 @@ package struct UsageCounts: Sendable {
         sums[container] = sum
     }
 
-    /// Begins to count a database, or joins whoever does; returns the count's id, `nil` if it was
-    /// counted meanwhile.
+    /// Begins to count a database, or joins a running count; returns the count's id, `nil` if the
+    /// database has been counted meanwhile.
     package mutating func begin(_ database: DatabaseID) -> UInt64? {
         if let entry = entries[database] {
             if case .ended = entry.count { return nil }
@@ -178,7 +183,7 @@ package struct UsageCounts: Sendable {
         sums[database.container]?.uncounted.remove(database)
     }
 
-    /// Forgets a database that has to be counted anew.
+    /// Forgets a database that must be counted again.
     package mutating func forget(_ database: DatabaseID) {
         if case .ended(let byteCount, _)? = entries[database]?.count {
             sums[database.container]?.byteCount -= Int128(byteCount)
@@ -187,7 +192,7 @@ package struct UsageCounts: Sendable {
         sums[database.container]?.uncounted.insert(database)
     }
 
-    /// Forgets everything: commits were made that were not told to it.
+    /// Forgets everything, because commits were made that were not reported to it.
     package mutating func forgetAll() {
         entries = [:]
         sums = [:]

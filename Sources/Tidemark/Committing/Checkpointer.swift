@@ -12,30 +12,34 @@ package import TidemarkViews
 package final class Checkpointer: Sendable {
     /// A generation of this weight is taken into the index.
     package let budget: Int
-    /// Callers that add to the overlay wait at this many times the budget, what is being taken in
-    /// included: this is all that an opening after a crash ever has to fold.
+    /// The overlay size, in budgets, at which callers that add to it wait.
+    ///
+    /// The data of a running checkpoint is included.
+    ///
+    /// It bounds the amount that an open after a crash has to fold.
     private static let overloadFactor = 3
 
     private let index: any ViewIndex
     private let source: any EventSource
     /// Waits until the log is durable up to a position.
     private let awaitDurable: @Sendable (SequenceNumber) throws(LogError) -> Void
-    /// Whether checkpoints run on the thread that starts them, for simulations in one thread.
+    /// True if checkpoints run on the thread that starts them, for single-threaded simulations.
     private let runsInline: Bool
-    /// Hears of checkpoints.
+    /// The observer of checkpoints.
     private let observer: (any StoreObserver)?
     private let queue = DispatchQueue(label: "tidemark.checkpoint", qos: .utility)
     private let state = Lock(State())
-    /// Whether the overlay is much too large.
+    /// True if the overlay is far too large.
     ///
     /// Set at the serialization point.
     private let isOverloaded = Atomic<Bool>(false)
 
     private struct State {
         var isRunning = false
-        /// Whether the last checkpoint is taken by the one who closes the store: no other begins.
+        /// True if the thread that closes the store takes the last checkpoint; no other checkpoint
+        /// begins.
         var isFinishing = false
-        /// Why the last checkpoint failed; `nil` after one that did not.
+        /// The reason why the last checkpoint failed; `nil` after one that did not.
         var failure: SyncError?
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
@@ -70,8 +74,8 @@ package final class Checkpointer: Sendable {
         self.isOverloaded.store(isOverloaded, ordering: .relaxed)
     }
 
-    /// Freezes what has grown and takes it into the index soon; or tries again with what is frozen
-    /// already.
+    /// Freezes the current generation and schedules its checkpoint, or retries the checkpoint of a
+    /// frozen one.
     private func start(_ overlay: inout Overlay, of views: ZoneViews) {
         let isFree = state.withLock { state in
             if state.isRunning || state.isFinishing { return false }
@@ -103,7 +107,8 @@ package final class Checkpointer: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Takes a generation into the index, once it is durable, and tells who observes.
+    /// Writes a generation into the index once the generation is durable, and notifies the
+    /// observer.
     private func write(_ generation: OverlayGeneration) throws(SyncError) {
         guard let observer else { return try take(generation) }
         let work = observer.begins(.checkpoint)
@@ -145,7 +150,9 @@ package final class Checkpointer: Sendable {
         }
     }
 
-    /// Whether the overlay is much too large; if so, a checkpoint is under way when this returns.
+    /// Returns true if the overlay is far too large.
+    ///
+    /// In that case a checkpoint is running on return.
     private func isFull(_ views: ZoneViews) -> Bool {
         views.overlay.withLock { overlay in
             grew(&overlay, of: views)
@@ -155,7 +162,7 @@ package final class Checkpointer: Sendable {
         }
     }
 
-    /// Runs a checkpoint that was started and waits for somebody's thread.
+    /// Runs a scheduled checkpoint on the calling thread.
     private func runDue(_ views: ZoneViews) {
         guard state.withLock({ $0.isRunning }),
             let generation = views.overlay.withLock({ $0.frozen })
@@ -163,7 +170,7 @@ package final class Checkpointer: Sendable {
         run(generation, views)
     }
 
-    /// Takes into the index what was appended up to a position, while commits go on.
+    /// Checkpoints everything that was appended up to a position, while commits continue.
     package func advance(
         _ views: ZoneViews,
         through position: SequenceNumber
@@ -190,7 +197,7 @@ package final class Checkpointer: Sendable {
         if state.withLock({ $0.isFinishing }) { throw SyncError(LogError.closed) }
     }
 
-    /// Waits until the checkpoint that is under way has ended.
+    /// Waits until the running checkpoint has ended.
     private func waitForCheckpoint() async {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
@@ -202,10 +209,9 @@ package final class Checkpointer: Sendable {
         }
     }
 
-    /// Takes all there is into the index, after the checkpoint that is under way; the last that is
-    /// done.
+    /// Checkpoints everything after the running checkpoint; the last checkpoint of the store.
     ///
-    /// Only when the log refuses commits.
+    /// Only when the log rejects commits.
     package func finish(_ views: ZoneViews) throws(SyncError) {
         state.withLock { $0.isFinishing = true }
         if runsInline { runDue(views) } else { queue.sync {} }

@@ -5,11 +5,11 @@ import TidemarkLock
 package import TidemarkLog
 package import TidemarkModel
 
-/// Tells a clock that was set from time that has passed.
+/// Distinguishes a clock that was set from time that has passed.
 ///
-/// The times of commits never go back, and lifetimes are counted by the clock. One commit made while the
-/// clock is wrong by years would give its time to all later ones, and one compaction would drop what is
-/// young.
+/// The times of commits never go back, and lifetimes are measured by the clock. If the clock is
+/// wrong by years, one commit would give its time to all later ones, and one compaction would drop
+/// recent data.
 package final class ClockWatch: Sendable {
     private struct Reading {
         var time: Int64
@@ -22,7 +22,8 @@ package final class ClockWatch: Sendable {
     /// The last reading that was accepted.
     private let last: Lock<Reading?>
 
-    /// Begins with what the clock says now; a jump of more than `limit` milliseconds is refused.
+    /// Begins with the current reading of the clock; a jump of more than `limit` milliseconds is
+    /// rejected.
     package init(_ environment: LogEnvironment, limit: Int64?) {
         self.environment = environment
         self.limit = limit
@@ -31,8 +32,8 @@ package final class ClockWatch: Sendable {
         )
     }
 
-    /// Throws `serviceUnavailable` if the clock, which said `time` a moment ago, was set since it was
-    /// last accepted.
+    /// Throws `serviceUnavailable` if the clock, which read `time` a moment ago, was set since it
+    /// was last accepted.
     package func check(_ time: Int64) throws(SyncError) {
         guard let limit, let uptime = environment.uptime?() else { return }
         let jump = last.withLock { last in

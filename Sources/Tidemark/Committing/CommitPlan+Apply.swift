@@ -7,7 +7,7 @@ import TidemarkRules
 package import TidemarkViews
 
 extension CommitPlan {
-    /// Applies what the events do to a generation.
+    /// Applies the effects of the events to a generation.
     package func apply(to generation: OverlayGeneration, at first: SequenceNumber) {
         var next = 0
         for (index, effect) in effects.enumerated() {

@@ -7,10 +7,10 @@ package import TidemarkModel
 package import TidemarkRules
 package import TidemarkViews
 
-/// Puts decided commits into the log, in one order, and into the overlay.
+/// Appends decided commits to the log in one order, and applies them to the overlay.
 ///
-/// The serialization point is the overlay's lock. Inside it a plan is checked, placed, appended and
-/// applied: microseconds, and nothing that waits.
+/// The serialization point is the overlay's lock. Under it, a plan is checked, placed, appended and
+/// applied. This takes microseconds and never waits.
 package final class Committer: Sendable {
     private let log: SegmentLog
     private let views: ZoneViews
@@ -33,15 +33,14 @@ package final class Committer: Sendable {
         package let last: SequenceNumber
         /// The payloads of its events, one after another.
         package let payloads: [UInt8]
-        /// Where each event's payload ends, and the zone it belongs to.
+        /// The end of each event's payload, and the zone of the event.
         package let events: [CommitDraft.Event]
     }
 
-    /// Appends a plan, or returns `nil` if what it rests on has changed since it was decided: then
-    /// decide again.
+    /// Appends a plan, or returns `nil` if the state it depends on has changed; then decide again.
     ///
-    /// What is appended is not durable yet: see ``waitUntilDurable(_:)``. With `beginsSegment` the
-    /// commit is the first of a segment of the log.
+    /// The appended events are not durable yet: see ``waitUntilDurable(_:)``. With `beginsSegment`
+    /// the commit is the first of a segment of the log.
     package func append(
         _ plan: inout CommitPlan,
         beginsSegment: Bool = false
@@ -115,7 +114,7 @@ package final class Committer: Sendable {
 }
 
 extension CommitPlan {
-    /// Whether nothing that the plan rests on has changed since it was decided.
+    /// Returns true if nothing that the plan depends on has changed since it was decided.
     fileprivate func stillHolds(in overlay: Overlay) -> Bool {
         if let assets, assets.takenCount != overlay.assets.takenCount { return false }
         if overlay.appended == bound { return true }
@@ -146,7 +145,7 @@ extension Overlay {
         return last > 0 ? last : frozen?.references.lastSequence(under: key) ?? 0
     }
 
-    /// The last position at which a record came to an audience, or left one.
+    /// The last position at which a record entered or left an audience.
     fileprivate var lastAudienceSequence: SequenceNumber {
         max(current.audiences.lastSequence, frozen?.audiences.lastSequence ?? 0)
     }

@@ -6,7 +6,7 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkViews
 
-/// A request's id, and what was asked under it.
+/// The id of a request, and a hash of its content.
 struct RequestIdentity {
     let id: String
     let key: RequestKey
@@ -15,15 +15,17 @@ struct RequestIdentity {
 
 /// The commit that answered a request the first time.
 struct FirstAnswer {
-    /// What was asked, as a hash.
+    /// A hash of the request's content.
     let contentHash: UInt64
     /// Position of its first event.
     let first: SequenceNumber
-    /// When the request was received, in milliseconds since 1970.
+    /// The time when the request was received, in milliseconds since 1970.
     let received: Int64
-    /// What became of each item.
+    /// The outcome of each item.
     let outcomes: [ItemOutcome]
-    /// The last position that an outcome names: until it is durable, nobody may hear of it.
+    /// The last position that an outcome names.
+    ///
+    /// The outcome must not be visible until that position is durable.
     let last: SequenceNumber
 }
 
@@ -43,9 +45,9 @@ extension Writer {
         }
     }
 
-    /// The commit that answered a request before; `nil` if none did, or too long ago.
+    /// Returns the earlier commit for a request; `nil` if there is none, or if it is too old.
     ///
-    /// Throws `invalidArguments` if something else was asked under the id.
+    /// Throws `invalidArguments` if the id was used for a different request.
     func firstAnswer(
         to request: RequestIdentity,
         in picture: ViewPicture
@@ -57,7 +59,7 @@ extension Writer {
         return answer
     }
 
-    /// The same, whatever was asked under the id.
+    /// Returns the earlier commit for a request id, whatever the content of the request.
     func firstAnswer(
         to request: RequestKey,
         in picture: ViewPicture

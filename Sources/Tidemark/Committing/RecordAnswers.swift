@@ -8,9 +8,9 @@ import TidemarkRules
 import TidemarkViews
 
 extension CommitPlan {
-    /// Puts the envelope on the commit: who asked, and what became of each item.
+    /// Adds the envelope to the commit: the caller, and the outcome of each item.
     ///
-    /// Outcomes are kept for requests with an id alone: nobody can ask for the others again.
+    /// Outcomes are stored only for requests with an id, because others cannot be retried.
     mutating func seal(
         as caller: Caller,
         _ request: RequestIdentity?,
@@ -137,7 +137,7 @@ extension Writer {
     ) throws(SyncError) -> SyncError {
         let code = SyncError.Code(rawValue: code) ?? .internalError
         guard against != .zero else { return SyncError(code, message) }
-        // Compaction keeps what requests have made, and not what they met.
+        // Compaction keeps the events that requests made, but not those that they conflicted with.
         if against <= reader.source.compactedThrough, try reader.source.event(at: against) == nil {
             return SyncError(code, message)
         }
@@ -148,8 +148,8 @@ extension Writer {
 }
 
 extension ModifyRecordsResult {
-    /// The same for a caller who may change records without reading them: of what is saved, the fields that
-    /// they sent; of a conflict, that there is one.
+    /// Returns the outcomes for a caller that may change records without reading them: of saved
+    /// records only the fields sent, of a conflict only its existence.
     func withoutUnreadable(
         to access: PublicAccess?,
         _ request: ModifyRecordsRequest

@@ -8,12 +8,12 @@ import TidemarkRules
 import TidemarkViews
 
 extension Writer {
-    /// Appends a plan as ``Committer/append(_:)`` does, unless it makes a database larger than its
+    /// Appends a plan as ``Committer/append(_:)`` does, unless the plan makes a database exceed its
     /// quota.
     ///
-    /// Costs nothing where no quota is set. Otherwise the first commit to a database after an opening
-    /// counts its records, and every commit looks at the versions that it replaces. What is not limited,
-    /// such as an import, is counted and not refused.
+    /// Costs nothing if no quota is set. Otherwise the first commit to a database after an open
+    /// counts its records, and every commit reads the versions that it replaces. Unlimited changes,
+    /// such as an import, are counted and not rejected.
     ///
     /// Throws `quotaExceeded`.
     func append(

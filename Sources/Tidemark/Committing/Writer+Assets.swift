@@ -82,7 +82,7 @@ extension Writer {
         return held
     }
 
-    /// The same, for a caller who is to save records there.
+    /// Returns the database of a zone for a caller that is to save records there.
     private func writableDatabase(
         of zone: ZoneID,
         as caller: Caller

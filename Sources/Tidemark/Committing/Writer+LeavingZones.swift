@@ -52,8 +52,8 @@ extension ZoneAccess {
 }
 
 extension ModifyZonesRequest {
-    /// What becomes of each zone of a shared database: what became of the shares in it, which follow
-    /// one another.
+    /// Returns the outcome of each zone of a shared database: the combined outcome of its shares,
+    /// which are adjacent in the items.
     fileprivate func outcomes(
         of items: [RecordDecision.Outcome],
         _ shares: [[RecordDeletion]],
@@ -66,7 +66,7 @@ extension ModifyZonesRequest {
             let left = items[start..<start + shares.count].map(\.stored)
             start += shares.count
             let refused = left.filter { $0.refusal != nil }
-            // The others are refused because of that one.
+            // The other items are rejected because of that one.
             let cause = refused.first { $0.refusal?.code != .batchRequestFailed } ?? refused.first
             outcomes.append(cause ?? left.last ?? ItemOutcome(.zoneNotFound(zone)))
         }

@@ -9,7 +9,7 @@ import TidemarkViews
 extension Writer {
     /// Looks for the assets that saves name; `nil` if they name none.
     ///
-    /// Asks the file system once for each asset that the version before does not name.
+    /// Queries the file system once for each asset that the version before does not name.
     func consultAssets(
         _ request: ModifyRecordsRequest,
         _ items: ConsultedItems,

@@ -8,23 +8,23 @@ import TidemarkRules
 import TidemarkViews
 
 extension Limits {
-    /// How many bytes a database may take up; `nil` where nothing was set.
+    /// Returns the number of bytes that a database may use; `nil` if no quota is set.
     func quota(of scope: DatabaseScope) -> Int? {
         scope == .public ? bytesPerPublicDatabase : bytesPerPrivateDatabase
     }
 }
 
 extension Writer {
-    /// Gives back what was reserved for a commit that was not made.
+    /// Releases the reservations of a commit that was not made.
     func release(_ reservations: [UsageCounts.Reservation]) {
         usages.withLock { usages in
             for reservation in reservations { usages.release(reservation) }
         }
     }
 
-    /// What a plan does to the sums of databases.
+    /// The effect of a plan on the byte counts of databases.
     struct UsageEffect {
-        /// By database, in the order in which the plan comes to them.
+        /// The growth by database, in the order of first use by the plan.
         var growths: [UsageCounts.Reservation] = []
         /// Databases that lose a zone.
         var endings: [DatabaseID] = []
@@ -70,7 +70,7 @@ extension Writer {
         return effect
     }
 
-    /// Which zone a key of a plan stands for.
+    /// Returns the zone of a key in a plan.
     private func identity(
         of zone: ZoneKey,
         in plan: CommitPlan,
@@ -82,7 +82,7 @@ extension Writer {
         }
     }
 
-    /// Reserves what a commit adds, after counting the database if nobody has.
+    /// Reserves the bytes that a commit adds, after counting the database if necessary.
     func reserve(
         _ wanted: UsageCounts.Reservation,
         _ committer: Committer
@@ -123,7 +123,8 @@ extension Writer {
 
     private func count(_ database: DatabaseID, _ committer: Committer) async throws(SyncError) {
         guard let id = usages.withLock({ $0.begin(database) }) else { return }
-        // Commits that were appended before the count began are not told to it: it must see them.
+        // Commits that were appended before the count began are not reported to it, so it must read
+        // them.
         let appended = reader.views.overlay.withLock { $0.appended }
         try await committer.waitUntilDurable(appended)
         let picture = try reader.picture(.visible)

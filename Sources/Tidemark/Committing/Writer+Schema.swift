@@ -7,8 +7,8 @@ import TidemarkRules
 import TidemarkViews
 
 extension Writer {
-    /// Changes the schema of one environment as a plan over both says; the plan is made again if
-    /// somebody else was faster.
+    /// Changes the schema of one environment by a plan over both; plans again if another change
+    /// came first.
     func change(
         schemaOf container: ContainerID,
         in environment: Environment,
@@ -40,10 +40,10 @@ extension Writer {
         }
     }
 
-    /// Appends a commit that does nothing but change a system zone; `nil` if something that it rests
-    /// on has changed since the picture was taken.
+    /// Appends a commit that only changes a system zone; `nil` if its basis has changed since the
+    /// picture was taken.
     ///
-    /// The zone is one of the caller's database, if none is named.
+    /// If no zone is named, the zone is one of the caller's database.
     func append(
         _ change: SystemChange,
         to database: DatabaseID? = nil,

@@ -56,16 +56,18 @@ extension Writer {
         }
     }
 
-    /// What is asked for by a link; the first byte of what was asked, which no other request has.
+    /// The kind of a request by link: the first byte of the hashed request, which no other kind of
+    /// request uses.
     private enum Asked: UInt8 {
         case accepting = 17
         case asking = 18
     }
 
-    /// Changes a share's record as its own rules say, and answers with it; `nil` leaves it.
+    /// Changes a share's record by the share's own rules, and returns it; `nil` leaves it
+    /// unchanged.
     ///
-    /// The request's id is one of the caller's shared database, whichever the call names: that is what
-    /// it changes.
+    /// The request's id belongs to the caller's shared database, whichever database the call names,
+    /// because that is the one it changes.
     private func changeShare(
         _ token: String,
         by asked: Asked,
@@ -100,7 +102,7 @@ extension Writer {
         }
     }
 
-    /// The commit that makes a share another one; the save of its record comes last.
+    /// Returns the plan that replaces a share; the save of its record comes last.
     private func plan(
         making share: Share,
         of found: Reader.Found,

@@ -6,9 +6,9 @@ import TidemarkLog
 import TidemarkModel
 
 extension Writer {
-    /// Does a write, unless too many are under way in the store or in one of its zones.
+    /// Performs a write, unless too many are running in the store or in one of its zones.
     ///
-    /// Costs nothing where neither is limited.
+    /// Costs nothing if neither is limited.
     func write<Answer>(
         in zones: @autoclosure () -> [ZoneID],
         as caller: Caller,

@@ -6,18 +6,18 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkViews
 
-/// Decides and commits what changes an open store.
+/// Decides and commits the changes to an open store.
 ///
-/// It owns the log and the counts that quotas rest on.
+/// It owns the log and the counts for quotas.
 final class Writer: Sendable {
-    /// Answers what decisions ask.
+    /// The reader that supplies the facts for decisions.
     let reader: Reader
     let log: SegmentLog
     let committer: Committer
     let checkpointer: Checkpointer
-    /// What databases take up that have a quota.
+    /// The bytes used by databases that have a quota.
     let usages = Lock(UsageCounts())
-    /// The bytes that databases may take up.
+    /// The bytes that databases may use.
     let quotas: Lock<Quotas>
 
     init(

@@ -4,24 +4,25 @@
 import Dispatch
 import TidemarkLog
 
-/// Keeps a compaction out of the way of those who write: it rests after every piece of work.
+/// Paces a compaction so that it does not delay writers: it pauses after every piece of work.
 struct CompactionPace {
-    /// `nil` for as fast as it goes.
+    /// The maximum rate; `nil` for no limit.
     let bytesPerSecond: Int?
-    /// Whether a commit is on its way to the disk.
+    /// Returns true if a commit is being written to disk.
     let isBusy: () -> Bool
-    /// Whether the compaction is to end: then it does not rest any more.
+    /// Returns true if the compaction is to end; then it no longer pauses.
     let isEnding: () -> Bool
-    /// Bytes that were looked at or written and not rested for.
+    /// The bytes that were read or written since the last pause.
     private var byteCount = 0
     private var start = ContinuousClock.now
 
-    /// A piece of work: some milliseconds of compressing, which is what a writer may have to wait for
-    /// on a machine whose processors are all at work.
+    /// The bytes of a piece of work: some milliseconds of compression.
+    ///
+    /// A writer may have to wait that long if all processors are busy.
     static let pieceByteCount = 128 << 10
-    /// While others write, it leaves them so many times the time that it takes.
+    /// The ratio of pause to work while there are other writes.
     static let deference = 2
-    /// It never rests longer in one go, so that a store can be closed; what is missing comes with the next
+    /// The longest single pause, so that a store can be closed; the remainder follows with the next
     /// event.
     static let longestRest = Duration.milliseconds(100)
 
@@ -36,8 +37,8 @@ struct CompactionPace {
         self.isEnding = isEnding
     }
 
-    /// Takes an event into account that was looked at, or written; rests if a piece of work is done,
-    /// and says so.
+    /// Counts an event that was read or written; pauses if a piece of work is done, and then
+    /// returns true.
     mutating func count(_ event: LogEvent) -> Bool {
         byteCount += event.payloadRange.count + Self.eventOverhead
         guard byteCount >= Self.pieceByteCount else { return false }
@@ -50,7 +51,7 @@ struct CompactionPace {
             isBusy: isBusy()
         )
         if rest > .zero {
-            // Nobody ever signals it.
+            // Nothing ever signals this semaphore.
             _ = DispatchSemaphore(value: 0).wait(timeout: .now() + rest.dispatchInterval)
         }
         byteCount = Self.left(of: byteCount, after: worked + rest, bytesPerSecond: bytesPerSecond)
@@ -58,18 +59,18 @@ struct CompactionPace {
         return true
     }
 
-    /// How many of some bytes are more than the rate allows in a time.
+    /// Returns the number of bytes that exceed what the rate allows in a time.
     static func left(of byteCount: Int, after time: Duration, bytesPerSecond: Int?) -> Int {
         guard let bytesPerSecond else { return 0 }
-        // Rounded up, so that a rest to the end leaves nothing.
+        // Rounded up, so that a full pause leaves no remainder.
         let allowed = (Double(bytesPerSecond) * (time / .seconds(1))).rounded(.up)
         return allowed < Double(byteCount) ? byteCount - Int(allowed) : 0
     }
 
-    /// What an event takes beside its payload.
+    /// The bytes that an event takes in addition to its payload.
     private static let eventOverhead = 8
 
-    /// How long to rest after a piece of work.
+    /// Returns the time to pause after a piece of work.
     static func rest(
         after worked: Duration,
         byteCount: Int,

@@ -5,17 +5,17 @@ import TidemarkLock
 import TidemarkLog
 import TidemarkModel
 
-/// Compacts a store by itself: looks at the log whenever a segment of it is finished.
+/// Compacts a store in the background: it checks the log whenever a segment is finished.
 final class Compactor: Sendable {
     /// Wakes it.
     let wakeup = WakeupSignal<Upkeep>()
     private let queue = WorkQueue(label: "tidemark.compaction")
     private let last = Lock<Result<CompactionReport, SyncError>?>(nil)
 
-    /// What the last compaction came to; `nil` before the first one.
+    /// The result of the last compaction; `nil` before the first one.
     var outcome: Result<CompactionReport, SyncError>? { last.withLock { $0 } }
 
-    /// Begins to listen, if the store compacts itself, and looks at what an opening has found.
+    /// Begins to listen, if the store compacts itself, and checks the log as found by the open.
     func begin(_ upkeep: Upkeep) {
         guard upkeep.reader.options.backgroundCompaction != nil else { return }
         wakeup.connect(upkeep)
@@ -23,10 +23,10 @@ final class Compactor: Sendable {
         ring()
     }
 
-    /// Says that a segment is finished.
+    /// Signals that a segment is finished.
     func ring() {
         if wakeup.ring() {
-            // Not on the threads that all tasks share: whoever closes the store waits for this.
+            // Not on the threads that all tasks share, because closing the store waits for this.
             Task(executorPreference: queue, priority: .utility) { await self.listen() }
         }
     }
@@ -50,7 +50,8 @@ final class Compactor: Sendable {
             )
             last.withLock { $0 = .success(report) }
         } catch {
-            // Somebody else compacts: that is no failure, and the next segment asks again.
+            // Another compaction is running: that is not a failure, and the next segment triggers
+            // another attempt.
             if error.code != .zoneBusy { last.withLock { $0 = .failure(error) } }
         }
     }

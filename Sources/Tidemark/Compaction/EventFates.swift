@@ -4,32 +4,32 @@
 import TidemarkEvents
 import TidemarkLog
 
-/// Decides which events a compaction drops, one after another in the order of the log.
+/// Decides which events a compaction drops, one after another in log order.
 ///
-/// What is forgotten of a record is always the beginning of its chain, in each list: an event goes
-/// only if the one before it is gone. So a later fold of the log never takes an old version for the
-/// last one, whichever tombstones are gone, and wherever a run was cut off.
+/// In each list, the dropped part of a record's chain is always its beginning: an event is dropped
+/// only if its predecessor is dropped. So a later fold of the log never mistakes an old version for
+/// the last one, whichever tombstones are dropped and wherever a run was interrupted.
 struct EventFates {
     /// Events that go.
     private(set) var dropped = PositionSet()
-    /// Those whose place is taken by a note of their commit's request.
+    /// Events that are replaced by a note of their commit's request.
     private(set) var noted = PositionSet()
-    /// Events that could go but for a request that may be asked again.
+    /// The number of events that are kept only because a request may be retried.
     private(set) var requestCount: UInt64 = 0
     private var marks: HistoryMarks
-    /// How far tombstones of each list are forgotten.
+    /// The position up to which the tombstones of each list are dropped.
     private let horizons: [ZoneKey: SequenceNumber]
     /// The lists whose horizon the run raises.
     private let raised: Set<ZoneKey>
     private var commit = SequenceNumber.zero
     private var request = KeptRequest.none
 
-    /// What the commit of the last event keeps for its request.
+    /// The data that the commit of the last event keeps for its request.
     private enum KeptRequest {
         case none
         /// That it was answered.
         case note
-        /// What it was answered with.
+        /// The result of the request.
         case answer
     }
 
@@ -39,7 +39,7 @@ struct EventFates {
         self.raised = raised
     }
 
-    /// What becomes of the next event.
+    /// Returns the fate of the next event.
     mutating func add(_ event: LogEvent) throws(EventFormatError) -> EventFate {
         let position = event.sequence
         guard position <= marks.last, try mayGo(event) else { return .kept }
@@ -55,7 +55,7 @@ struct EventFates {
         return .replaced(Self.note)
     }
 
-    /// What was decided about an event before.
+    /// Returns the fate that was decided for an earlier event.
     func fate(of event: LogEvent) -> EventFate {
         let position = event.sequence
         guard dropped.contains(position) else { return .kept }
@@ -95,7 +95,7 @@ struct EventFates {
         }
     }
 
-    /// Whether an event is not needed in one of its lists.
+    /// Returns true if one of its lists does not need an event.
     private func goes(
         _ position: SequenceNumber,
         _ list: ZoneKey,

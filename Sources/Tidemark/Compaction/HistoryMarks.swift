@@ -4,27 +4,27 @@
 import TidemarkEvents
 import TidemarkLog
 
-/// What one walk over the log learns for a compaction: which events later ones have replaced, how far
-/// the horizons reach, which zones have ended.
+/// The findings of one pass over the log for a compaction: events that later ones replaced, the
+/// horizons, and the zones that have ended.
 ///
-/// A function of the log, the policy and the clock's reading; a few bits of memory per position.
+/// A function of the log, the policy and the clock; it needs a few bits of memory per position.
 struct HistoryMarks {
-    /// What the walk was asked to find.
+    /// The parameters of the pass.
     struct Question {
         var policy: CompactionPolicy
         /// The horizons of the compaction before.
         var before: CompactionRun
         /// Milliseconds since 1970.
         var now: Int64
-        /// How long requests are remembered, in milliseconds.
+        /// The time for which request ids are remembered, in milliseconds.
         var requestLifetime: Duration
     }
 
-    /// How far the walk went.
+    /// The last position that the pass has read.
     private(set) var last: SequenceNumber = 0
     /// The horizons.
     private(set) var run: CompactionRun
-    /// When the commit at the history horizon was made.
+    /// The time of the commit at the history horizon.
     private(set) var historyTime: Int64?
     /// Events that are there.
     var present = PositionSet()
@@ -34,17 +34,18 @@ struct HistoryMarks {
     private(set) var replacedInAudience = PositionSet()
     /// Events that one above the history horizon has replaced in their zone or their audience.
     private(set) var replacedLater = PositionSet()
-    /// Zones whose end is old enough for all that they held to go, each with its end: at or below
-    /// the history horizon, or, since an audience's list tells who left what is gone, at or below the
-    /// tombstone horizon.
+    /// The zones whose end is old enough to drop all of their events, each with its end.
+    ///
+    /// The end is at or below the history horizon. For an audience it may also be at or below the
+    /// tombstone horizon, because its list tells former participants about removals.
     private(set) var ends: [ZoneKey: SequenceNumber] = [:]
     private var audiences: Set<ZoneKey> = []
-    /// Zones of which everything stays: who took part in which share, and when, answers tokens of
-    /// any age.
+    /// The zones that are kept whole: tokens of any age need to know which users took part in which
+    /// share, and when.
     private(set) var unforgotten: Set<ZoneKey> = []
     /// The last event that raised the tombstone horizon of each zone.
     private(set) var raised: [ZoneKey: SequenceNumber] = [:]
-    /// Tombstones that are old enough to go, each with the list that it stands in.
+    /// Tombstones that are old enough to drop, each with its list.
     private var expired: [(position: SequenceNumber, list: ZoneKey, isOfAudience: Bool)] = []
     private var history: Prefix
     private var tombstones: Prefix
@@ -69,7 +70,7 @@ struct HistoryMarks {
             }
         }
 
-        /// Whether an event belongs to it.
+        /// Takes the next event, and returns true if the event is part of the stretch.
         mutating func take(_ event: LogEvent) -> Bool {
             let position = event.sequence
             if isOpen, event.commit.received > limit { isOpen = false }
@@ -154,7 +155,7 @@ struct HistoryMarks {
         return horizons
     }
 
-    /// Whether no event has replaced another in its list.
+    /// Returns true if no event has replaced this event in its list.
     func isLast(_ position: SequenceNumber, isOfAudience: Bool) -> Bool {
         !(isOfAudience ? replacedInAudience : replaced).contains(position)
             && !replacedLater.contains(position)

@@ -4,16 +4,18 @@
 import TidemarkEvents
 import TidemarkLog
 
-/// An event of a record as compaction sees it: which lists it stands in, and what it replaces there.
+/// An event of a record for compaction: the lists that contain it, and the events that it replaces
+/// there.
 ///
-/// A list is a zone's, or an audience's. In each a record has a chain of events, from new to old.
+/// A list belongs to a zone or to an audience. In each list a record has a chain of events, from
+/// new to old.
 struct ListedEvent {
     /// The record's event before this one in its zone, zero for its first; `nil` if this one is none
     /// of the zone's.
     var previous: SequenceNumber?
-    /// The audience that it stands in.
+    /// The audience whose list contains the event.
     var audience: AudiencePlace?
-    /// Whether the record is gone from there on.
+    /// True if the event removes the record.
     var isTombstone: Bool
 
     /// Reads an event; `nil` if it is not about a record.

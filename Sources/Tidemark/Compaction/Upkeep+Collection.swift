@@ -6,7 +6,7 @@ import TidemarkLog
 import TidemarkModel
 
 extension Upkeep {
-    /// How long a blob that nothing names is kept, in milliseconds: a day.
+    /// The time that an unnamed blob is kept, in milliseconds: one day.
     private static let assetGrace: Int64 = 24 * 60 * 60 * 1000
 
     /// See ``Store/collectAssets(isDryRun:)``.
@@ -51,7 +51,8 @@ extension Upkeep {
         }
     }
 
-    /// What is left of blobs after those that the log names up to a position.
+    /// Removes from the candidates the blobs that the log names up to a position, and returns the
+    /// rest.
     private func remove(
         named last: SequenceNumber,
         from candidates: [HeldBlob: StoredAsset]
@@ -66,8 +67,8 @@ extension Upkeep {
         return left
     }
 
-    /// Removes blobs that nothing names, each unless a commit has named it or somebody sent it since
-    /// they were looked for.
+    /// Removes unnamed blobs, except those that were named by a commit or uploaded since the
+    /// search.
     func take(
         _ garbage: [StoredAsset],
         writtenBefore time: Int64
@@ -75,7 +76,8 @@ extension Upkeep {
         do throws(FileError) {
             var taken: [StoredAsset] = []
             for asset in garbage {
-                // A rename, and nothing that waits: the lock is the serialization point.
+                // Only a rename, and nothing that waits, because the lock is the serialization
+                // point.
                 let isTaken = try reader.views.overlay.withLock { overlay throws(FileError) in
                     if overlay.assets.isNamed(asset.blob) { return false }
                     let isTaken = try reader.blobs.take(asset.blob, writtenBefore: time)

@@ -59,13 +59,13 @@ extension Upkeep {
         }
     }
 
-    /// Compacts once; what an earlier run has not done is done now.
+    /// Compacts once, including the rest of an earlier interrupted run.
     private func run(
         _ policy: CompactionPolicy,
         _ bytesPerSecond: Int?
     ) async throws(SyncError) -> CompactionReport {
         let writer = try writer()
-        // What follows the log reads all that comes before the horizons once more, and then never.
+        // Followers of the log read everything before the horizons once more, and then never again.
         let start = reader.source.durableSequence
         try await notifications.notifier().settle(through: start, notifications)
         let marks = try await reader.blockingWork.run { () throws(SyncError) in
@@ -174,8 +174,8 @@ extension Upkeep {
             for (list, horizon) in marks.horizons().sorted(by: { $0.key < $1.key }) {
                 let zone = try picture.zone(list)
                 if horizon <= zone.tombstoneHorizon { continue }
-                // A name that was given another slot than its hash is found by way of the names
-                // before it, also those that are gone: they have to stay.
+                // A name in a slot other than its hash is found by way of the names before it, even
+                // deleted ones: they have to stay.
                 if zone.end == nil, zone.isProbed { continue }
                 plan.raised.append((zone, horizon))
                 plan.horizons[list] = horizon
@@ -184,8 +184,8 @@ extension Upkeep {
         return plan
     }
 
-    /// Writes down what is forgotten, as the first commit of a new segment: all that came before is
-    /// in finished ones.
+    /// Records the dropped history as the first commit of a new segment, so that all earlier events
+    /// are in finished segments.
     private func begin(
         _ marks: HistoryMarks,
         _ writer: Writer
@@ -211,7 +211,7 @@ extension Upkeep {
         }
     }
 
-    /// Waits until nobody uses a picture that shows what is forgotten.
+    /// Waits until no picture in use shows dropped history.
     private func waitForReaders() async throws(SyncError) {
         let era = reader.views.pins.beginEra()
         while reader.views.pins.isAnyLeft(before: era) {
@@ -224,7 +224,7 @@ extension Upkeep {
 
     // MARK: Rewriting
 
-    /// What would become of the finished segments, and of the one that takes events.
+    /// Returns the fate of the finished segments, and of the active segment.
     private func dryRun(
         _ marks: HistoryMarks,
         _ plan: Plan,
@@ -315,7 +315,7 @@ extension Upkeep {
         }
         report.expiries = plan.raised.map { zone, horizon in
             let identity = zone.identity
-            // Behind a NUL stands what opens the share.
+            // The text after NUL is the secret that opens the share.
             let name = identity.zoneName.string.utf8.prefix { $0 != 0 }
             return CompactionReport.TokenExpiry(
                 zoneName: String(decoding: name, as: UTF8.self),
@@ -328,12 +328,12 @@ extension Upkeep {
     }
 }
 
-/// Whether a compaction of the store is under way.
+/// The state of the store's compactions: running, ended, or stopped for good.
 struct Compacting: Sendable {
     private var isUnderWay = false
-    /// Whether there was one since the store was opened, and none is under way.
+    /// True if a compaction ran since the store was opened, and none is running.
     private(set) var hasRun = false
-    /// Whether the store is being closed.
+    /// True if the store is being closed.
     private(set) var isOver = false
 
     mutating func begin() -> Bool {
@@ -348,7 +348,7 @@ struct Compacting: Sendable {
         hasRun = true
     }
 
-    /// Ends what is under way as soon as it looks, since the store is being closed.
+    /// Ends a running compaction at its next check, because the store is being closed.
     mutating func close() { isOver = true }
 
     func check() throws(LogError) {
@@ -358,7 +358,7 @@ struct Compacting: Sendable {
 }
 
 extension SyncError {
-    /// What is asked for is below the history horizon.
+    /// Returns the error for a request for a position below the history horizon.
     static func historyPruned(_ position: SequenceNumber, _ horizon: SequenceNumber) -> SyncError {
         SyncError(
             .invalidArguments,

@@ -5,7 +5,7 @@ import TidemarkLock
 import TidemarkLog
 import TidemarkModel
 
-/// Keeps an open store small: compacts its log, and collects assets that nothing names.
+/// Keeps an open store small: compacts its log, and collects unnamed assets.
 final class Upkeep: Sendable {
     let reader: Reader
     let writer: WriteAccess
@@ -13,7 +13,7 @@ final class Upkeep: Sendable {
     let notifications: Notifications
     /// Compacts by itself; `nil` in a store that is open for reading.
     let compactor: Compactor?
-    /// Whether a compaction is under way.
+    /// The state of the store's compactions.
     let compacting = Lock(Compacting())
 
     init(
@@ -30,7 +30,7 @@ final class Upkeep: Sendable {
         self.compactor = compactor
     }
 
-    /// Ends what is under way as soon as it looks, and waits for what works in the background.
+    /// Ends a running compaction at its next check, and waits for background work.
     func close() {
         compacting.withLock { $0.close() }
         compactor?.wakeup.close()

@@ -7,12 +7,12 @@ import TidemarkModel
 
 /// A delta that can also be read from its end.
 protocol BackwardDelta: ZoneDelta {
-    /// The position behind which the delta begins.
+    /// The position after which the delta begins.
     var first: SequenceNumber { get }
-    /// The content of the token of a client that has been told everything.
+    /// The content of the token of a client that has received everything.
     var end: TokenContent { get }
 
-    /// The same delta for a client that has been told everything up to a later position.
+    /// Returns the same delta for a client that has received everything up to a later position.
     func beginning(after position: SequenceNumber) -> Self
 
     /// The number of entries between two positions, at most `limit`.
@@ -24,11 +24,11 @@ protocol BackwardDelta: ZoneDelta {
 }
 
 extension BackwardDelta {
-    /// The position behind which at most `limit` entries lie up to another one, and as many of them as can
-    /// be found cheaply.
+    /// Returns a position after which at most `limit` entries lie up to another position, as near
+    /// to `limit` as is cheap to find.
     ///
-    /// Lists are read forwards alone, so windows that end there are tried: each twice as long as the one before,
-    /// then halves of what was too much. O(limit · log(log's length)).
+    /// Lists can only be read forwards. So this tries windows that end there: it doubles their
+    /// length, then halves the excess. O(limit · log(log's length)).
     func windowStart(
         before end: SequenceNumber,
         _ limit: Int
@@ -49,7 +49,8 @@ extension BackwardDelta {
         return fitting
     }
 
-    /// The same between a position with too many entries behind it and one with few enough.
+    /// Returns the same between a position followed by too many entries and one followed by few
+    /// enough.
     private func windowStart(
         between tooEarly: SequenceNumber,
         _ fitting: SequenceNumber,

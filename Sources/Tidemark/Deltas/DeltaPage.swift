@@ -10,7 +10,7 @@ import TidemarkRules
 ///
 /// This runs once per record of every delta.
 struct DeltaPage {
-    /// How many of the list's entries the page has.
+    /// The number of entries of the list on the page.
     private(set) var count = 0
     /// The rows of the page.
     var rows: RecordRows { lines.rows }
@@ -45,10 +45,10 @@ struct DeltaPage {
         var place: Int
     }
 
-    /// Reads what the entries say, as far as the page has room: their events, and for records that came
-    /// to a share without being changed the version that they had.
+    /// Reads the content of the entries up to the page's limits.
     ///
-    /// O(entries), each event's block decoded once.
+    /// It reads their events, and the current versions of records that entered a share without a
+    /// change. O(entries); each event's block is decoded once.
     mutating func read(_ list: DeltaList, from source: any EventSource) throws(SyncError) {
         let entries = list.entries
         var wanted = entries.indices.map { Wanted(sequence: entries[$0].sequence, place: $0) }
@@ -71,7 +71,7 @@ struct DeltaPage {
                 noteRow(of: event, at: place)
                 try lines.append(event, isGone: isGone)
             }
-            // Behind an event that is read later, nobody knows yet whether the page is full.
+            // After an event that is read later, it is not yet known if the page is full.
             return !ascends || !versions.isEmpty || byteCount < byteLimit
         }
         versions.sort { $0.sequence < $1.sequence }
@@ -95,7 +95,7 @@ struct DeltaPage {
         if wanted.isEmpty { return }
         var next = 0
         try source.visit(wanted.map(\.sequence)) { (event) throws(EventFormatError) in
-            // A reader passes over what is damaged, and reads an event once that two entries name.
+            // A reader skips damaged events, and reads an event once even if two entries name it.
             while next < wanted.count, wanted[next].sequence < event.sequence { next += 1 }
             while next < wanted.count, wanted[next].sequence == event.sequence {
                 guard try take(event, wanted[next].place) else { return false }
@@ -124,7 +124,7 @@ struct DeltaPage {
         places = order.map { places[$0] }
     }
 
-    /// Cuts the page behind the row that fills it, or that was read last.
+    /// Cuts the page after the row that fills it, or after the row that was read last.
     private mutating func cut(_ entryCount: Int) {
         var byteCount = 0
         let last = places.indices.first { index in
@@ -137,11 +137,11 @@ struct DeltaPage {
         count = wasReadToItsEnd ? entryCount : (places.last ?? -1) + 1
     }
 
-    /// Cuts the page back to a commit's end, if the commit at its end goes on behind it and is not all
-    /// of the page.
+    /// Cuts the page back to the end of a commit, if the last commit continues after the page and
+    /// does not fill it.
     private mutating func trim(_ list: DeltaList) {
         let next = count < list.entries.count ? list.entries[count].sequence : list.next
-        // Where the last entry could not be read, the page goes on behind it.
+        // If the last entry could not be read, the page continues after it.
         guard list.keepsCommits, let next, next <= commitLast, rowCountBefore > 0,
             places.last == count - 1
         else { return }

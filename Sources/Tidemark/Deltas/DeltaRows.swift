@@ -6,15 +6,16 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 
-/// Makes the rows of a zone's delta from the events of its records.
+/// Creates the rows of a zone's delta from the events of its records.
 ///
-/// This runs once per record of every delta: it notes where the event's bytes are, and makes nothing
-/// of them.
+/// This runs once per record of every delta: it stores the location of the event's bytes, and does
+/// not decode them.
 struct DeltaRows {
     /// The rows so far.
     var rows = RecordRows()
 
-    /// What the reader may see; `nil` for those whose database it is in.
+    /// The parts of the zone that the reader may read; `nil` for users of the database that holds
+    /// it.
     private let access: ZoneAccess?
     private var incarnations: IncarnationReader
 
@@ -24,7 +25,8 @@ struct DeltaRows {
         rows.reserveCapacity(capacity)
     }
 
-    /// Appends what a record's event says; with `isGone` that the record is gone, whatever it says.
+    /// Appends the content of a record's event; with `isGone`, appends that the record is gone,
+    /// whatever the event is.
     @inline(__always)
     mutating func append(_ event: LogEvent, isGone: Bool) throws(EventFormatError) {
         let payload = event.block.span.bytes.extracting(event.payloadRange)
@@ -54,8 +56,8 @@ struct DeltaRows {
         }
     }
 
-    /// Appends a share as a participant sees it; returns whether the event is of a share that the
-    /// participant sees otherwise than its body says.
+    /// Appends a share as a participant sees it, and returns true; returns false if the event is
+    /// not of a share.
     private mutating func appendShare(
         _ event: LogEvent,
         _ range: Range<Int>,

@@ -6,34 +6,35 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkViews
 
-/// Part of a list of changes, oldest first: the entries that a page tells, and how far the list was read.
+/// A part of a list of changes, oldest first: the entries for a page, and the position up to which
+/// the list was read.
 ///
-/// A list may hold any number of entries that are not told. A budget of entries bounds what one call
-/// reads; the page's token then continues behind the last entry that was read.
+/// A list may hold any number of entries that are not reported. A budget of entries bounds the
+/// reads of one call; the page's token then continues after the last entry that was read.
 struct DeltaScan<Entry> {
-    /// The entries that are told.
+    /// The entries that are reported.
     private(set) var entries: [Entry] = []
     /// The position up to which the list was read, if the budget ended before the list did.
     private(set) var end: SequenceNumber?
 
-    /// The entries of a run that are told.
+    /// The reported entries of a run.
     struct Told {
         var entries: [Entry]
         /// The position up to which the run was decided, if the budget ended before the run did.
         var end: SequenceNumber?
     }
 
-    /// Reads a list behind a position until `limit` entries are told, the list ends, or the budget does.
+    /// Reads a list after a position until `limit` entries are reported, or the list or budget ends.
     ///
     /// - Parameters:
-    ///   - start: The position behind which the list is read.
-    ///   - limit: The number of entries that are told at most.
+    ///   - start: The position after which the list is read.
+    ///   - limit: The maximum number of entries to report.
     ///   - budget: The number of entries that may be read; at least one.
     ///   - position: The position of an entry.
-    ///   - read: Reads the next entries behind a position; fewer than asked for only at the list's end.
-    ///   - tell: Selects the entries of a run that are told.
+    ///   - read: Reads the next entries after a position; fewer than requested only at the list's end.
+    ///   - tell: Selects the entries of a run to report.
     ///
-    /// - Throws: What `read` and `tell` throw.
+    /// - Throws: The errors of `read` and `tell`.
     init(
         after start: SequenceNumber,
         limit: Int,
@@ -58,7 +59,7 @@ struct DeltaScan<Entry> {
             end = told.end
             if end != nil || run.count < count { break }
             last = position(final)
-            // Long runs of entries that are not told are read in fewer and longer steps.
+            // Long runs of unreported entries are read in fewer and longer steps.
             count *= 2
         }
         if entries.count >= limit {

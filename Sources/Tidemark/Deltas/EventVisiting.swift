@@ -5,7 +5,7 @@ import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// What a visitor of events may throw.
+/// An error that a visitor of events may throw.
 package protocol EventFailure: Error {
     /// The same as an error of the store.
     var asSyncError: SyncError { get }

@@ -9,10 +9,11 @@ import TidemarkRules
 /// A search for earlier versions of records that a client may still hold although a delta shows it
 /// nothing in their place.
 ///
-/// The sync index has one entry for each record, at its last event. If that event is a version that the
-/// client may not read, or a deletion that it is not told, an earlier version under the same name may be
-/// on the client: somebody else took the name, or an import gave the record another type. The events of a
-/// record are linked backwards, so the search follows them from the entry.
+/// The sync index has one entry for each record, at its last event. That event may be a version
+/// that the client may not read, or a deletion that is not reported to it. The client may then hold
+/// an earlier version under the same name: another user reused the name, or an import changed the
+/// record's type. The events of a record are linked backwards, so the search follows them from the
+/// entry.
 struct FormerVersions {
     /// A version that counts.
     struct Found {
@@ -28,8 +29,9 @@ struct FormerVersions {
     }
 
     let source: any EventSource
-    /// The position at which the client's copy of the zone was complete: a version counts that was there
-    /// at this position or came later, if the client may read it.
+    /// The position at which the client's copy of the zone was complete.
+    ///
+    /// A version counts if it existed at this position or came later, and the client may read it.
     let known: SequenceNumber
     /// The client, if it began without a token: of the versions that ended before `known` those count
     /// whose record it created.
@@ -43,7 +45,7 @@ struct FormerVersions {
         var position: SequenceNumber
         /// Position of the entry that the search began with.
         var entry: SequenceNumber
-        /// Position of the event behind it in the chain.
+        /// The position of the next event in the chain.
         var end: SequenceNumber
         /// The record's state after the event.
         var state = RecordState.tombstone
@@ -132,10 +134,10 @@ struct FormerVersions {
         return Creator(user: body.created.user, device: device) == creator
     }
 
-    /// Rejects the token if nobody can say any more whether a version counts.
+    /// Rejects the token if it can no longer be determined if a version counts.
     ///
-    /// Of versions that ended before the client began, nobody knows any more who created them: they do
-    /// not count. A reader passes over what is damaged.
+    /// Versions that ended before the client began do not count, because their creators are no
+    /// longer known. A reader skips damaged events.
     private func miss(_ step: Step) throws(SyncError) {
         guard step.end > known, step.position <= source.compactedThrough else { return }
         if step.state == .live || step.position > known {

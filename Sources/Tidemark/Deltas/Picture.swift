@@ -23,9 +23,10 @@ protocol Picture {
         limit: Int
     ) throws(SyncError) -> [RecordVersion]
 
-    /// The zones of a database whose last event comes after a position, by that event, at most `limit`.
+    /// Returns the zones of a database whose last event is after a position, by that event, at most
+    /// `limit`.
     ///
-    /// Epochs that ended at or before `quiet` may be left out.
+    /// Epochs that ended at or before `quiet` may be omitted.
     func zones(
         of database: DatabaseID,
         after start: SequenceNumber,
@@ -52,7 +53,7 @@ struct ZoneHead {
     var identity: ZoneIdentity
     /// Position of its last event.
     var head: SequenceNumber
-    /// Why it ended; `nil` while it lives.
+    /// The reason why it ended; `nil` while it lives.
     var end: ZoneDeletionReason?
 
     /// True if it ended where a client that began at a position never has to know.

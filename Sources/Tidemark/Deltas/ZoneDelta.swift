@@ -6,20 +6,22 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 
-/// What a zone's delta tells next, to one caller: the zone's own list, now or as of a position, or the
-/// lists of shares.
+/// The next changes of a zone for one caller: from the zone's own list, now or as of a position, or
+/// from the lists of shares.
 protocol ZoneDelta {
-    /// What shares show to the caller; `nil` where the database is the caller's own or public.
+    /// The records that shares show to the caller; `nil` if the database is the caller's own or
+    /// public.
     var access: ZoneAccess? { get }
 
-    /// Lists what comes next, at most `limit` entries.
+    /// Lists the next entries, at most `limit`.
     func list(_ limit: Int) throws(SyncError) -> DeltaList
 
-    /// Where the delta stands behind the first entries of a list; `nil` if only a shorter list tells.
+    /// Returns the place of the delta after the first entries of a list; `nil` if only a shorter
+    /// list has one.
     func place(behind count: Int, of list: DeltaList) -> DeltaPlace?
 
-    /// Takes the rows out that the caller may not read; returns where the page ends if that took so
-    /// many reads that it ends early.
+    /// Removes the rows that the caller may not read; returns the end of the page if the number of
+    /// reads ends it early.
     func hide(from rows: inout RecordRows) throws(SyncError) -> DeltaPlace?
 }
 
@@ -29,25 +31,25 @@ struct DeltaEntry {
     var slot: Slot
     /// Position of the event: the record's own, or one of a share's.
     var sequence: SequenceNumber
-    /// Whether the record is to go whatever the event says, because the caller left the share.
+    /// True if the client must drop the record whatever the event says: the caller left the share.
     var isGone = false
 }
 
-/// The entries that a delta tells next.
+/// The next entries of a delta.
 struct DeltaList {
     var entries: [DeltaEntry]
-    /// Where the delta stands behind them.
+    /// The place of the delta after the entries.
     var place: DeltaPlace
-    /// The first position that may hold an entry behind them; `nil` if there is none.
+    /// The first position after them that may hold an entry; `nil` if there is none.
     var next: SequenceNumber?
-    /// Whether pages end with commits where they can.
+    /// True if pages end at commit boundaries where possible.
     var keepsCommits = false
 }
 
-/// How far a delta has come.
+/// The place that a delta has reached.
 struct DeltaPlace {
-    /// What the client's next token says.
+    /// The content of the client's next token.
     var token: TokenContent
-    /// Whether there is more already.
+    /// True if more entries exist already.
     var moreComing: Bool
 }

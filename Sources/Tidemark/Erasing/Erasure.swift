@@ -5,7 +5,7 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// One erasure in one store: what it finds, and the steps in which that goes.
+/// One erasure in one store: its findings, and the steps that remove them.
 struct Erasure {
     let subject: ErasureSubject
     let files: ErasureFiles
@@ -25,10 +25,10 @@ struct Erasure {
 
     // MARK: Looking
 
-    /// What walks over the log have found.
+    /// The findings of the passes over the log.
     private struct Findings {
         let redaction: Redaction
-        /// Assets that nothing else names.
+        /// Assets that no other record names.
         let lost: Set<HeldBlob>
         let receipt: ErasureReceipt
     }
@@ -78,7 +78,7 @@ struct Erasure {
         }
     }
 
-    /// What would go.
+    /// Returns a receipt of the data that an erasure would remove.
     func estimate() throws(LogError) -> ErasureReceipt {
         let reader = try LogReader(folder.path, fileSystem: environment.log.fileSystem)
         let findings = try LongWork.run { () throws(LogError) in try look(at: reader) }
@@ -119,14 +119,15 @@ struct Erasure {
                 }
             }
         }
-        // From here on nothing can be cancelled: what is decided is done.
+        // From here on the erasure cannot be cancelled: a decided step is completed.
         do throws(LogError) {
             try files.begin(subject)
         } catch {
             log.discard(written)
             throw error
         }
-        // What the log says of assets and of who is meant is read from it: so it is the last to go.
+        // The log's data about assets and the subject is still read here, so the log is the last to
+        // be rewritten.
         receipt.journalCount = try removeFromJournal(of: log, findings.redaction)
         try files.count(findings.lost, in: &receipt)
         try files.remove(findings.lost)
@@ -141,7 +142,7 @@ struct Erasure {
         return receipt
     }
 
-    /// Says in the log that something is gone, as the first commit of a segment of its own; returns its
+    /// Records the removal in the log, as the first commit of its own segment; returns its
     /// position.
     private func appendMarks(
         _ traces: ErasureTraces,
@@ -183,7 +184,9 @@ struct Erasure {
         }
     }
 
-    /// Whether an entry of the journal goes; rather too often than too seldom.
+    /// Returns true if an entry of the journal is to be removed.
+    ///
+    /// It may return true for an unrelated entry, but never false for a related one.
     private func isUnwanted(_ bytes: RawSpan, _ redaction: Redaction) -> Bool {
         guard let content = try? JournalEntry.Content(bytes) else { return true }
         if let zone = subject.zone {
@@ -224,7 +227,7 @@ extension EventSource {
 }
 
 extension LogError {
-    /// Reads events, and turns what they throw that cannot be read into an error of the log.
+    /// Reads events, and converts errors of unreadable events into errors of the log.
     fileprivate static func reading<Result>(
         _ body: () throws(EventFormatError) -> Result
     ) throws(LogError) -> Result {

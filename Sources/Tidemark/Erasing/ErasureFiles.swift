@@ -6,8 +6,8 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkViews
 
-/// The files of a store that an erasure removes beside the log, and the one that says that it is
-/// under way.
+/// The files of a store, other than the log, that an erasure removes, and the file that marks a
+/// pending erasure.
 struct ErasureFiles {
     private let folder: StoreFolder
     private let environment: StoreEnvironment
@@ -23,7 +23,7 @@ struct ErasureFiles {
 
     // MARK: Under way
 
-    /// What is being erased in a store; `nil` if nothing is.
+    /// Returns the subject of a pending erasure of the store; `nil` if there is none.
     func pending() throws(LogError) -> ErasureSubject? {
         let bytes = try LogError.wrapping { () throws(FileError) -> [UInt8]? in
             guard try fileSystem.exists(folder.erasing) else { return nil }
@@ -66,7 +66,7 @@ struct ErasureFiles {
         }
     }
 
-    /// Says that it is done.
+    /// Marks the erasure as done.
     func end() throws(LogError) {
         try LogError.wrapping { () throws(FileError) in
             try fileSystem.remove(folder.erasing)
@@ -110,7 +110,7 @@ struct ErasureFiles {
         }
     }
 
-    /// Removes assets at once, and what uploads have left that were cut off.
+    /// Removes assets and interrupted uploads immediately.
     func remove(_ lost: Set<HeldBlob>) throws(LogError) {
         try LogError.wrapping { () throws(FileError) in
             try removeFiles(in: folder.assets + "/incoming")

@@ -1,11 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an erasure removed, and from where; or, of a dry run, what it would.
+/// The data that an erasure removed, by place; for a dry run, the data that it would remove.
 public struct ErasureReceipt: Hashable, Codable, Sendable {
-    /// What something is found in whose files are removed or written anew.
+    /// The files that held erased data and were removed or rewritten.
     public struct Files: Hashable, Codable, Sendable {
-        /// How many there were.
+        /// The number of files.
         public internal(set) var count = 0
         /// Their bytes.
         public internal(set) var byteCount: UInt64 = 0
@@ -16,29 +16,31 @@ public struct ErasureReceipt: Hashable, Codable, Sendable {
         }
     }
 
-    /// Segments of the log; all of them are written anew.
+    /// Segments of the log; all of them are rewritten.
     public internal(set) var segments = Files()
     /// Bytes of the segments that took their place; zero in a dry run.
     public internal(set) var newByteCount: UInt64 = 0
-    /// Dictionaries in the old segments: none is kept, since each is a sample of what was there.
+    /// Dictionaries in the old segments.
+    ///
+    /// None is kept, because each is a sample of the old data.
     public internal(set) var dictionaryCount = 0
     /// Events that the log had.
     public internal(set) var eventCount: UInt64 = 0
-    /// Events that are gone.
+    /// Events that were removed.
     public internal(set) var removedCount: UInt64 = 0
     /// Events that stay, without the words that named the user or the zone.
     public internal(set) var redactedCount: UInt64 = 0
-    /// Zones that are gone.
+    /// Zones that were removed.
     public internal(set) var zoneCount = 0
-    /// Entries of the journal that are gone.
+    /// Entries of the journal that were removed.
     public internal(set) var journalCount = 0
-    /// Assets that are gone.
+    /// Assets that were removed.
     public internal(set) var assets = Files()
     /// Files of zone views, all removed; the next opening makes them from the log.
     public internal(set) var views = Files()
     /// Files of query indexes, all removed; the next query makes them from the log.
     public internal(set) var queries = Files()
-    /// Zones that stay whose change tokens expire, since a deletion could not be told.
+    /// Zones that remain but whose change tokens expire, because a deletion could not be reported.
     public internal(set) var expiredZoneCount = 0
     /// Old segments that have another name: a fork has them, or another copy of the folder.
     public internal(set) var sharedSegmentCount = 0

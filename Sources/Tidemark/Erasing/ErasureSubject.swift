@@ -5,7 +5,7 @@ import TidemarkEvents
 import TidemarkLog
 public import TidemarkModel
 
-/// Whom or what an erasure is about.
+/// The user or the zone that an erasure removes.
 public enum ErasureSubject: Hashable, Codable, Sendable {
     /// A user, in all containers and environments of the store.
     case user(UserID)
@@ -27,7 +27,9 @@ extension ErasureSubject {
         return ZoneIdentity(zone, seenFrom: database)
     }
 
-    /// Whether all that a zone holds goes: those that the store keeps for itself only with their user.
+    /// Returns true if the erasure removes everything in a zone.
+    ///
+    /// Internal zones of the store are removed only with their user.
     func includes(_ identity: ZoneIdentity) -> Bool {
         let database = identity.database
         guard let zone else { return database.scope != .public && database.owner == user }
@@ -81,7 +83,7 @@ extension ErasureSubject {
         return bytes
     }
 
-    /// Reads what `bytes` made; `nil` if it is not that.
+    /// Reads the result of `bytes`; `nil` for other bytes.
     package init?(bytes: [UInt8]) {
         let end = bytes.count - Self.hashByteCount
         let span = bytes.span.bytes

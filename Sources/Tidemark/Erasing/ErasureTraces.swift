@@ -6,16 +6,16 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 
-/// Where in a log a user or a zone has left traces, found by one walk over it.
+/// The places in a log that mention a user or a zone, found by one pass over it.
 ///
-/// Zones that go as a whole are found by their creation. In zones that the store keeps for itself, and
-/// among the users' records of public databases, records go: with all events up to the last one that
-/// is about the subject, so that no older version comes to light.
+/// Zones that are removed as a whole are found by their creation. In internal zones of the store,
+/// and among the users' records of public databases, single records are removed. All their events
+/// up to the last one about the subject are removed, so that no older version reappears.
 struct ErasureTraces {
     let subject: ErasureSubject
-    /// The keys of zones that go, and of lists of what their shares show.
+    /// The keys of removed zones, and of the lists of their shares.
     private(set) var zones: Set<ZoneKey> = []
-    /// How many of them are zones.
+    /// The number of keys that are zones.
     private(set) var zoneCount = 0
     /// The databases of zones that go.
     private(set) var databases: Set<DatabaseID> = []
@@ -27,9 +27,10 @@ struct ErasureTraces {
     private(set) var addresses: Set<UserLookup> = []
     /// The same as they were written.
     private(set) var addressTexts: Set<Name> = []
-    /// The shared databases of users who see what goes.
+    /// The shared databases of users that see removed data.
     private(set) var participants: Set<DatabaseID> = []
-    /// Places of the zone's own database: what is said there of refused items may be about the zone.
+    /// The places of the zone's own database: rejected items in their commits may refer to the
+    /// zone.
     private(set) var kin: Set<ZoneKey> = []
     private var places: [ZoneKey: Place] = [:]
     private var ended: Set<ZoneKey> = []
@@ -66,12 +67,12 @@ struct ErasureTraces {
         .sorted()
     }
 
-    /// Whether a zone has the accounts of users.
+    /// Returns true if a zone holds the accounts of users.
     func isOfUsers(_ zone: ZoneKey) -> Bool {
         if case .users = places[zone] { true } else { false }
     }
 
-    /// Whether it is the user, or one of the user's addresses.
+    /// Returns true if the lookup names the user, or one of the user's addresses.
     func isMeant(_ lookup: UserLookup) -> Bool {
         guard let user = subject.user else { return false }
         return lookup == .user(user) || addresses.contains(lookup.normalized)
@@ -140,7 +141,7 @@ struct ErasureTraces {
     private mutating func addTombstone(_ name: Name, _ stored: StoredRecord, _ place: Place) {
         let position = stored.sequence
         let limit = limits[stored.zone]?[name]
-        // The end of what goes, and not of what somebody else had under the name since.
+        // The end of the removed records, not of later ones of another user under the same name.
         let isEnd = limit.map { stored.event.previous <= $0 } ?? false
         guard isEnd || isNamedAfterUser(name, place) || isOrphan(name, stored, place) else {
             return
@@ -148,8 +149,10 @@ struct ErasureTraces {
         limits[stored.zone, default: [:]][name] = position
     }
 
-    /// Whether it is the deletion of an address of which compaction has dropped whose it was: it may
-    /// have been the user's, and says nothing to anybody else.
+    /// Returns true if the event deletes an address whose owner compaction has dropped.
+    ///
+    /// The address may have been the user's, and the deletion carries no information about any
+    /// other user.
     private func isOrphan(_ name: Name, _ stored: StoredRecord, _ place: Place) -> Bool {
         guard case .users = place, subject.user != nil,
             AccountRecords.isReserved(UserID(name.string))
@@ -169,7 +172,7 @@ struct ErasureTraces {
         addressTexts.formUnion(texts.map { Name($0) })
     }
 
-    /// Whether a record's name alone says that it is about the user.
+    /// Returns true if a record's name alone shows that the record is about the user.
     private func isNamedAfterUser(_ name: Name, _ place: Place) -> Bool {
         guard let user = subject.user else { return false }
         let parts = name.string.utf8
@@ -187,7 +190,7 @@ struct ErasureTraces {
         }
     }
 
-    /// Whether what a record says is about the subject.
+    /// Returns true if a record's content is about the subject.
     private mutating func isAboutSubject(_ body: RecordBody, _ place: Place) -> Bool {
         switch place {
         case .users:

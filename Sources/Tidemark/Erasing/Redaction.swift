@@ -5,17 +5,17 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// What becomes of each event of a log when something is erased: it goes, it stays as it is, or it
-/// stays without the words that name a user or a zone.
+/// Decides the fate of each event of a log in an erasure: dropped, kept as is, or kept without the
+/// words that name a user or a zone.
 ///
-/// A pure function of an event, once all commits have been taken in.
+/// A pure function of an event, once all commits have been read.
 struct Redaction {
     let traces: ErasureTraces
     /// Commits that lose events.
     private var hurt = PositionSet()
-    /// Commits to the database of the zone that goes.
+    /// Commits to the database of the removed zone.
     private var kin = PositionSet()
-    /// Words that must not be left in what says who did something, or was refused it.
+    /// Words to remove from the data about users and rejected items.
     private let words: [[UInt8]]
     private let user: UserID?
 
@@ -28,21 +28,23 @@ struct Redaction {
         words = texts.filter { !$0.isEmpty }.map { Array($0.utf8) }
     }
 
-    /// Whether bytes hold a word that names the subject.
+    /// Returns true if the bytes contain a word that names the subject.
     func isNamed(in bytes: RawSpan) -> Bool { words.contains { bytes.contains($0) } }
 
     // MARK: Going
 
-    /// Takes an event's commit in; before anything is asked about any event.
+    /// Reads the commit of an event.
+    ///
+    /// Call this for all events before asking for the form of any.
     mutating func add(_ event: LogEvent) throws(EventFormatError) {
         if traces.kin.contains(event.zone) { kin.insert(event.commit.first) }
         if try drops(event) { hurt.insert(event.commit.first) }
     }
 
-    /// Whether an event goes.
+    /// Returns true if an event is dropped.
     func drops(_ event: LogEvent) throws(EventFormatError) -> Bool {
         if traces.zones.contains(event.zone) { return true }
-        // Nobody knows how to take a name out of an event of a kind that a newer version wrote.
+        // A name cannot be removed from an event of a kind that a newer version wrote.
         if event.isSkipped, isNamed(in: event.payload.span.bytes) { return true }
         guard let limits = traces.limits[event.zone] else { return false }
         switch event.kind {
@@ -57,7 +59,7 @@ struct Redaction {
 
     // MARK: Staying
 
-    /// The form in which an event stays; `nil` if it goes.
+    /// Returns the form in which an event is kept; `nil` if it is dropped.
     func form(of event: LogEvent) throws(EventFormatError) -> LogEvent? {
         if try drops(event) { return nil }
         let envelope = try redactedEnvelope(of: event)
@@ -69,9 +71,9 @@ struct Redaction {
         )
     }
 
-    /// An envelope without what names the subject; `nil` if it stays as it is.
+    /// Returns an envelope without the words that name the subject; `nil` if it is unchanged.
     ///
-    /// A request of which something is gone cannot be answered again.
+    /// A request that has lost an event cannot be answered again.
     private func redactedEnvelope(of event: LogEvent) throws(EventFormatError) -> [UInt8]? {
         let bytes = event.envelope
         let commit = event.commit.first
@@ -85,15 +87,16 @@ struct Redaction {
             envelope.user = nil
             envelope.device = nil
             envelope.build = nil
-            // A credential and a trace are the user's, and nobody knows what a newer version put there.
+            // A credential and a trace belong to the user, and a newer version's extras are
+            // unknown.
             envelope.extras = EnvelopeExtras()
         }
         if isOwn || isHurt {
             envelope.request = nil
             envelope.outcomes = []
         }
-        // An id that was made from an imported line is a hash: it names nobody, and without it the line
-        // would be taken for a new one.
+        // An id that was derived from an imported line is a hash: it names no user, and without it
+        // the line would count as a new one.
         if let user, let request = envelope.request,
             request.database?.owner == user
                 || !request.isDerived && isNamed(in: Array(request.id.utf8).span.bytes)
@@ -110,7 +113,7 @@ struct Redaction {
         return envelope == old ? nil : envelope.bytes
     }
 
-    /// A record's event without what names the user; `nil` if it stays as it is.
+    /// Returns a record's event without the words that name the user; `nil` if it is unchanged.
     private func redactedPayload(of event: LogEvent) throws(EventFormatError) -> [UInt8]? {
         guard let user else { return nil }
         switch event.kind {
@@ -130,7 +133,7 @@ struct Redaction {
             + body.redacted(without: user, values: values).bytes
     }
 
-    /// The contacts of somebody else's account without the user, if they have the user.
+    /// Returns the contacts of another user's account without the user, if they include the user.
     private func contacts(in fields: Fields) -> [String: FieldValue] {
         guard case .stringList(let list)? = fields["contacts"] else { return [:] }
         let left = list.filter { !traces.isMeant(UserLookup($0)) }
@@ -139,7 +142,7 @@ struct Redaction {
 }
 
 extension RawSpan {
-    /// Whether some bytes are among these.
+    /// Returns true if the bytes contain the wanted bytes.
     func contains(_ wanted: [UInt8]) -> Bool {
         guard let first = wanted.first, wanted.count <= byteCount else { return false }
         return withUnsafeBytes { bytes in

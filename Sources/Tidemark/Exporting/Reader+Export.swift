@@ -16,7 +16,7 @@ extension Reader {
         _ visit: (Record) -> Bool
     ) throws(SyncError) {
         let now = try picture(.visible)
-        // It keeps in the log what is read below.
+        // While it is held, the log keeps the events that are read below.
         defer { withExtendedLifetime(now) {} }
         let picture = try picture(throughChecked: check(position, now), now)
         var zones = try picture.livingZones(of: database)
@@ -45,7 +45,7 @@ extension Reader {
         _ = try check(position, picture(.visible))
     }
 
-    /// The position that is asked for, if the store has it.
+    /// Returns the requested position, if the store has it.
     func check(
         _ position: SequenceNumber?,
         _ picture: ViewPicture
@@ -62,7 +62,7 @@ extension Reader {
         return position
     }
 
-    /// The first position that can be asked for.
+    /// Returns the first position that can be requested.
     func historyHorizon() throws(SyncError) -> SequenceNumber {
         try historyHorizon(picture(.visible))
     }
@@ -80,7 +80,7 @@ extension Reader {
         asOf position: SequenceNumber?
     ) throws(SyncError) -> Record {
         let picture = try picture(.visible)
-        // It keeps in the log what is read below.
+        // While it is held, the log keeps the events that are read below.
         defer { withExtendedLifetime(picture) {} }
         let bound = try check(position, picture)
         var zones = ConsultedZones(includesSystem: true)

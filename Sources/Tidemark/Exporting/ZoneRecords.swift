@@ -15,13 +15,13 @@ struct ZoneRecords {
         var sequence: SequenceNumber
         var nameStart: Int
         var nameByteCount: Int
-        /// Where the body is kept, if it is.
+        /// The location of the body, if the body is kept.
         var body: Range<Int>?
     }
 
     /// Bytes of records that are kept between the two passes.
     private static let budget = 32 << 20
-    /// Records that are read again in one go.
+    /// The number of records to read again at a time.
     private static let runLength = 1_024
 
     private var entries: [Entry] = []
@@ -43,7 +43,7 @@ struct ZoneRecords {
         sort()
     }
 
-    /// Visits the records by name until `visit` returns `false`; says whether it never did.
+    /// Visits the records by name until `visit` returns `false`; returns true if it never did.
     func visit(
         _ visit: (SequenceNumber, RecordBody) throws(SyncError) -> Bool
     ) throws(SyncError) -> Bool {

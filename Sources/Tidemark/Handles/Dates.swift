@@ -13,11 +13,12 @@ public import Foundation
 // Times of the engine are milliseconds since 1970; apps have dates.
 
 extension JournalEntry {
-    /// When it happened, by the store's own clock, to the millisecond.
+    /// The time of the event by the store's own clock, to the millisecond.
     public var date: Date { Date(milliseconds: time) }
 }
 
 extension CompactionReport {
-    /// When the commit at the history horizon was made, to the millisecond; `nil` if all history is kept.
+    /// The time of the commit at the history horizon, to the millisecond; `nil` if all history is
+    /// kept.
     public var historyDate: Date? { historyTime.map { Date(milliseconds: $0) } }
 }

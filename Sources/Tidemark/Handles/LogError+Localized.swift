@@ -13,6 +13,6 @@ extension LogError: LocalizedError {
     /// The description, which `localizedDescription` answers with.
     public var errorDescription: String? { description }
 
-    /// The message: what was expected, what was found, and what to do.
+    /// The message: the expected value, the actual value, and the remedy.
     public var failureReason: String? { message }
 }

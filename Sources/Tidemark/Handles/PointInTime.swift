@@ -27,9 +27,10 @@ public enum PointInTime: Hashable, Sendable {
         return .time(Date(timeIntervalSinceNow: -seconds - fraction))
     }
 
-    /// The event that it stands for in a store.
+    /// Returns the event of the point in a store.
     ///
-    /// Throws `changeTokenExpired` or `invalidArguments` for a token that is not of this store's line.
+    /// Throws `changeTokenExpired` or `invalidArguments` for a token that is not of this store's
+    /// line.
     public func position(in store: Store) throws(SyncError) -> SequenceNumber {
         switch self {
         case .event(let sequence): sequence

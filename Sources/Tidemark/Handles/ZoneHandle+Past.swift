@@ -4,14 +4,15 @@
 public import TidemarkDatabase
 public import TidemarkModel
 
-// The reads of handles as of a point in time: what they would have answered then. Who may read is a question of
-// now. All need a handle that was made from a store, and throw `invalidArguments` for a point that has been
-// forgotten (`isHistoryPruned`) or has not come.
+// Reads of handles as of a point in time: their results at that time. Permissions are checked as of
+// now. All need a handle that was made from a store, and throw `invalidArguments` for a point that
+// has been dropped (`isHistoryPruned`) or is in the future.
 
 extension ZoneHandle {
-    /// The record of a name as it was.
+    /// Returns the record of a name as of a point.
     ///
-    /// One look-up, and a read for each version that came since. Throws `unknownItem` if there was none.
+    /// One lookup, plus a read for each later version. Throws `unknownItem` if there was no such
+    /// record.
     public func fetch(_ record: some RecordNamed, asOf point: PointInTime) async throws -> Record {
         let store = try database.store
         return try await store.fetchRecords(
@@ -30,9 +31,9 @@ extension ZoneHandle {
         try Stored(try await fetch(record, asOf: point))
     }
 
-    /// All records of a type that fulfilled a condition then, in order, as typed values.
+    /// Returns all records of a type that matched a condition then, in order, as typed values.
     ///
-    /// Costs a fold of the log up to the point, and a look at every record of the zone.
+    /// Costs a fold of the log up to the point, and a read of every record of the zone.
     public func query<Value: RecordCodable>(
         _ type: Value.Type,
         where filter: Query.Filter = .all,

@@ -17,16 +17,16 @@ extension Store {
     }
 }
 
-/// An import of a change stream: one line is one atomic commit, across zones, whatever its size.
+/// An import of a change stream: each line is one atomic commit, across zones, whatever its size.
 ///
-/// Lines are taken one after another and appended without waiting for the disk, which syncs many of
-/// them at once; ``finish()`` waits for all. Lines that are in the store already are passed over: a
-/// line is known by its request id, or else by its content and how often the same content came
-/// before in this import. Such ids never expire, so running an import again doubles nothing.
+/// Lines are appended one after another without waiting for the disk, which syncs many of them at
+/// once; ``finish()`` waits for all. Lines that the store already has are skipped. A line is
+/// identified by its request id, or else by its content and the number of earlier occurrences of
+/// that content in this import. Such ids never expire, so repeating an import duplicates nothing.
 ///
-/// For each line without a request id it remembers a hash of 64 bits.
+/// The import holds a 64-bit hash in memory for each line without a request id.
 public struct ChangeImport: Sendable {
-    /// What became of one line.
+    /// The outcome of one line.
     public enum Outcome: Hashable, Sendable {
         /// The line is part of the store now.
         case applied(missingDeletionCount: Int)
@@ -34,9 +34,10 @@ public struct ChangeImport: Sendable {
         case skipped
     }
 
-    /// A share that was taken in without its root, which no line has brought yet.
+    /// A share that was imported without its root, which no line has supplied yet.
     ///
-    /// Nobody sees anything by it until a line brings the root, in this import or a later one.
+    /// The share shows nothing to participants until a line supplies the root, in this import or a
+    /// later one.
     public struct WaitingShare: Hashable, Sendable {
         /// The database that holds the share.
         public var database: DatabaseID
@@ -48,7 +49,7 @@ public struct ChangeImport: Sendable {
 
     private let writer: Writer
     private let notifications: Notifications
-    /// How often a line's content came before in this import, by its hash.
+    /// The number of earlier occurrences of a line's content in this import, by its hash.
     private var occurrences: [UInt64: UInt32] = [:]
     private var waiting = WaitingShares()
     private var lastAppended = SequenceNumber.zero
@@ -63,12 +64,13 @@ public struct ChangeImport: Sendable {
         notifications = parts.notifications
     }
 
-    /// Takes one line.
+    /// Adds one line.
     ///
-    /// It is durable when a later ``finish()`` returns, and may be earlier. A line whose time is
-    /// before the last commit's gets that commit's time.
+    /// The line is durable when a later ``finish()`` returns, and may be durable earlier. A line
+    /// whose time is before the last commit's gets that commit's time.
     ///
-    /// Throws for a line that is not valid: then nothing of it is applied, and all before it is kept.
+    /// Throws if a line is not valid: then no part of it is applied, and all earlier lines are
+    /// kept.
     public mutating func add(_ line: ChangeStreamLine) async throws(SyncError) -> Outcome {
         let known = LineIdentity(line)
         let request = request(of: line, known)
@@ -120,7 +122,7 @@ public struct ChangeImport: Sendable {
         try waiting.all(in: writer.reader)
     }
 
-    /// Tells those who wait for accounts to change, once the change is durable: that needs no
+    /// Notifies those that wait for account changes once the change is durable, without waiting for
     /// ``finish()``.
     private func tellOfAccounts(_ last: SequenceNumber) {
         Task { [writer] in
@@ -129,7 +131,7 @@ public struct ChangeImport: Sendable {
         }
     }
 
-    /// Waits for the disk now and then, so that what waits for it stays bounded.
+    /// Waits for the disk now and then, to bound the amount of unsynced data.
     private mutating func stayClose(to placed: Committer.Placed) async throws(SyncError) {
         appendedByteCount += placed.payloads.count
         if appendedByteCount > Self.leadByteCount {
@@ -195,11 +197,11 @@ public struct ChangeImport: Sendable {
         )
     }
 
-    /// The first position of the commit that a line's id names, if it is this line's; `nil` if there is
-    /// none.
+    /// Returns the first position of the commit with a line's id, if that commit is this line's;
+    /// `nil` if there is none.
     ///
-    /// Throws `invalidArguments` if it is another's. A line that was exported says no more than its
-    /// commit changed, and so may differ from the line that was imported.
+    /// Throws `invalidArguments` if the commit is another line's. An exported line contains only
+    /// the changes of its commit, and so may differ from the imported line.
     private func commit(
         of line: ChangeStreamLine,
         as request: CommitEnvelope.Request,
@@ -208,8 +210,8 @@ public struct ChangeImport: Sendable {
         guard let answer = try writer.firstAnswer(to: request.key, in: picture) else {
             return nil
         }
-        // An id that was made of the line is of this line, also where an export of what it changed was
-        // imported under the id before it.
+        // An id that was derived from the line belongs to this line, even if an export of its
+        // changes was imported under the id before.
         if request.isDerived || answer.contentHash == request.contentHash { return answer.first }
         try await writer.committer.waitUntilDurable(answer.first)
         let exported = try writer.reader.line(ofCommitAt: answer.first)

@@ -34,7 +34,7 @@ extension WaitingShares {
         }
     }
 
-    /// Those that still wait, in the order of their zones and names.
+    /// Returns the shares that still wait, in the order of their zones and names.
     func all(in reader: Reader) throws(SyncError) -> [ChangeImport.WaitingShare] {
         let audiences = Audiences(try reader.picture(.visible).facts)
         var found: [ChangeImport.WaitingShare] = []
@@ -57,7 +57,7 @@ extension WaitingShares {
         }
     }
 
-    /// What the record of a share says; `nil` if it is not there.
+    /// Returns the content of a share's record; `nil` if the record does not exist.
     private static func share(
         _ name: Name,
         of zone: ZoneIdentity,

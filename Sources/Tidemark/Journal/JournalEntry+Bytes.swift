@@ -14,9 +14,9 @@ extension JournalEntry.Content {
         case told = 4
     }
 
-    /// An entry's refusals take about so many bytes at most.
+    /// The approximate maximum size of an entry's rejections, in bytes.
     private static let refusalByteCount = 64 << 10
-    /// Of a message so many characters are kept.
+    /// The maximum length of a message, in characters.
     private static let messageLength = 1_000
 
     /// The content's bytes.
@@ -78,7 +78,7 @@ extension JournalEntry.Content {
 }
 
 extension JournalEntry {
-    /// What an entry says of whoever called.
+    /// The facts that an entry records about the caller.
     ///
     /// Frozen.
     enum Flag {

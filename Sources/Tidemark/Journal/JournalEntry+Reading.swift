@@ -6,7 +6,7 @@ import TidemarkLog
 import TidemarkModel
 
 extension JournalEntry.Content {
-    /// Reads content back; the span must hold nothing else.
+    /// Reads content; the span must hold nothing else.
     package init(_ span: RawSpan) throws(EventFormatError) {
         guard let content = Self.read(span) else {
             throw EventFormatError("An entry of the journal is not of a form that is known.")
@@ -30,7 +30,7 @@ extension JournalEntry.Content {
     }
 }
 
-/// Who called, and what for.
+/// The call and its caller.
 private struct JournalledCall {
     var call: JournalEntry.Call
     var caller: Caller

@@ -4,27 +4,27 @@
 public import TidemarkLog
 public import TidemarkModel
 
-/// What was asked of a store, and answered, as far as the log does not say it: `Docs/journal.md`.
+/// A request to a store and its result, as far as the log does not record them: `Docs/journal.md`.
 public struct JournalEntry: Hashable, Codable, Sendable {
-    /// When, by the store's own clock, in milliseconds since 1970.
+    /// The time by the store's own clock, in milliseconds since 1970.
     public var time: Int64
-    /// How many entries before it are lost because they could not be written.
+    /// The number of entries before this one that were lost because they could not be written.
     public var lostCount: Int
-    /// What happened.
+    /// The content of the entry.
     public var content: Content
 
-    /// What happened.
+    /// The content of an entry.
     public enum Content: Hashable, Codable, Sendable {
         /// The store was opened for writing, and the journal holds so much from here on.
         case began(StoreOptions.Journal)
         /// The store was closed.
         case ended
-        /// A call, or items of it, were refused.
+        /// A call, or items of it, were rejected.
         case refused(Refused)
-        /// A device was told what changed.
+        /// A device received a page of changes.
         case told(Told)
 
-        /// Who asked; `nil` for what the store notes of itself.
+        /// The caller of the request; `nil` for entries that the store writes about itself.
         public var caller: Caller? {
             switch self {
             case .began, .ended: nil
@@ -34,7 +34,7 @@ public struct JournalEntry: Hashable, Codable, Sendable {
         }
     }
 
-    /// What a client asked for.
+    /// The kind of a client's request.
     ///
     /// Raw values are on disk: never renumber them.
     public enum Call: UInt8, Hashable, CaseIterable, Codable, Sendable {
@@ -42,13 +42,13 @@ public struct JournalEntry: Hashable, Codable, Sendable {
         case modifyRecords = 1
         /// To fetch records.
         case fetchRecords = 2
-        /// What changed in a zone.
+        /// To fetch the changes of a zone.
         case zoneChanges = 3
-        /// Which zones changed.
+        /// To fetch the list of changed zones.
         case databaseChanges = 4
         /// To create and delete zones.
         case modifyZones = 5
-        /// Which zones there are.
+        /// To list the zones.
         case zones = 6
         /// To find records.
         case query = 7
@@ -56,7 +56,7 @@ public struct JournalEntry: Hashable, Codable, Sendable {
         case assets = 8
         /// About users and accounts.
         case users = 9
-        /// To accept a share, look at it or ask for access.
+        /// To accept a share, look it up or request access.
         case shares = 10
         /// To save, delete and list subscriptions.
         case subscriptions = 11
@@ -64,15 +64,15 @@ public struct JournalEntry: Hashable, Codable, Sendable {
         case notifications = 12
     }
 
-    /// One thing that was refused, and why.
+    /// One rejection, with its reason.
     public struct Refusal: Hashable, Codable, Sendable {
-        /// What it is about; `nil` for the call as a whole.
+        /// The item that was rejected; `nil` for the call as a whole.
         public var item: SyncError.Item?
         /// CloudKit's code.
         public var code: SyncError.Code
-        /// The rule, in the words that the caller was told.
+        /// The rule, as worded in the error for the caller.
         ///
-        /// Empty where the call as a whole is the reason, or in an atomic batch another item of it.
+        /// Empty if the call as a whole, or another item of an atomic batch, is the reason.
         public var message: String
 
         /// Describes a refusal.
@@ -83,20 +83,22 @@ public struct JournalEntry: Hashable, Codable, Sendable {
         }
     }
 
-    /// What of a call was refused.
+    /// The rejected parts of a call.
     public struct Refused: Hashable, Codable, Sendable {
-        /// What was asked for.
+        /// The kind of the request.
         public var call: Call
         /// By whom, from where, under which request id.
         public var caller: Caller
-        /// The change token that the call came with.
+        /// The change token of the call.
         public var since: ChangeToken?
-        /// What was refused; first the call as a whole, if it was.
+        /// The rejections.
+        ///
+        /// The one of the call as a whole comes first, if there is one.
         public var refusals: [Refusal]
-        /// How many more items were refused, which one entry has no room for.
+        /// The number of further rejected items, for which one entry has no space.
         public var omittedCount = 0
 
-        /// Describes what was refused.
+        /// Creates the description of a rejection.
         public init(
             _ call: Call,
             _ caller: Caller,
@@ -110,27 +112,29 @@ public struct JournalEntry: Hashable, Codable, Sendable {
         }
     }
 
-    /// A page of changes that a device was given.
+    /// A page of changes that a device received.
     ///
-    /// It comes with a token up to which the device has been told, and says with which it came: by that
-    /// the device acknowledged all that it was told before.
+    /// The page has a token up to which the device has received all changes, and the token with
+    /// which the device requested the page. By that token the device acknowledges all earlier
+    /// pages.
     public struct Told: Hashable, Codable, Sendable {
         /// Changes of a zone, of a database, or notifications.
         public var call: Call
-        /// Who was told.
+        /// The caller that received the page.
         public var caller: Caller
         /// The zone, as the caller names it; `nil` for the zones of a database, and for notifications.
         public var zone: ZoneID?
-        /// The token that the device came with: what it covers was acknowledged.
+        /// The token of the device's request: the device acknowledges all changes up to it.
         public var since: ChangeToken?
         /// The token that it was given.
         public var token: ChangeToken
-        /// What had been committed when the page was made: each record was shown by its last event up to
-        /// here.
+        /// The position up to which events were visible when the page was made.
+        ///
+        /// Each record was shown by its last event up to here.
         public var shownThrough: SequenceNumber
-        /// How many changes the page had.
+        /// The number of changes on the page.
         public var changeCount: Int
-        /// Whether there was more after the token.
+        /// True if more changes follow the token.
         public var moreComing: Bool
 
         /// Describes a page.

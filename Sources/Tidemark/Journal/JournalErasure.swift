@@ -4,12 +4,12 @@
 package import TidemarkEvents
 package import TidemarkModel
 
-/// Which entries have to do with a user or a zone that is erased.
+/// Tests for entries that concern a user or a zone that is being erased.
 extension JournalEntry.Content {
-    /// Whether the entry says anything about a user: as the caller, as the owner of what was asked for, in
-    /// a name or in the words of a refusal.
+    /// Returns true if the entry mentions a user: as the caller, as the owner of a requested item,
+    /// in a name, or in the text of a rejection.
     ///
-    /// Rather too often than too seldom.
+    /// It may return true for an unrelated entry, but never false for a related one.
     package func concerns(_ user: UserID) -> Bool {
         guard let caller else { return false }
         let name = Array(user.userRecordName.utf8)
@@ -26,7 +26,7 @@ extension JournalEntry.Content {
         }
     }
 
-    /// Whether the entry says anything about a zone.
+    /// Returns true if the entry mentions a zone.
     package func concerns(_ zone: ZoneIdentity) -> Bool {
         guard let caller else { return false }
         func isMeant(_ id: ZoneID?) -> Bool {
@@ -39,7 +39,8 @@ extension JournalEntry.Content {
         }
     }
 
-    /// Whether the entry is about something asked of a database, or of what shares show of it.
+    /// Returns true if the entry is about a request to a database, or to the part of it that shares
+    /// show.
     func isAbout(_ database: DatabaseID) -> Bool {
         guard let asked = caller?.database else { return false }
         return asked == database
@@ -58,7 +59,7 @@ extension SyncError.Item {
         }
     }
 
-    /// What it is called.
+    /// The name of the item.
     fileprivate var name: String {
         switch self {
         case .record(let record): record.recordName

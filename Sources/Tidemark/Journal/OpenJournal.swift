@@ -6,13 +6,13 @@ import TidemarkLog
 
 /// The journal of a store that is open for writing.
 ///
-/// With refusals alone no file is made before something is refused.
+/// If only rejections are recorded, no file is created before the first one.
 final class OpenJournal: Sendable {
-    /// What it takes in.
+    /// The kinds of entries that the journal records.
     let extent: StoreOptions.Journal
     let journal: Journal
     private let now: @Sendable () -> Int64
-    /// Whether it has said that it begins.
+    /// True once the journal has recorded its beginning.
     private let hasBegun = Lock(false)
 
     init(
@@ -28,7 +28,8 @@ final class OpenJournal: Sendable {
         configuration.byteCount = max(options.journalByteCount, 0)
         configuration.lifetime = max(options.journalLifetime, 0)
         journal = Journal(folder, of: store, incarnation, configuration, environment)
-        // Who asks later what a device was told learns when that was kept, and when it was not.
+        // The entry tells later readers when the journal recorded the pages sent to devices, and
+        // when it did not.
         let isThere = try? environment.fileSystem.exists(folder.journal)
         if extent == .full || isThere ?? false { begin() }
     }
@@ -41,13 +42,13 @@ final class OpenJournal: Sendable {
         }
     }
 
-    /// Takes in what happened.
+    /// Adds an entry.
     func note(_ content: JournalEntry.Content) {
         begin()
         journal.append(content.bytes, at: now())
     }
 
-    /// Writes what was taken in, and takes in no more.
+    /// Writes the pending entries, and accepts no more.
     func close() {
         let hasBegun = hasBegun.withLock { hasBegun in
             defer { hasBegun = true }

@@ -4,11 +4,11 @@
 import TidemarkLock
 import TidemarkLog
 
-/// Tells an observer how often the cache of blocks had what was asked for, from one call to the next.
+/// Reports the hits and misses of the block cache to an observer, from one call to the next.
 struct CacheReports: ~Copyable, Sendable {
     private let told = Lock(CacheUse())
 
-    /// Tells of what was asked for since the last report, if anything was.
+    /// Reports the cache lookups since the last report, if there were any.
     func report(_ use: CacheUse, to observer: any StoreObserver) {
         let news = told.withLock { told in
             // Two calls may come here in the other order than they have read the counts.

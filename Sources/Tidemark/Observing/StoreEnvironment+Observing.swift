@@ -4,7 +4,7 @@
 import TidemarkLog
 
 extension StoreEnvironment {
-    /// The same effects, of whose syncs an observer hears.
+    /// Returns the same effects, with an observer for their syncs.
     func observed(by observer: (any StoreObserver)?) -> StoreEnvironment {
         guard let observer else { return self }
         var observed = self

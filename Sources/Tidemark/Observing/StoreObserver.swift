@@ -4,27 +4,27 @@
 public import TidemarkLog
 public import TidemarkModel
 
-/// Hears of what an open store does: for logs, metrics and traces.
+/// An observer of an open store's work: for logs, metrics and traces.
 ///
-/// Given to ``Store/open(at:access:options:observer:progress:)``. A store without one counts and times
-/// nothing for it. `StoreInstruments` of the product `TidemarkObserving` is one for swift-log, swift-metrics and
-/// swift-distributed-tracing.
+/// Pass it to ``Store/open(at:access:options:observer:progress:)``. A store without an observer
+/// counts and times nothing. `StoreInstruments` of the product `TidemarkObserving` is an observer
+/// for swift-log, swift-metrics and swift-distributed-tracing.
 ///
-/// Its methods are called on the threads that do the work, also under locks of the store. So they return
-/// soon, and call nothing of the store.
+/// Its methods are called on the threads that do the work, even under locks of the store. So they
+/// must return soon, and must not call the store.
 public protocol StoreObserver: Sendable {
-    /// Hears that some work begins, and returns what is to hear of its end; `nil` for nothing.
+    /// Notifies that some work begins; returns the observer of its end, `nil` for none.
     ///
-    /// Of a call it hears in the task of the caller, whose task-local values it sees.
+    /// For a call, this runs in the task of the caller, with the task-local values of that task.
     func begins(_ work: StoreWork) -> (any StoreWorkObserver)?
 
-    /// Hears of something that has happened.
+    /// Notifies the observer of a fact.
     func notes(_ fact: StoreFact)
 }
 
-/// Hears of the end of some work.
+/// An observer of the end of some work.
 public protocol StoreWorkObserver: Sendable {
-    /// Hears that the work has ended, by an error if there is one.
+    /// Notifies the observer that the work has ended, with the error if it failed.
     func ends(_ error: (any Error)?)
 }
 
@@ -46,7 +46,7 @@ public enum StoreWork: Sendable {
 public struct StoreCall: Hashable, Sendable {
     /// The method that is called.
     public var kind: JournalEntry.Call
-    /// Who asks.
+    /// The caller of the request.
     public var caller: Caller
 
     /// Describes a call.
@@ -64,14 +64,14 @@ public enum StoreFact: Sendable {
     case closed
     /// A frame of commits is durable.
     case synced(SyncedFrame)
-    /// The zone views on disk have taken in all events up to a position.
+    /// A checkpoint has written all events up to a position to the zone views on disk.
     case checkpointed(through: SequenceNumber)
     /// A compaction is over.
     case compacted(CompactionReport)
-    /// Some items of a call were refused, or the call as a whole, for one reason.
+    /// Some items of a call, or the call as a whole, were rejected for one reason.
     case refused(JournalEntry.Call, SyncError.Code, count: Int)
-    /// Blocks of the log were asked for since the last fact of this kind: found decoded in the cache, or not.
+    /// Lookups of log blocks since the last fact of this kind: found in the cache, or decoded.
     case askedForBlocks(cached: Int, decoded: Int)
-    /// A query was answered by an index, or by a look at each record.
+    /// A query was answered by an index, or by reading each record.
     case queried(byIndex: Bool)
 }

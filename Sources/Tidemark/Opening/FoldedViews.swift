@@ -45,7 +45,7 @@ package struct FoldedViews {
         last = event.sequence
     }
 
-    /// The views after all events that were taken in.
+    /// Returns the views after all events that were added.
     package mutating func finish() throws(Failure) -> ReplayedViews {
         try finish(beside: nil)
     }

@@ -51,19 +51,19 @@ package struct ReplayedViews {
     }
 }
 
-/// The state that a zone came to in a replay, compared with the views on disk.
+/// The state of a zone after a replay, compared with the views on disk.
 package struct ReplayedZone: Sendable {
-    /// Which zone it is.
+    /// The identity of the zone.
     package let identity: ZoneIdentity
     /// The position of the event that created it.
     package let key: ZoneKey
-    /// How many records it has.
+    /// The number of live records.
     package let liveCount: Int64
-    /// How many tombstones it has.
+    /// The number of tombstones.
     package let tombstoneCount: Int64
     /// The position of its last event.
     package let head: SequenceNumber
-    /// True if the views on disk say the same; `nil` if nothing was compared.
+    /// True if the views on disk agree; `nil` if nothing was compared.
     package let isSame: Bool?
 
     fileprivate init(_ entry: ZoneEntry, key: ZoneKey, isSame: Bool?) {

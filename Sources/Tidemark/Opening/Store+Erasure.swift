@@ -4,18 +4,19 @@
 public import TidemarkLog
 
 extension Store {
-    /// Removes every byte of a user or a zone from a store that nobody has open.
+    /// Removes every byte of a user or a zone from a store that no process has open.
     ///
-    /// `Docs/erase.md` says what that is. The log is written anew as a whole, so there must be room for
-    /// a second one. Until that is done nothing is decided: if it fails, or the machine stops, the
-    /// store is as it was, but for tokens that have expired. From then on the store says so in a file,
-    /// and the next opening for writing goes on with what was cut off. Erasing again is harmless.
+    /// `Docs/erase.md` describes the details. The whole log is rewritten, so there must be free
+    /// space for a second log. The erasure takes effect only once the rewrite is done. If it fails
+    /// before, or the machine stops, the store is unchanged, except that some tokens have expired.
+    /// After it, a file in the store marks the erasure, and the next open for writing completes it.
+    /// Erasing again is harmless.
     ///
-    /// A dry run changes nothing, and may be made of a store that is open.
+    /// A dry run changes nothing, and works on an open store.
     ///
-    /// Throws `locked` while anybody has the store open, also for reading; `full` if there is no room;
-    /// `notAStore`, `corrupted`, `newerVersion`, `foreignFile` or `unreadable`. Blocks while the disk
-    /// works. O(bytes of the log).
+    /// Throws `locked` while a process has the store open, even for reading; `full` if there is no
+    /// space; `notAStore`, `corrupted`, `newerVersion`, `foreignFile` or `unreadable`. Blocks on
+    /// disk I/O. O(bytes of the log).
     public static func erase(
         _ subject: ErasureSubject,
         at path: String,
@@ -31,9 +32,10 @@ extension Store {
         )
     }
 
-    /// What is being erased in a store, if an erasure was cut off and waits for its end.
+    /// Returns the subject of an erasure that was interrupted and is pending; `nil` if there is
+    /// none.
     ///
-    /// Throws `corrupted` if the file that says so cannot be understood, and `unreadable`.
+    /// Throws `corrupted` if the file that records the erasure is malformed, and `unreadable`.
     package static func pendingErasure(at path: String) throws(LogError) -> ErasureSubject? {
         try ErasureFiles(StoreFolder(path), StoreEnvironment()).pending()
     }
@@ -56,7 +58,7 @@ extension Store {
             held.log = log.environment
             receipt = try Erasure(of: subject, in: folder, held).run(on: log)
         } catch {
-            // The failure is the one to tell.
+            // Report the original failure.
             try? log.close()
             throw error
         }

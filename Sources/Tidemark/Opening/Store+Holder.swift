@@ -4,7 +4,8 @@
 import TidemarkLog
 
 extension Store {
-    /// Whether a process has the store in a folder open for writing; `true` also where that cannot be told.
+    /// Returns true if a process has the store in a folder open for writing, or if this cannot be
+    /// determined.
     package static func hasWriter(at path: String) -> Bool {
         let files = PosixFileSystem()
         let lock = StoreFolder(path).lock

@@ -7,10 +7,10 @@ import TidemarkViews
 extension Store {
     /// Opens a store.
     ///
-    /// A store that was not closed is recovered: everything that was acknowledged is there. Zone
-    /// views that are missing or damaged are rebuilt from the log, which is the one case where
-    /// opening takes time in proportion to the log; `progress` hears of that. An `observer` hears of all that
-    /// the store does, for logs, metrics and traces.
+    /// A store that was not closed is recovered: everything that was acknowledged is there. Missing
+    /// or damaged zone views are rebuilt from the log. Only then does opening take time
+    /// proportional to the log; `progress` reports the rebuild. An `observer` is notified of the
+    /// store's work, for logs, metrics and traces.
     ///
     /// Throws `notAStore`, `locked` (another process has it open for writing), `corrupted` (open it
     /// for reading, or salvage it), `newerVersion`, `foreignFile`, `unreadable` or `full`.
@@ -66,7 +66,7 @@ struct StoreOpening {
     let folder: StoreFolder
     let options: StoreOptions
     let environment: StoreEnvironment
-    /// Hears of what the store does.
+    /// The observer of the store's work.
     var observer: (any StoreObserver)?
 
     fileprivate func open(
@@ -167,7 +167,7 @@ struct StoreOpening {
         do throws(LogError) {
             views = try opening.openForWriting(besideReaders: log.hasOlderReaders, progress)
         } catch {
-            // On a full disk the views need room too, for whoever is to compact the store.
+            // On a full disk the views need space too, so that the store can be compacted.
             guard error.code == .full, try log.useReserve() else { throw error }
             defer { log.restoreReserve() }
             views = try opening.openForWriting(besideReaders: log.hasOlderReaders, progress)
@@ -176,7 +176,7 @@ struct StoreOpening {
         return views
     }
 
-    /// Opens the log for writing, once an erasure that was cut off has come to its end.
+    /// Opens the log for writing, after completing an interrupted erasure.
     func openLog(
         creating: Bool,
         onDurable: @escaping @Sendable () -> Void = {},
@@ -199,7 +199,7 @@ struct StoreOpening {
             guard let subject = try ErasureFiles(folder, held).pending() else { return opened }
             _ = try Erasure(of: subject, in: folder, held).run(on: opened.log)
         } catch {
-            // The failure is the one to tell.
+            // Report the original failure.
             try? opened.log.close()
             throw error
         }
@@ -243,7 +243,7 @@ struct StoreOpening {
             nil,
             nil
         )
-        // Damage is told by those who need what is damaged.
+        // Damage is reported by the operations that need the damaged part.
         let last = try? reader.event(at: reader.durableSequence)
         let ahead = last?.commit.time.subtractingSaturated(environment.log.now()) ?? 0
         return Store(parts, access: .reading, recovery: nil, clockLag: .milliseconds(max(0, ahead)))
@@ -279,15 +279,15 @@ struct StoreOpening {
         )
     }
 
-    /// Begins with what goes on in the background; in a simulation nothing happens by itself.
+    /// Starts background work; in a simulation nothing runs by itself.
     private func beginWork(_ compactor: Compactor, _ parts: OpenStore) {
         guard !environment.log.writesInline else { return }
         compactor.begin(parts.upkeep)
         parts.queries.indexes?.begin()
     }
 
-    /// Lets notifications be made in the background; in a simulation they are made when somebody waits
-    /// for them.
+    /// Starts making notifications in the background; in a simulation they are made when a caller
+    /// waits for them.
     private func begin(_ notifier: Notifier, _ store: Notifications) {
         if !environment.log.writesInline { notifier.wakeup.connect(store) }
         // If it is not known whether there are subscriptions, that is found out when it rings.

@@ -6,13 +6,13 @@ package import TidemarkLog
 import TidemarkModel
 import TidemarkViews
 
-/// What was copied of a damaged store.
+/// The parts of a damaged store that were copied.
 package struct SalvagedStore: Sendable {
     /// The log.
     package let log: Salvage
     /// The bytes of assets.
     package let assets: BlobCopy
-    /// What was being erased, and goes with the copy's next opening for writing.
+    /// The subject of a pending erasure, which the copy's next open for writing completes.
     package let erasing: ErasureSubject?
     private let erasureDamage: [LogError]
 
@@ -34,13 +34,13 @@ package struct SalvagedStore: Sendable {
 }
 
 extension Store {
-    /// Copies all that can be read of a damaged store into a new one.
+    /// Copies all readable parts of a damaged store into a new one.
     ///
-    /// Events keep their positions. A record's event says which one it replaces; where that is lost,
-    /// the copy says which one of the survivors it follows. A zone whose creation is lost is created
-    /// again in its place, under its name as the views know it, or else as `salvaged-` and its key.
-    /// The bytes of assets are copied if they are sound. An erasure that was cut off goes on with the
-    /// copy's next opening for writing.
+    /// Events keep their positions. A record's event names the one that it replaces; if that one is
+    /// lost, the copy names the surviving event before it instead. A zone whose creation is lost is
+    /// created again in its place, under its name in the views, or else as `salvaged-` and its key.
+    /// The bytes of assets are copied if they are sound. The copy's next open for writing completes
+    /// an interrupted erasure.
     ///
     /// Throws if there is nothing to read, or if the destination is not free or cannot be written.
     package static func salvage(
@@ -73,7 +73,7 @@ extension Store {
     }
 }
 
-/// Mends what the surviving events of a damaged log say about those that are lost.
+/// Fixes the references of a damaged log's surviving events to lost events.
 private final class RecordMending: SalvageMending {
     private let folder: StoreFolder
     private let environment: StoreEnvironment
@@ -81,7 +81,7 @@ private final class RecordMending: SalvageMending {
     /// The views of the damaged store, if they can be read: they know the names of
     /// zones, and an event that the log had.
     private var views: (any ViewSnapshot)?
-    /// The last surviving event of each record, in each list that it stands in.
+    /// The last surviving event of each record, in each of its lists.
     private var last: [ViewKey: (sequence: SequenceNumber, state: RecordState)] = [:]
 
     init(_ folder: StoreFolder, _ environment: StoreEnvironment) {

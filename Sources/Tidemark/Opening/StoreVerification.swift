@@ -29,30 +29,30 @@ public struct StoreVerification: Hashable, Codable, Sendable {
     public enum ViewsOutcome: String, Hashable, Codable, Sendable {
         /// There are none to compare.
         case noViews
-        /// Whoever made them was cut off, or has not come to the end yet.
+        /// The process that made the views was interrupted, or has not finished.
         case unfinished
         /// They were compared.
         case compared
-        /// They cannot be read; the findings say why.
+        /// They cannot be read; the findings state why.
         case unreadable
-        /// A writer has taken more into them than it has vouched for in the log.
+        /// A writer has put more into them than it has acknowledged in the log.
         case ahead
-        /// Writers kept coming while they were being opened.
+        /// Writers kept appearing while they were being opened.
         case changing
-        /// With damage in the log the fold lacks events and says nothing about them.
+        /// The log is damaged, so the fold lacks events and decides nothing about the views.
         case logDamaged
     }
 }
 
 extension Store {
-    /// Reads all of a store and checks it: every checksum, every record, that all parts agree, the views against the log,
-    /// the bytes of all assets that the log names, and the journal.
+    /// Reads all of a store and verifies it: every checksum, every record, that all parts agree,
+    /// the views against the log, the bytes of all assets that the log names, and the journal.
     ///
-    /// The store may be open, here or in another process. It is ``LongWork``, of several steps: segments, then assets.
-    /// Blocks while the disk works. O(bytes of the store).
+    /// The store may be open, here or in another process. It is ``LongWork`` of several steps:
+    /// segments, then assets. Blocks on disk I/O. O(bytes of the store).
     ///
-    /// Throws what keeps the check from being made: `notAStore`, `newerVersion`, `unreadable`, `cancelled`. Damage is a
-    /// finding.
+    /// Throws if the check cannot be made: `notAStore`, `newerVersion`, `unreadable`, `cancelled`.
+    /// Damage is a finding, not an error.
     public static func verify(at path: String) throws(LogError) -> StoreVerification {
         try LongWork.run { () throws(LogError) in try verifyNow(at: path) }
     }
@@ -80,7 +80,8 @@ extension Store {
         switch failure {
         case .event(let error)?: result.findings.append(LogError(.corrupted, error.message))
         case .views(let message)?:
-            // What is missing from a log makes no sense of the rest: then that is what to tell.
+            // If parts of the log are missing, the rest is inconsistent, so report the missing
+            // parts instead.
             if log.damage.isEmpty { result.findings.append(LogError(.corrupted, message)) }
         case nil: break
         }

@@ -13,12 +13,12 @@ package struct ViewsCheck {
     private let path: String
     /// The views as they were when the check began; `nil` if there are none that can be compared.
     private var found: (any ViewSnapshot)?
-    /// Where those are exact.
+    /// The position at which the views on disk are exact.
     package private(set) var checkpoint = SequenceNumber.zero
-    /// What the log makes of the views, once it has been compared.
+    /// The views that the log implies, once the comparison is done.
     package private(set) var expected: ReplayedViews?
     private var damage: [LogError] = []
-    /// What became of the comparison.
+    /// The outcome of the comparison.
     package private(set) var outcome = Outcome.noViews
     private var folded: FoldedViews
 
@@ -39,13 +39,13 @@ package struct ViewsCheck {
 
     private static let lookLimit = 20
 
-    /// Looks at the views of a store; what is not there needs no check.
+    /// Reads the views of a store; missing views need no check.
     private init(_ reader: LogReader) throws(LogError) {
         self.reader = reader
         path = reader.viewsPath
         folded = FoldedViews(reader)
         let files = PosixFileSystem()
-        // Readers that lock nothing do not open it, and every writer has to.
+        // Readers without locks do not open it, and every writer must.
         if (try? files.list("\(path)/lock.mdb")) != nil {
             outcome = .unreadable
             damage.append(finding("lock.mdb is a folder, where a file is expected."))
@@ -70,8 +70,9 @@ package struct ViewsCheck {
             outcome = .unreadable
             damage.append(finding(error.message))
         }
-        // A writer does not know of a snapshot that was taken without a lock after it came. Beside a
-        // writer, views that cannot be opened may be on their way to another place.
+        // A writer does not know of a snapshot that was taken without a lock after the writer
+        // started. While there is a writer, views that cannot be opened may be in the process of
+        // being moved.
         let isChanging: Bool
         if !reader.isLive {
             isChanging = try reader.isOvertaken()
@@ -97,7 +98,7 @@ package struct ViewsCheck {
             )
         }
         guard checkpoint.sequence <= reader.durableSequence else {
-            // A writer vouches for what it has written only when it is idle.
+            // A writer acknowledges what it has written only when it is idle.
             if reader.isLive {
                 outcome = .ahead
                 return
@@ -113,7 +114,7 @@ package struct ViewsCheck {
         self.checkpoint = checkpoint.sequence
     }
 
-    /// True if there are views to compare with what the log makes.
+    /// True if there are views to compare with the fold of the log.
     package var isComparing: Bool { found != nil }
 
     /// Takes in the next event of the log; checks the record that it holds, if it holds one.
@@ -127,9 +128,9 @@ package struct ViewsCheck {
         try folded.add(event)
     }
 
-    /// What is wrong with the views, once all events have been taken in.
+    /// Returns the damage of the views, once all events have been read.
     ///
-    /// Says nothing about them if events are missing from the log.
+    /// Reports nothing about the views if events are missing from the log.
     package mutating func finish(
         isLogSound: Bool
     ) throws(FoldedViews.Failure) -> [LogError] {

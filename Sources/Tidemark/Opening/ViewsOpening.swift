@@ -23,27 +23,31 @@ struct ViewsOpening {
 
     /// Folding a longer stretch into an index on disk is a rebuild.
     private static let rebuildEventCount: UInt64 = 250_000
-    /// How many records are held when a whole log is folded, of about 150 bytes of memory each.
+    /// The number of records to hold while a whole log is folded, at about 150 bytes of memory
+    /// each.
     ///
-    /// Many, since a record is written once for every time that so many others have changed.
+    /// The number is large because each time so many other records have changed, a record is
+    /// written once more.
     private static let rebuildForm = Replay.Form.rebuild(heldCount: 2_000_000)
-    /// A writer's index may be ahead of what its log vouches for to other processes, for as long as
-    /// the writer is idle before it says so.
+    /// The number of attempts to wait for a writer's index that is ahead of its log, and the delay
+    /// of each.
     ///
-    /// How often, and how long each time, that is waited for.
+    /// A writer's index may be ahead of the log positions published to other processes, until the
+    /// idle writer publishes again.
     private static let refreshLimit = 50
     private static let refreshDelay: UInt32 = 4_000
-    /// How often a reader begins anew because a writer came while it was opening the index.
+    /// The number of times a reader restarts because a writer appeared while it opened the index.
     private static let openingLimit = 20
 
     private var hash: StoreHash {
         StoreHash(store: source.store, slotMask: environment.slotMask)
     }
 
-    /// Opens the views that are on disk; rebuilds them if they are missing, damaged or foreign.
+    /// Opens the views on disk; rebuilds them if they are missing, damaged or foreign.
     ///
-    /// Somebody who opened them while nobody wrote uses them without a lock. If there may be such a
-    /// reader (`besideReaders`) it keeps its files, and the store goes on in a copy.
+    /// A reader that opened the views while there was no writer uses them without a lock. If there
+    /// may be such a reader (`besideReaders`), it keeps its files, and the store continues with a
+    /// copy.
     func openForWriting(
         besideReaders: Bool,
         _ progress: (RebuildProgress) -> Void
@@ -77,10 +81,10 @@ struct ViewsOpening {
         }
     }
 
-    /// Refuses an index that is exact at a position which this line of the store does not have.
+    /// Rejects an index that is exact at a position which this line of the store does not have.
     ///
-    /// Views take in durable events alone. So if they are ahead of the log, the log has lost its end:
-    /// that is corruption, and nothing that a rebuild could repair.
+    /// Views contain only durable events. So if they are ahead of the log, the log has lost its
+    /// end: that is corruption, which a rebuild cannot repair.
     private func check(_ checkpoint: ViewCheckpoint?) throws(ReplayError) {
         guard let checkpoint else { return }
         if let lost = lostEnd(checkpoint) { throw .log(lost) }
@@ -98,7 +102,7 @@ struct ViewsOpening {
         }
     }
 
-    /// The error for views that name events behind the end of the log; `nil` for others.
+    /// Returns the error for views that name events after the end of the log; `nil` for others.
     private func lostEnd(_ checkpoint: ViewCheckpoint?) -> LogError? {
         guard let checkpoint, checkpoint.store == source.store,
             checkpoint.sequence > source.durableSequence
@@ -120,9 +124,9 @@ struct ViewsOpening {
         return try catchUp(try openIndex(folder.views, .writing), progress)
     }
 
-    /// Folds what came after the index's checkpoint.
+    /// Folds the events after the index's checkpoint.
     ///
-    /// A short stretch stays in memory, and so does any beside an index that cannot be written.
+    /// A short tail stays in memory, and so does any tail of an index that cannot be written.
     private func catchUp(
         _ index: any ViewIndex,
         isWritable: Bool = true,
@@ -194,7 +198,7 @@ struct ViewsOpening {
             switch error {
             case .log(let error): throw error
             case .views(let error):
-                // The message says where.
+                // The message names the place.
                 throw LogError(error.reason == .full ? .full : .unreadable, error.message)
             }
         }
@@ -204,12 +208,12 @@ struct ViewsOpening {
 // MARK: - Reading
 
 extension ViewsOpening {
-    /// Opens the views for reading: those on disk with the tail in memory, or, if they cannot be
-    /// used, all of it in memory.
+    /// Opens the views for reading: those on disk with the tail in memory, or, if they are
+    /// unusable, all of it in memory.
     ///
-    /// Nothing is written. Beside a writer the reader enters LMDB's table of readers. Where there is
-    /// none it leaves that alone too, and a writer that comes later knows of it by the manifest it
-    /// holds.
+    /// Nothing is written, with one exception: while a writer is active, the reader enters LMDB's
+    /// table of readers. Without a writer it does not; a later writer learns of the reader by the
+    /// manifest that the reader holds.
     func openForReading(
         _ reader: LogReader,
         _ progress: (RebuildProgress) -> Void
@@ -239,14 +243,14 @@ extension ViewsOpening {
                 return try catchUp(MemoryViewIndex(), progress)
             } catch {
                 guard case .views = error else { throw error }
-                // Where the creation of a zone is lost there is no making an index; the overlay has
-                // what is known of the zone, and the others are as they should be.
+                // If the creation of a zone is lost, an index cannot be built. The overlay has the
+                // known state of the zone, and the other zones are correct.
                 return try catchUp(MemoryViewIndex(), isWritable: false, progress)
             }
         }
     }
 
-    /// Waits until a writer has vouched for what its index has taken in.
+    /// Waits until a writer has acknowledged in the log the events that its index contains.
     private func wait(for checkpoint: ViewCheckpoint?, _ reader: LogReader) throws(LogError) {
         guard let sequence = checkpoint?.sequence else { return }
         for _ in 0..<Self.refreshLimit where sequence > reader.durableSequence {
@@ -260,8 +264,8 @@ extension ViewsOpening {
     }
 }
 
-/// One snapshot of a view index, as an index of its own that never changes: what a reader beside a
-/// writer holds on to.
+/// One snapshot of a view index as an immutable index, for a reader that runs while there is a
+/// writer.
 private final class StillViewIndex: ViewIndex {
     private let held: any ViewSnapshot
     let byteCount: UInt64

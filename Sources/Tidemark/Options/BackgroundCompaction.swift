@@ -3,18 +3,20 @@
 
 import TidemarkLog
 
-/// Compaction that a store does by itself while it is open for writing.
+/// Compaction that a store runs by itself while it is open for writing.
 ///
-/// It begins when enough of the log is in finished segments that no compaction has written yet, takes
-/// its time, and stays out of the way of those who write.
+/// It begins when enough of the log is in finished segments that no compaction has written yet. It
+/// is paced so that it does not delay writers.
 public struct BackgroundCompaction: Hashable, Sendable {
-    /// What may be forgotten.
+    /// The history that a compaction may drop.
     public var policy: CompactionPolicy
-    /// So many bytes of events are looked at or written anew in a second, at most.
+    /// The maximum number of bytes of events to read or rewrite per second.
     public var bytesPerSecond = 10 << 20
-    /// It begins when what was not compacted yet is this share of what was.
+    /// The size of the uncompacted part that starts a compaction, as a fraction of the compacted
+    /// part.
     ///
-    /// All of the log is looked at each time: less brings more work, more leaves the log longer.
+    /// Each compaction reads the whole log: a smaller value causes more work, a larger one leaves
+    /// the log longer.
     public var growth = 0.25
 
     /// Begins at a quarter of growth, and takes 10 MiB in a second.
@@ -22,7 +24,8 @@ public struct BackgroundCompaction: Hashable, Sendable {
         self.policy = policy
     }
 
-    /// Whether a log of such segments has grown enough; the last one may still take events.
+    /// Returns true if a log of such segments has grown enough; the last segment may still take
+    /// events.
     func isDue(for segments: some Sequence<SegmentLoad>) -> Bool {
         var oldByteCount: UInt64 = 0
         var newByteCount: UInt64 = 0

@@ -21,22 +21,25 @@ package struct StoreEnvironment: Sendable {
     /// The default is LMDB; tests have a twin in memory.
     package var openIndex:
         @Sendable (String, ViewAccess, StoreID) throws(ViewIndexError) -> any ViewIndex
-    /// Puts a copy of the view index in a folder in its place, so that those who have it open keep
+    /// Replaces the view index in a folder by a copy, so that processes that have it open keep
     /// theirs; does nothing if there is none.
     package var renewIndex: @Sendable (String, StoreID) throws(ViewIndexError) -> Void
-    /// Copies the view index of a store in a folder into another folder, and says at which position it
-    /// is exact; does nothing if there is none.
+    /// Copies the view index of a store in a folder into another folder, and returns the position
+    /// at which it is exact; does nothing if there is none.
     package var copyIndex:
         @Sendable (String, String, ViewAccess, StoreID) throws(ViewIndexError) -> SequenceNumber?
     /// Removes the view index in a folder.
     package var removeIndex: @Sendable (String) throws(ViewIndexError) -> Void
-    /// Where the query index is kept: the machine's own files, whatever the store's are; `nil` for the
-    /// store's folder, or memory where that is none of the machine's.
+    /// The folder of the query index, in the machine's own file system even if the store is
+    /// elsewhere; `nil` for the store's folder, or for memory if the store's files are not the
+    /// machine's own.
     package var queryFolder: String?
-    /// So many events the query index takes in before anybody notices: a query waits for them rather than look at
-    /// records.
+    /// The number of events that a query waits for the index to read, rather than read records
+    /// itself.
+    ///
+    /// They take an imperceptible time.
     package var queryIndexNearCount: UInt64 = 4_096
-    /// Which bits of a record's slot are used: all, but in tests of what happens when names meet.
+    /// The bits of a record's slot that are used: all of them, except in tests of colliding names.
     package var slotMask = UInt64.max
 
     /// The machine's own files, clock and randomness.

@@ -4,11 +4,11 @@
 public import TidemarkLog
 public import TidemarkModel
 
-/// What may be set about a store.
+/// The options of a store.
 ///
-/// A plain value: it can be printed and compared.
+/// A plain value that can be printed and compared.
 public struct StoreOptions: Hashable, Sendable {
-    /// How much of everything is allowed.
+    /// The limits on sizes and counts.
     ///
     /// The defaults are CloudKit's.
     public var limits = Limits()
@@ -16,44 +16,47 @@ public struct StoreOptions: Hashable, Sendable {
     ///
     /// Others are `badContainer`.
     public var containers: Set<ContainerID>?
-    /// Whether each caller with a user has to say how the user was authenticated: for a process that
-    /// answers requests of others.
+    /// True if each caller with a user must state how the user was authenticated; for a process
+    /// that serves other processes.
     ///
-    /// A caller whose ``TidemarkModel/Caller/authentication`` is `inProcess` is `notAuthenticated`.
+    /// A caller whose ``TidemarkModel/Caller/authentication`` is `inProcess` gets
+    /// `notAuthenticated`.
     public var requiresAuthentication = false
-    /// When callers are asked to wait.
+    /// The limits beyond which callers are asked to wait.
     public var throttling = Throttling()
-    /// Whether the store answers as CloudKit does also where Tidemark can do more: for programs that
-    /// are tested here and run there.
+    /// True if the store behaves as CloudKit does even where Tidemark can do more; for programs
+    /// that are tested on Tidemark and run on CloudKit.
     ///
-    /// What that means is listed under "The strict switch" in `Docs/semantics.md`.
+    /// The effects are listed under "The strict switch" in `Docs/semantics.md`.
     public var isStrict = false
-    /// Whether the schema says what may be saved: growing with what is saved in development, fixed in
-    /// production.
+    /// True if saves are checked against the schema, which grows with saves in development and is
+    /// fixed in production.
     ///
-    /// Without it every record type takes every field, schemas stay as they are, and roles in the
-    /// public database are not asked about.
+    /// If false, every record type accepts every field, schemas do not change, and roles in the
+    /// public database are not checked.
     public var checksSchema = true
-    /// Whether an answer waits for the disk.
+    /// The durability of commits: it decides if a request waits for the disk.
     ///
-    /// Anything but ``Durability/full`` is for benchmarks and throw-away tests.
+    /// Use values other than ``Durability/full`` only for benchmarks and throw-away tests.
     public var durability = Durability.full
-    /// How the links to shares begin: where a server answers them.
+    /// The prefix of links to shares: the address of the server that handles them.
     public var shareURLPrefix = "https://tidemark.invalid/share/"
-    /// Who may read the files of a store that is made.
+    /// The permissions of the files of a newly created store.
     ///
-    /// What a store makes later has the permissions of its folder `segments`, whatever is set.
+    /// Files that the store creates later get the permissions of its folder `segments`, whatever
+    /// this option is.
     public var permissions = FilePermissions.owner
     /// Bytes of decoded blocks of the log that are kept for readers.
     public var cacheByteCount = 16 << 20
     /// A segment of the log is ended when it has reached this length: at most 2 GiB, whatever is set.
     public var segmentByteCount = 64 << 20
-    /// After so many events the zone views go to disk in the background; where events are large,
-    /// each 512 bytes count as one.
+    /// The number of events after which the zone views are written to disk in the background.
     ///
-    /// About 100 bytes of memory each. Three times as many are held before writers have to wait,
-    /// and no more than that are folded at an opening after a crash. At least one, at most four thousand
-    /// million, whatever is set.
+    /// If events are large, each 512 bytes count as one.
+    ///
+    /// Each event takes about 100 bytes of memory. At most three times as many are held before
+    /// writers have to wait, and an open after a crash folds no more than that. The value is
+    /// limited to the range from one to four thousand million.
     public var checkpointEventCount = 65_536
     /// The same, within its bounds: sums and small multiples of it stay numbers.
     var checkpointWeight: Int { min(max(checkpointEventCount, 1), Int(UInt32.max)) }
@@ -67,32 +70,32 @@ public struct StoreOptions: Hashable, Sendable {
     /// Beyond it, whatever writes is `serviceUnavailable` until the clock is set right or the store is
     /// opened again.
     public var clockJumpLimit: Duration? = .seconds(60 * 60)
-    /// How long a request id is remembered, by our own clock: 90 days.
+    /// The time for which a request id is remembered, by our own clock: 90 days.
     public var requestLifetime = Duration.seconds(90 * 24 * 60 * 60)
-    /// How long a notification of a query is kept that nobody reads, by our own clock: 30 days.
+    /// The time for which an unread notification of a query is kept, by our own clock: 30 days.
     ///
-    /// What is older goes with the next notification that its user gets.
+    /// Older notifications are removed when their user gets the next one.
     public var notificationLifetime = Duration.seconds(30 * 24 * 60 * 60)
-    /// What the store does by itself to keep its log short; `nil` for nothing before
-    /// ``Store/compact(_:isDryRun:)`` is called.
+    /// The compaction that the store runs by itself; `nil` to compact only in
+    /// ``Store/compact(_:isDryRun:)``.
     public var backgroundCompaction: BackgroundCompaction?
 
-    /// What the journal beside the log takes in.
+    /// The kinds of entries that the journal beside the log records.
     public var journal = Journal.refusals
-    /// About so many bytes of the journal are kept.
+    /// The approximate number of bytes of the journal to keep.
     public var journalByteCount = 64 << 20
-    /// How long its entries are kept, in milliseconds of our own clock: 30 days.
+    /// The time for which journal entries are kept, in milliseconds of our own clock: 30 days.
     ///
-    /// What is older goes when something new comes.
+    /// Older entries are removed when a new one is added.
     public var journalLifetime: Int64 = 30 * 24 * 60 * 60 * 1000
 
-    /// What the journal takes in: `Docs/journal.md`.
+    /// The kinds of entries that the journal records: `Docs/journal.md`.
     ///
     /// Raw values are on disk: never renumber them.
     public enum Journal: UInt8, Hashable, CaseIterable, Codable, Sendable {
-        /// What was refused, to whom, and why.
+        /// Rejected requests, with their callers and reasons.
         case refusals = 0
-        /// That, and what each device was told of changes, by which tokens, and acknowledged.
+        /// Rejections, and each device's pages of changes, with their tokens and acknowledgements.
         case full = 1
     }
 
@@ -100,18 +103,19 @@ public struct StoreOptions: Hashable, Sendable {
     public init() {}
 }
 
-/// What a store is opened for.
+/// The purpose for which a store is opened.
 public enum StoreAccess: Hashable, Sendable {
     /// To write it; it must be there.
     case writing
-    /// To write it; it is made if nothing is there.
+    /// To write it; it is created if it does not exist.
     case creating
-    /// To read it as it is at this moment, whether or not another process has it open. Nothing is
-    /// written. Opening it again shows what came later.
+    /// To read it as it is now, whether or not another process has it open.
+    ///
+    /// Nothing is written. Open it again to see later changes.
     case reading
 }
 
-/// How far an opening has come that has to rebuild the zone views from the log.
+/// The progress of an open that rebuilds the zone views from the log.
 public struct RebuildProgress: Hashable, Sendable {
     /// Events folded so far.
     public let eventCount: UInt64

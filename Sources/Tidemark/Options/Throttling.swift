@@ -1,15 +1,15 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// When a store asks callers to wait.
+/// The limits beyond which a store asks callers to wait.
 ///
 /// Nothing is limited unless it is set.
 public struct Throttling: Hashable, Sendable {
-    /// So many requests in so much time.
+    /// A number of requests per time.
     ///
-    /// They may come all at once; then more are allowed as time passes.
+    /// They may come all at once; then further ones are allowed as time passes.
     public struct Rate: Hashable, Sendable {
-        /// How many requests.
+        /// The number of requests.
         public var requestCount: Int
         /// In which time.
         public var period: Duration
@@ -21,14 +21,17 @@ public struct Throttling: Hashable, Sendable {
         }
     }
 
-    /// What one user may ask from one device; more is `requestRateLimited`, with the time until the
-    /// next request is allowed.
+    /// The rate of requests for one user on one device.
+    ///
+    /// A request beyond it fails with `requestRateLimited` and the time until the next request is
+    /// allowed.
     public var requestsPerDevice: Rate?
-    /// How many requests may write one zone at a time; more is `zoneBusy`.
+    /// The number of requests that may write one zone at a time; further ones fail with `zoneBusy`.
     public var writesPerZone: Int?
-    /// How many requests may write the store at a time; more is `serviceUnavailable`.
+    /// The number of requests that may write the store at a time; further ones fail with
+    /// `serviceUnavailable`.
     public var writesPerStore: Int?
-    /// How long callers are asked to wait where nobody knows how long it will take.
+    /// The time that callers are asked to wait if the required time is unknown.
     public var retryAfter = Duration.seconds(1)
 
     /// No limits.

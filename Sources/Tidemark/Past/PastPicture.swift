@@ -6,15 +6,17 @@ package import TidemarkLog
 package import TidemarkModel
 import TidemarkViews
 
-/// What asking the past needs of a store: its zone views at one moment, and the events that led there.
+/// The parts of a store that reads of the past need: the zone views at one moment, and the events
+/// that led there.
 ///
-/// The views say where a record's, a zone's or a share's newest event is; the events say which ones came
-/// before. Drop it soon: it holds old pages of the view index back from being used again.
+/// The views locate the newest event of a record, a zone or a share; the events name their
+/// predecessors. Release a picture soon: while it exists, old pages of the view index cannot be
+/// reused.
 package struct PastPicture: Sendable {
     private let picture: ViewPicture
     /// The events.
     package var log: PastLog
-    /// When it was taken, by the store's clock: milliseconds since 1970.
+    /// The time of the picture, by the store's clock, in milliseconds since 1970.
     package let now: Int64
 
     init(_ reader: Reader, showing points: [SequenceNumber]) throws(SyncError) {
@@ -50,7 +52,7 @@ package struct PastPicture: Sendable {
         return position
     }
 
-    /// The lists of what the shares of a zone show or showed, those of shares that have ended included.
+    /// Returns the lists of the shares of a zone, including those of shares that have ended.
     ///
     /// O(shares of the zone's owner).
     package func audiences(of zone: ZoneIdentity) throws(SyncError) -> [PastZone] {
@@ -60,10 +62,10 @@ package struct PastPicture: Sendable {
         }
     }
 
-    /// The newest event of the record of a name in one epoch of a zone; `nil` if there never was such a
-    /// record.
+    /// Returns the newest event of the record with a name in one epoch of a zone; `nil` if there
+    /// never was such a record.
     ///
-    /// One look-up, and one read of the log to see that the name is the one that is meant.
+    /// One lookup, and one read of the log to verify the name.
     package func newestVersion(
         of name: Name,
         in epoch: ZoneKey
@@ -98,9 +100,9 @@ package struct PastPicture: Sendable {
     }
 }
 
-/// The events of a store, for those who ask what came before.
+/// The events of a store, for reads of the past.
 package struct PastLog: Sendable {
-    /// Where they are read from.
+    /// The source of the events.
     package let source: any EventSource
     /// The store's incarnations.
     package let line: IncarnationLine
@@ -110,9 +112,9 @@ package struct PastLog: Sendable {
         self.line = line
     }
 
-    /// Reads events by position: ascending, each at most once, until `visit` returns `false`.
+    /// Reads events by position, ascending, each at most once, until `visit` returns `false`.
     ///
-    /// What the log does not have is passed over.
+    /// Events that the log does not have are skipped.
     package func read(
         _ sequences: [SequenceNumber],
         _ visit: (LogEvent) throws(EventFormatError) -> Bool

@@ -27,7 +27,7 @@ package struct PastPlace: Hashable, Sendable {
 
 /// A step from one version of a record to the next.
 package struct PastStep: Sendable {
-    /// Which record it is.
+    /// The place of the record.
     package let place: PastPlace
     /// Position of the version before; zero where the record was not there.
     package let before: SequenceNumber
@@ -35,7 +35,7 @@ package struct PastStep: Sendable {
     package let after: SequenceNumber
 }
 
-/// Tells which records events are about.
+/// Finds the records that events are about.
 package struct PastPlaces: Sendable {
     private let fold: Fold
 
@@ -43,7 +43,7 @@ package struct PastPlaces: Sendable {
         fold = Fold(hash: hash)
     }
 
-    /// What an event that saved, touched or deleted a record did to it.
+    /// Returns the effect of an event that saved, touched or deleted a record.
     ///
     /// O(record's name).
     package func step(_ event: LogEvent) throws(EventFormatError) -> PastStep {
@@ -61,8 +61,8 @@ package struct PastPlaces: Sendable {
 }
 
 extension PastPicture {
-    /// The newest event of a version's record in the list of what a share shows; `nil` if it was never
-    /// there.
+    /// Returns the newest event of a version's record in the list of a share; `nil` if the record
+    /// was never in it.
     package func newestVersion(
         of version: RecordVersion,
         shownIn audience: PastZone

@@ -6,9 +6,9 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkViews
 
-/// What a store held at some position, folded from the log: the last event of every record.
+/// The content of a store at some position, folded from the log: the last event of every record.
 ///
-/// One table in flat arrays, 32 bytes a record, whatever the number of versions.
+/// One table in flat arrays, 32 bytes per record, whatever the number of versions.
 struct PastState {
     /// The last event of one slot.
     private struct Entry {

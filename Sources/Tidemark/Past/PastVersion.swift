@@ -5,29 +5,30 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// One version of a record, as the past tells it: what happened, over which version, and the body.
+/// One version of a record in the past: the kind of change, the replaced version, and the body.
 package struct PastVersion: Sendable {
-    /// What happened to the record.
+    /// The kind of change to the record.
     package enum Happening: Sendable {
-        /// It came into being.
+        /// The record was created.
         case created
-        /// It got other fields.
+        /// The record's fields changed.
         case changed
-        /// It got a new tag and nothing else.
+        /// The record got a new tag; its fields did not change.
         case touched
-        /// One commit deleted it and saved it again, with nothing of the version before.
+        /// One commit deleted the record and saved it again, without any part of the version
+        /// before.
         case recreated
-        /// It was deleted.
+        /// The record was deleted.
         case deleted
     }
 
-    /// Where a version stands in the list of what a share shows.
+    /// The place of a version in the list of a share.
     package struct Share: Sendable {
         /// The position of the event that made the list.
         package let key: ZoneKey
         /// Position of the record's event in the list before; zero if there is none.
         package let previous: SequenceNumber
-        /// Whether the record was not in the list before.
+        /// True if the record was not in the list before.
         package let isNew: Bool
     }
 
@@ -52,13 +53,13 @@ package struct PastVersion: Sendable {
         stored.event.previousState == .live ? stored.event.previous : nil
     }
 
-    /// Whether the record is there from the event on.
+    /// True if the record exists from the event on.
     package var isThere: Bool { stored.event.state == .live }
 
-    /// How a save was meant.
+    /// The policy of the save.
     package var policy: SavePolicy { stored.event.policy }
 
-    /// What happened to the record.
+    /// The kind of change to the record.
     package var happening: Happening {
         let event = stored.event
         if event.state == .tombstone { return .deleted }
@@ -67,7 +68,7 @@ package struct PastVersion: Sendable {
         return event.previousState == .live ? .changed : .created
     }
 
-    /// Where the version stands in the list of what a share shows; `nil` for most records.
+    /// The place of the version in the list of a share; `nil` for most records.
     package var share: Share? {
         stored.event.audience.map {
             Share(key: $0.key, previous: $0.previous, isNew: $0.previousState != .live)
@@ -77,24 +78,24 @@ package struct PastVersion: Sendable {
     /// The record's body; only if it is there from the event on.
     package func body() throws(EventFormatError) -> RecordBody { try stored.body() }
 
-    /// Whether the event is about a record of a name.
+    /// Returns true if the event is about a record with a name.
     package func hasName(_ name: Name) throws(EventFormatError) -> Bool {
         try stored.hasName(name)
     }
 }
 
-/// A change of what a share shows that did not change the record itself.
+/// A change to the contents of a share that did not change the record itself.
 package struct PastShowing: Sendable {
     /// The record's name.
     package let name: Name
-    /// Whether the share shows the record from here on.
+    /// True if the share shows the record from this event on.
     package let isShown: Bool
-    /// The position of the event that made the list of what the share shows.
+    /// The position of the event that created the list of the share.
     package let key: ZoneKey
     /// Position of the record's event in the list before; zero if there is none.
     package let previous: SequenceNumber
 
-    /// Reads an event by which a record came under a share or left one.
+    /// Reads an event by which a record entered or left a share.
     package init(_ event: LogEvent) throws(EventFormatError) {
         let audience = try AudienceEvent(event.payload.span.bytes)
         name = audience.name

@@ -6,15 +6,15 @@ package import TidemarkLog
 package import TidemarkModel
 import TidemarkViews
 
-/// One epoch of a zone, or the list of what one share shows, from its beginning to its end.
+/// One epoch of a zone, or the list of one share, from its beginning to its end.
 package struct PastZone: Hashable, Sendable {
     /// Its key.
     package let key: ZoneKey
-    /// Which zone it is.
+    /// The identity of the zone.
     package let identity: ZoneIdentity
     /// Position of its end; `nil` while it lives.
     package let end: SequenceNumber?
-    /// Why it ended; `nil` while it lives.
+    /// The reason why it ended; `nil` while it lives.
     package let endReason: ZoneDeletionReason?
     /// The position up to which tombstones may have been forgotten.
     let tombstoneHorizon: SequenceNumber
@@ -27,7 +27,7 @@ package struct PastZone: Hashable, Sendable {
         tombstoneHorizon = standing.tombstoneHorizon
     }
 
-    /// Whether it had begun and not ended after an event.
+    /// Returns true if the zone had begun and had not ended after an event.
     package func isThere(at position: SequenceNumber) -> Bool {
         key.creation <= position && end.map { $0 > position } ?? true
     }

@@ -26,8 +26,9 @@ extension Reader {
         }
     }
 
-    /// The store as of a position, or as it is now; `now` keeps what the answer reads in the log for as long
-    /// as it is held.
+    /// Returns a picture of the store as of a position, or as it is now.
+    ///
+    /// While `now` is held, the log keeps the events that the picture reads.
     func picture(
         asOf position: SequenceNumber?,
         _ now: ViewPicture
@@ -36,7 +37,8 @@ extension Reader {
         return FoldedPicture(try past(position, now), through: position)
     }
 
-    /// The same for a position that the store has: no fold where nothing happened since.
+    /// Returns the same for a position that the store has; it folds nothing if there are no later
+    /// events.
     func picture(
         throughChecked bound: SequenceNumber,
         _ now: ViewPicture
@@ -44,7 +46,9 @@ extension Reader {
         try picture(asOf: bound == now.bound ? nil : bound, now)
     }
 
-    /// What there was as of a position; the picture keeps it in the log for as long as it is held.
+    /// Returns the state as of a position.
+    ///
+    /// While the picture is held, the log keeps the events of that state.
     private func past(
         _ position: SequenceNumber,
         _ picture: ViewPicture

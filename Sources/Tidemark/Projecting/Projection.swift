@@ -4,32 +4,32 @@
 public import TidemarkLog
 public import TidemarkModel
 
-/// State of an app's own that is folded from what happens in a store: a count, a table, an index.
+/// An app's own state that is folded from the commits of a store: a count, a table, an index.
 ///
-/// The store hands it every commit once, in order, and the projection keeps how far it came together
-/// with what it made of it. So it goes on where it was after any stop, and can be thrown away and made
-/// again. Zone views and the query index are kept in the same way.
+/// The store passes every commit to the projection once, in order. The projection saves its
+/// position together with its state. So it resumes after any stop, and can be discarded and
+/// rebuilt. Zone views and the query index work in the same way.
 ///
-/// Only one task at a time may bring a projection forward.
+/// Only one task at a time may advance a projection.
 public protocol Projection: Sendable {
     /// The database whose commits are folded; `nil` for all databases of the store.
     ///
-    /// A record's ID is unique in one database: two users may both have a record `t1` in a zone `z`. A
-    /// projection of all databases keeps ``ProjectedCommit/database`` with what it folds. Rebuild the
-    /// projection if this changes.
+    /// A record's ID is unique only within one database: two users may both have a record `t1` in a
+    /// zone `z`. A projection of all databases must store ``ProjectedCommit/database`` with its
+    /// state. Rebuild the projection if this value changes.
     var databaseID: DatabaseID? { get }
 
-    /// How far the kept state goes: the mark of the last ``take(_:through:)`` that was kept; `nil` for
-    /// empty state.
+    /// Returns the mark of the kept state: that of the last ``take(_:through:)`` that was kept;
+    /// `nil` for empty state.
     func mark() async throws -> ProjectionMark?
 
-    /// Folds commits into the state, and keeps the mark with it, all or nothing.
+    /// Folds commits into the state, and saves the mark with it atomically.
     ///
-    /// If it throws, the state must be as it was: the same commits come again. `commits` may be empty
-    /// where nothing happened that an app may see.
+    /// If this throws, the state must be unchanged: the same commits are passed again. `commits`
+    /// may be empty if no commit is visible to apps.
     func take(_ commits: [ProjectedCommit], through mark: ProjectionMark) async throws
 
-    /// Empties the state, and forgets the mark: everything that the log holds comes anew.
+    /// Empties the state, and forgets the mark: all commits in the log are passed again.
     func reset(_ reason: ProjectionReset) async throws
 }
 
@@ -39,21 +39,23 @@ public struct ProjectedCommit: Hashable, Sendable {
     public let position: SequenceNumber
     /// The database that the changes are in.
     public var database: DatabaseID { line.database }
-    /// When, by whom, in which database, and what was saved and deleted, in order.
+    /// The time, user and database of the commit, and its saves and deletions in order.
     ///
-    /// A save has all fields of the record as it was from then on. The end of a zone ends all that is in
-    /// it without a word about its records.
+    /// A save has all fields of the record after the save. The end of a zone removes all of the
+    /// zone's records, and the line does not list them.
     public let line: ChangeStreamLine
 }
 
-/// How far a projection has come, in which history.
+/// The position that a projection has reached, and the history that the position belongs to.
 ///
-/// Keep it as its ``description``.
+/// Store it as its ``description``.
 public struct ProjectionMark: Hashable, Sendable {
-    /// Everything up to and including this position was taken in.
+    /// The last position that was folded.
     public let position: SequenceNumber
-    /// What had been forgotten when all that came before was read: a compaction that forgot more since may
-    /// have dropped events that lie ahead.
+    /// The horizons when all earlier events were read.
+    ///
+    /// A compaction that has raised them since may have dropped events that the projection has not
+    /// read.
     let forgotten: Forgotten
     let store: String
     let incarnation: Incarnation
@@ -117,19 +119,21 @@ extension ProjectionMark: Codable {
     }
 }
 
-/// Why a projection begins anew.
+/// The reason for which a projection restarts.
 public enum ProjectionReset: Hashable, Sendable {
-    /// Somebody asked for it.
+    /// A caller requested it.
     case asked
     /// The state is that of another store, or of a line of this one that was cut off: by a restore, or
     /// in the store that this one was forked from.
     case otherHistory
-    /// Compaction has dropped some of what came after the mark: deletions among it. What is left comes
-    /// anew; whoever counts what happened counts only that.
+    /// Compaction has dropped events after the mark, including deletions.
+    ///
+    /// The remaining events are passed again; a projection that counts events counts only the
+    /// remaining ones.
     case pruned
 }
 
-/// How far compactions have forgotten: replaced versions, and deletions.
+/// The positions up to which compactions have dropped replaced versions and deletions.
 struct Forgotten: Hashable, Sendable {
     var history: SequenceNumber = 0
     var tombstones: SequenceNumber = 0

@@ -6,7 +6,8 @@ import TidemarkModel
 import TidemarkViews
 
 extension Reader {
-    /// Changes that are handed to a projection in one go; one more commit may come on top.
+    /// The number of changes that are passed to a projection at a time; one more commit may be
+    /// added.
     private static let changeLimit = 1_000
 
     /// See ``Store/advance(_:)``.
@@ -50,7 +51,7 @@ extension Reader {
         )
     }
 
-    /// Why a projection with a mark cannot go on; `nil` if it can.
+    /// Returns the reason why a projection with a mark cannot resume; `nil` if it can.
     private func reasonToReset(_ mark: ProjectionMark) throws(SyncError) -> ProjectionReset? {
         guard mark.store == id.description, mark.position <= source.durableSequence,
             source.line.contains(mark.position, of: mark.incarnation)
@@ -76,15 +77,15 @@ extension Reader {
         by forgotten: Forgotten
     ) -> Bool { position < forgotten.history && held != forgotten }
 
-    /// The next commits, and the position up to which these are all; `nil` if some may have been dropped
-    /// since those before were handed out.
+    /// Returns the next commits, and the position up to which they are complete; `nil` if some may
+    /// have been dropped since the last page.
     private func projectedCommits(
         of database: DatabaseID?,
         after position: SequenceNumber,
         _ held: Forgotten?,
         through end: SequenceNumber
     ) throws(SyncError) -> ProjectedPage? {
-        // As long as somebody holds it, what it shows stays in the log.
+        // While it is held, the log keeps the events that it shows.
         let picture = try picture(.visible)
         defer { withExtendedLifetime(picture) {} }
         let forgotten = try forgotten(by: picture)
@@ -93,7 +94,7 @@ extension Reader {
         var changeCount = 0
         var last: SequenceNumber?
         try visitLines(from: position.next, through: end) { commit, line in
-            // All lines of a commit come in one go.
+            // All lines of a commit are passed together.
             if changeCount >= Self.changeLimit, commit.last != last { return false }
             last = commit.last
             var line = line
@@ -114,7 +115,7 @@ extension Reader {
     }
 }
 
-/// Some commits, the position up to which these are all, and what had been forgotten when they were read.
+/// Some commits, the position up to which they are complete, and the horizons when they were read.
 private struct ProjectedPage: Sendable {
     var commits: [ProjectedCommit]
     var last: SequenceNumber

@@ -23,7 +23,7 @@ extension Queries {
             reader.observer?.notes(.queried(byIndex: false))
             return try scan(request, as: caller, asOf: position, limit: limit)
         }
-        // Who may read nothing adds no indexes.
+        // A caller without read permission adds no indexes.
         _ = try readable(request.query, as: caller, try reader.picture(.visible))
         let rules = try await rules(for: request.query, as: caller)
         let picture = try reader.picture(.visible)
@@ -50,7 +50,7 @@ extension Queries {
         let found = try await indexes.ask(through: picture.bound) { index in
             let page = try await self.page(search, after: cursor, index)
             if rules.isTypeKnown || !page.records.isEmpty || cursor != nil { return page }
-            // What an import brought can be asked for without being in the schema.
+            // Imported records can be queried without being in the schema.
             let any = Query(recordType: query.recordType)
             let all = try await index.page(
                 any,
@@ -69,15 +69,16 @@ extension Queries {
         )
     }
 
-    /// How many records a page may have, by what was asked for.
+    /// Returns the maximum number of records on a page, given the requested number.
     private func queryLimit(_ asked: Int?) throws(SyncError) -> Int {
         try min(reader.pageLimit(asked), asked ?? max(reader.options.limits.recordsPerQueryPage, 1))
     }
 
-    /// The query as it is for a caller: `__defaultOwner__` is who asks, and where they may read no
-    /// records but those that they created, that is part of the predicate.
+    /// Returns the query for a caller.
     ///
-    /// So pages are full, and a cursor says nothing of what its owner may not see.
+    /// `__defaultOwner__` becomes the caller. If the caller may only read records that the caller
+    /// created, that becomes part of the predicate. So pages are full, and a cursor reveals nothing
+    /// that its owner may not read.
     func readable(
         _ query: Query,
         as caller: Caller,
@@ -100,23 +101,25 @@ extension Queries {
 
 // MARK: - Where
 
-/// Where a query looks.
+/// The zones that a query covers.
 struct QueryPlace: Sendable {
     /// The zones, by key.
     var zones: [ZoneKey: ZoneID]
-    /// What cursors belong to: that goes on when zones of a whole database come and go between pages.
+    /// A hash of the scope that cursors belong to.
+    ///
+    /// The scope stays valid if zones of a whole database are created or deleted between pages.
     var scope: UInt64
-    /// What shares show of the zone, where it is somebody else's.
+    /// The records that shares show of the zone, if the zone belongs to another user.
     var shown: SharedPlace?
 
     /// The keys of the zones as the query index has them, ascending.
     var keys: [UInt64] { zones.keys.map(\.rawValue).sorted() }
 
-    /// How many zones one query can look into; each is a value in SQLite's statement.
+    /// The maximum number of zones in one query; each is a value in SQLite's statement.
     static let zoneLimit = 30_000
 }
 
-/// A zone of somebody else, of which shares show something.
+/// A zone of another user that is partly visible through shares.
 struct SharedPlace: Sendable {
     var zones: ConsultedZones
     var access: ZoneAccess
@@ -145,7 +148,7 @@ extension Queries {
             reader.options.limits
         )
         if let error = consulted.error(of: 0) { throw error }
-        // A default zone that nothing was written to has no key, and nobody has a cursor of it.
+        // A default zone that was never written has no key, and no cursor can refer to it.
         guard let key = consulted.key(of: 0) else { return QueryPlace(zones: [:], scope: 0) }
         let shown = consulted.access(of: 0).map {
             SharedPlace(zones: consulted, access: $0, picture: picture)
@@ -153,7 +156,8 @@ extension Queries {
         return QueryPlace(zones: [key: zone], scope: key.rawValue, shown: shown)
     }
 
-    /// Whether a record is shown where a query looks; `nil` if every record is.
+    /// Returns a function that tells if a record is shown where a query looks; `nil` if every
+    /// record is.
     func visibility(
         in place: QueryPlace
     ) -> ((RecordBody) throws(SyncError) -> Bool)? {

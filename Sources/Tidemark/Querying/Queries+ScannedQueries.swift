@@ -9,8 +9,8 @@ import TidemarkRules
 import TidemarkViews
 
 extension Queries {
-    /// Answers a query by looking at every record: as of a position, or in a store that is open for
-    /// reading, where nothing may be written.
+    /// Answers a query by reading every record: as of a position, or in a store that is open for
+    /// reading, which must not be written.
     func scan(
         _ request: QueryRequest,
         as caller: Caller,
@@ -19,7 +19,7 @@ extension Queries {
     ) throws(SyncError) -> QueryPageResult {
         let picture = try reader.picture(.visible)
         let bound = try reader.check(position, picture)
-        // Who may read is a question of today.
+        // Permissions are checked as of now.
         let query = try readable(request.query, as: caller, picture)
         let zone = request.zone.map { zone in
             let slot = reader.views.hash.slot(ofZone: zone.zoneName)
@@ -54,13 +54,13 @@ extension Queries {
         )
     }
 
-    /// Records that are looked at rather than waited for, while an index is made.
+    /// The number of records to read rather than wait while an index is built.
     private static let smallCount = 10_000
 
-    /// Answers a query by looking at every record, where these are few and all that is found fits into one page;
-    /// `nil` otherwise.
+    /// Answers a query by reading every record, if there are few records and the result fits into
+    /// one page; `nil` otherwise.
     ///
-    /// A page of the index cannot go on from one that was found so.
+    /// A page from the index cannot continue such a page.
     func smallPage(
         _ query: Query,
         _ rules: QueryRules,
@@ -119,10 +119,11 @@ extension Queries {
         return ScannedQuery(signature: signature, sequences: scan.sequences(), place: place)
     }
 
-    /// The schema as of the point says what can be asked.
+    /// Returns the rules for a query by the schema as of the point.
     ///
-    /// An index is only needed for the present, though this store would not use it: what is asked of a
-    /// store has the same answer however it is open.
+    /// Only queries of the present need an index. A store that is open for reading requires one
+    /// too, although it does not use it, so that a query has the same result however the store is
+    /// open.
     private func rules(
         for query: Query,
         as caller: Caller,
@@ -177,7 +178,7 @@ extension Queries {
         return QueryPlace(zones: found.mapValues { _ in zone }, scope: 0)
     }
 
-    /// When the commit of an event was made; what `now()` is in a query of the past.
+    /// Returns the time of the commit of an event; `now()` equals it in a query of the past.
     private func time(of sequence: SequenceNumber) throws(SyncError) -> Int64 {
         guard sequence != .zero else { return 0 }
         return try reader.source.event(at: sequence)?.commit.time ?? 0
@@ -187,7 +188,7 @@ extension Queries {
 // MARK: - Pages
 
 extension Queries {
-    /// How many records are read before the page's bytes are counted.
+    /// The number of records to read before the page's bytes are counted.
     private static let readCount = 64
 
     /// The records that some events saved, in the order of the list, as far as a page has room for

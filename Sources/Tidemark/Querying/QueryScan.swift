@@ -5,14 +5,14 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// A query answered without an index: every record of its zones is looked at.
+/// A query without an index, which reads every record of its zones.
 ///
-/// Names and sort values of what is found are held in memory.
+/// Names and sort values of the matches are held in memory.
 struct QueryScan {
     private struct Match {
         var sequence: SequenceNumber
         var zone: ZoneKey
-        /// The record without the fields that the order does not look at.
+        /// The record without the fields that the order does not use.
         var body: RecordBody
     }
 
@@ -20,10 +20,10 @@ struct QueryScan {
     private let matcher: Query.Matcher
     private let order: Query.RecordOrder
     private let sortKeys: FieldSelection
-    /// Whether a record is shown to the caller; `nil` if every record is.
+    /// Returns true if a record is shown to the caller; `nil` if every record is.
     private let shows: ((RecordBody) throws(SyncError) -> Bool)?
     private var matches: [Match] = []
-    /// Whether a record of the type was met, fulfilling the predicate or not.
+    /// True if the scan has met a record of the type, matching or not.
     private(set) var hasMetType = false
 
     /// Prepares a query.
@@ -44,9 +44,9 @@ struct QueryScan {
         )
     }
 
-    /// Looks at the records that some events saved, in ascending order.
+    /// Reads the records that some events saved, in ascending order.
     ///
-    /// Passes over what the source cannot read.
+    /// Events that the source cannot read are skipped.
     mutating func look(
         at sequences: [SequenceNumber],
         of source: any EventSource
@@ -73,7 +73,7 @@ struct QueryScan {
         )
     }
 
-    /// The events that saved what was found, in the query's order.
+    /// Returns the events that saved the matches, in the query's order.
     consuming func sequences() -> [SequenceNumber] {
         let order = order
         matches.sort { first, second in
@@ -93,30 +93,30 @@ extension LogEvent {
     }
 }
 
-/// What a query found without an index, kept for its next page.
+/// The results of a query without an index, kept for its next page.
 ///
-/// The log does not change in the past, nor under a store that is open for reading: the same question
-/// has the same answer.
+/// The log does not change in the past, nor in a store that is open for reading. So the same query
+/// has the same results.
 struct ScannedQuery: Sendable {
     /// Longer answers are found again for each page.
     static let keptCount = 1 << 20
 
-    /// Tells query, place and point.
+    /// A hash that identifies query, place and point.
     var signature: UInt64
-    /// The events that saved what was found, in the query's order.
+    /// The events that saved the matches, in the query's order.
     var sequences: [SequenceNumber]
     /// The zones that were looked into.
     var place: QueryPlace
 }
 
-/// Where a page of a scanned query ended: after so many records.
+/// The place where a page of a scanned query ended, as a number of records.
 struct ScanCursor: Hashable, Sendable {
     /// The first byte; cursors of the index begin with another one.
     private static let form: UInt8 = 2
 
-    /// Tells query, place and point.
+    /// A hash that identifies query, place and point.
     var signature: UInt64
-    /// How many records came before.
+    /// The number of records on earlier pages.
     var offset: Int
 
     /// The cursor as bytes that clients may keep.

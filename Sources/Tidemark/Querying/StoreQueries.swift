@@ -8,45 +8,49 @@ public import TidemarkLog
 import TidemarkModel
 import TidemarkQuery
 
-/// The owner of a store's query index: opens it when the first query comes, or with a store whose records were
-/// asked for before, brings it forward from the log, and makes it anew where it is missing, damaged or of another log.
+/// The owner of a store's query index.
 ///
-/// Writers never wait for it: it reads what is durable, as any reader does.
+/// It opens the index at the first query, or with a store that was queried before. It updates the
+/// index from the log, and rebuilds it if it is missing, damaged or of another log.
+///
+/// Writers never wait for the index: it reads durable events, as any reader does.
 final class StoreQueries: Sendable {
     private let source: any EventSource
     private let line: IncarnationLine
-    /// Where the index is kept now; `nil` for memory.
+    /// Returns the folder of the index now; `nil` for memory.
     private let place: @Sendable () -> String?
-    /// Whether the records of a zone can be asked for; `nil` once the store is closed, which then lets go of its views
-    /// although the task that brought the index forward may live on for a moment.
+    /// Returns true if the records of a zone can be queried.
+    ///
+    /// It is `nil` once the store is closed, so that the store releases its views even if the task
+    /// that updates the index runs on for a moment.
     private let isQueried: Lock<(@Sendable (ZoneKey) -> Bool)?>
-    /// Who may read a folder that has to be made for it.
+    /// The permissions of a folder that is created for the index.
     private let permissions: FilePermissions
-    /// So many events are taken in before anybody notices.
+    /// The number of events that can be added in an imperceptible time.
     private let nearCount: UInt64
     private let queue = WorkQueue(label: "tidemark.queries")
     private let state = Lock(State())
 
     private struct State {
         var opened: QueryIndex?
-        /// Whether that one has no files, so that it does not matter where the store is.
+        /// True if the opened index has no files, so that the store's folder does not matter.
         var isInMemory = false
-        /// How many indexes were thrown away.
+        /// The number of indexes that were discarded.
         var discardCount = 0
-        /// What brings the index forward; one at a time.
+        /// The task that updates the index; one at a time.
         var catchingUp: Task<Void, any Error>?
-        /// How far that has come.
+        /// The progress of that task.
         var progress: QueryIndexProgress?
-        /// Whether the store is being closed.
+        /// True if the store is being closed.
         var isStopping = false
     }
 
-    /// Whoever closes the store waits here for what brings the index forward, which reads the log.
+    /// The group by which closing the store waits for the index update, which reads the log.
     private let working = DispatchGroup()
 
-    /// Events that are taken in by one transaction, but for the rest of the last commit.
+    /// The number of events per transaction, not counting the rest of the last commit.
     private static let batchCount = 16_384
-    /// How often an index that turns out to be damaged is made anew for one query.
+    /// The number of times that one query rebuilds an index found to be damaged.
     private static let attemptLimit = 3
 
     init(
@@ -65,9 +69,9 @@ final class StoreQueries: Sendable {
         self.isQueried = Lock(isQueried)
     }
 
-    /// Asks the index once it has come as far as a position.
+    /// Queries the index once it has reached a position.
     ///
-    /// A damaged one is deleted and made anew.
+    /// A damaged index is deleted and rebuilt.
     func ask<Answer: Sendable>(
         through bound: SequenceNumber,
         _ body: (QueryIndex) async throws -> Answer
@@ -97,8 +101,7 @@ final class StoreQueries: Sendable {
         }
     }
 
-    /// Brings the index forward to a position, if there is one; what cannot be brought forward is
-    /// thrown away.
+    /// Updates the index to a position, if there is one; discards an index that cannot be updated.
     func advance(through bound: SequenceNumber) async throws(SyncError) {
         let discardCount = state.withLock(\.discardCount)
         do {
@@ -125,10 +128,10 @@ final class StoreQueries: Sendable {
         }
     }
 
-    /// How far the opened index has come; `nil` if none is open.
+    /// The position that the opened index has reached; `nil` if none is open.
     var position: SequenceNumber? { state.withLock(\.opened)?.position.reached }
 
-    /// Begins to bring an index forward, unless somebody does so already.
+    /// Starts an index update, unless one is running.
     private func catchUp(
         through bound: SequenceNumber,
         _ index: QueryIndex
@@ -139,7 +142,7 @@ final class StoreQueries: Sendable {
             working.enter()
             // Not on the threads that all tasks share: it waits for the disk for long.
             let task = Task(executorPreference: queue) {
-                // Before the task ends, so that who waited for it does not find it again.
+                // Before the task ends, so that a waiter does not find the ended task again.
                 defer {
                     self.state.withLock { state in
                         state.catchingUp = nil
@@ -158,27 +161,28 @@ final class StoreQueries: Sendable {
 
     private static let closing = SyncError(.serviceUnavailable, "The store is being closed.")
 
-    /// Whether the index is at a position, or so near that a query need not look for another way.
+    /// Returns true if the index is at a position, or so near that a query need not use another
+    /// way.
     ///
-    /// If it is not, it is brought forward from now on, and nobody waits.
+    /// If it is not, an update of the index starts in the background, and no caller waits for it.
     func isNear(_ bound: SequenceNumber) -> Bool {
-        // Whoever waits for the index hears what is wrong with it.
+        // A query that waits for the index gets its error.
         guard let index = try? open() else { return true }
         if index.position.sequence + nearCount >= bound.rawValue { return true }
         _ = try? catchUp(through: bound, index)
         return false
     }
 
-    /// Brings the index forward in the background if there is one: records were asked for before.
+    /// Updates the index in the background if it exists, that is, if the store was queried before.
     func begin() {
         guard (try? isThere) == true else { return }
         _ = isNear(source.durableSequence)
     }
 
-    /// How far the index has come that is being brought forward; `nil` if none is.
+    /// The progress of the index update; `nil` if none is running.
     var progress: QueryIndexProgress? { state.withLock(\.progress) }
 
-    /// Stops what brings the index forward, and waits for its end.
+    /// Stops the index update, and waits for its end.
     func stop() {
         let task = state.withLock { state in
             state.isStopping = true
@@ -190,9 +194,9 @@ final class StoreQueries: Sendable {
     }
 }
 
-/// How far a store's query index has come, while it is being made or brought forward.
+/// The progress of building or updating a store's query index.
 public struct QueryIndexProgress: Hashable, Sendable {
-    /// The event up to which all were taken in.
+    /// The event up to which all events were added.
     public let position: SequenceNumber
     /// The event up to which they will be.
     public let last: SequenceNumber
@@ -222,7 +226,7 @@ extension StoreQueries {
             let files = PosixFileSystem()
             try files.permitting(permissions).createDirectory(folder)
             let path = folder + "/" + Self.fileName
-            // SQLite gives the files beside it the permissions of this one.
+            // SQLite gives this file's permissions to the files that it creates with it.
             if try !files.exists(path) {
                 _ = try files.permitting(asIn: folder).open(path, .create)
             }
@@ -237,8 +241,8 @@ extension StoreQueries {
         return index
     }
 
-    /// Whether the log has what an index has taken in: the position is one of this line of the store,
-    /// and the event there is from the same moment.
+    /// Returns true if the log has the events that an index has read: the position is on this line
+    /// of the store, and the event there has the same time.
     private func isOfThisLog(_ position: IndexPosition) throws -> Bool {
         let sequence = position.reached
         if sequence == .zero { return true }
@@ -249,7 +253,7 @@ extension StoreQueries {
         return try source.event(at: sequence)?.commit.received == position.received
     }
 
-    /// Throws the index away, unless somebody else has done so.
+    /// Discards the index, unless it was discarded meanwhile.
     private func discard(ifStill discardCount: Int) throws(SyncError) {
         do throws(FileError) {
             try state.withLock { state throws(FileError) in
@@ -271,7 +275,7 @@ extension StoreQueries {
 }
 
 extension SyncError {
-    /// The query index could not do what was asked.
+    /// Creates the error for a query index that could not perform an operation.
     fileprivate init(_ error: QueryIndexError) {
         let code: Code = error.reason == .full ? .quotaExceeded : .internalError
         self.init(code, error.message)
@@ -281,7 +285,7 @@ extension SyncError {
 // MARK: - Catching up
 
 extension StoreQueries {
-    /// What happened in a stretch of the log, up to the end of a commit.
+    /// The changes in a stretch of the log, up to the end of a commit.
     private struct Batch: Sendable {
         var changes: [IndexedChange] = []
         var position = IndexPosition()
@@ -299,10 +303,10 @@ extension StoreQueries {
         if count >= Self.batchCount { try await index.settle() }
     }
 
-    /// Makes an index from nothing, of the last versions alone.
+    /// Builds an index from the last versions alone.
     ///
-    /// In the midst of it the last versions of some records are still to come, so it counts for
-    /// nothing before its end, and is thrown away if that is not reached.
+    /// During the build some last versions are missing, so the index is unusable until the end, and
+    /// is discarded if the build fails.
     private func make(through bound: SequenceNumber, _ index: QueryIndex) async throws {
         let discardCount = state.withLock(\.discardCount)
         do {
@@ -320,8 +324,8 @@ extension StoreQueries {
         }
     }
 
-    /// Hands on what happened after a position up to another, batch by batch; the next one is read
-    /// while one is being taken in.
+    /// Passes the changes between two positions on, batch by batch; the next batch is read while
+    /// one is being written.
     private func forEachBatch(
         after start: IndexPosition,
         through bound: SequenceNumber,
@@ -379,7 +383,7 @@ extension StoreQueries {
     ) throws -> Batch {
         guard let isQueried = isQueried.withLock(\.self) else { throw Self.closing }
         var batch = Batch(position: start)
-        // Asked for once: a log of many zones goes from one to the other all the time.
+        // Looked up once: a log of many zones alternates between them all the time.
         var known: [ZoneKey: Bool] = [:]
         var zone: (key: ZoneKey, isQueried: Bool)?
         try source.visit(from: start.reached.next, through: bound) {
@@ -396,7 +400,7 @@ extension StoreQueries {
             }
             if let replaced, replaced.contains(event.sequence) { return true }
             if let change = try IndexedChange(event, isQueried: zone?.isQueried ?? false) {
-                // What it replaces was passed over.
+                // The replaced event was skipped.
                 batch.changes.append(replaced == nil ? change : change.replacingNothing)
             }
             return true
@@ -407,7 +411,7 @@ extension StoreQueries {
 }
 
 extension IndexPosition {
-    /// The last position that is taken in.
+    /// The last position that is contained.
     fileprivate var reached: SequenceNumber { SequenceNumber(rawValue: sequence) }
 }
 
@@ -417,7 +421,7 @@ extension IndexedChange {
         IndexedChange(sequence: sequence, zone: zone, previous: 0, content: content)
     }
 
-    /// What an event means for the query index; `nil` for nothing.
+    /// Creates the change of the query index that an event causes; `nil` if the event causes none.
     fileprivate init?(_ event: LogEvent, isQueried: Bool) throws(EventFormatError) {
         let bytes = event.payload
         guard let first = bytes.first else { return nil }

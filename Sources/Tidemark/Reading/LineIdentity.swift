@@ -5,9 +5,9 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// What a line of a change stream is known by: `Docs/formats/changes.md`, "Content".
+/// The identity of a line of a change stream: `Docs/formats/changes.md`, "Content".
 struct LineIdentity {
-    /// How an id begins that is derived from the line; how often the same content came before
+    /// The prefix of an id derived from the line; the number of earlier occurrences of the content
     /// follows.
     let idStem: String
     /// A hash of the line without its time and its id: an export may have raised the one and named
@@ -25,6 +25,6 @@ struct LineIdentity {
         contentHash = xxh3(content.span.bytes, seed: 0)
     }
 
-    /// Where the time lies in a line's content.
+    /// The offset of the time in a line's content.
     private static let timeOffset = 1
 }

@@ -6,12 +6,12 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 
-/// The delta of a zone in the caller's own or the public database, from the zone's list of changes, now
-/// or as of a position.
+/// The delta of a zone in the caller's own or the public database, from the zone's list of changes,
+/// now or as of a position.
 ///
-/// Without a token a delta tells deletions from before only of records that the asking user created on
-/// the asking device, as Apple's staff say of CloudKit: the device may have kept such a record although
-/// it never fetched the zone. It never knew the other ones.
+/// Without a token, a delta reports earlier deletions only of records that the calling user created
+/// on the calling device, as Apple's staff say of CloudKit. The device may hold such a record
+/// although it never fetched the zone. It never had the other ones.
 struct ListedDelta: ZoneDelta {
     let reader: Reader
     let picture: any Picture
@@ -19,23 +19,23 @@ struct ListedDelta: ZoneDelta {
     let key: ZoneKey?
     let start: Reader.Start
     let caller: Caller
-    /// What the caller may read; `nil` for everything.
+    /// The records that the caller may read; `nil` for all.
     let readable: PublicAccess?
     /// The same as a number, for tokens.
     let readability: UInt64
 
     var access: ZoneAccess? { nil }
 
-    /// Lists the zone's changes behind the start.
+    /// Lists the zone's changes after the start.
     ///
-    /// Every deletion from before the first page costs the reading of its record's events.
+    /// Every deletion from before the first page costs a read of its record's events.
     func list(_ limit: Int) throws(SyncError) -> DeltaList {
         let isQuiet = start.quiet > start.sequence
         let search = isQuiet ? FormerVersions(for: self, access: nil) : nil
         var budget = reader.scanBudget(limit)
         let scan = try DeltaScan(
             after: start.sequence,
-            // One more says whether there is more.
+            // One more entry shows if there is more.
             limit: limit + 1,
             budget: &budget,
             position: \.sequence,
@@ -63,10 +63,10 @@ struct ListedDelta: ZoneDelta {
         place(at: list.entries[count - 1].sequence)
     }
 
-    /// The content of the token of a client that has been told everything.
+    /// The content of the token of a client that has received everything.
     var end: TokenContent { place(at: nil).token }
 
-    /// The place behind a position; at the end of the list without one.
+    /// Returns the place after a position; without one, the place at the end of the list.
     private func place(at position: SequenceNumber?) -> DeltaPlace {
         let end = position ?? picture.bound
         // Between two pages a client may hold a record that was deleted before the second one begins.
@@ -84,8 +84,8 @@ struct ListedDelta: ZoneDelta {
         )
     }
 
-    /// The entries of a run without the deletions up to the quiet position, but for those that a search
-    /// finds something behind.
+    /// Returns the entries of a run, without deletions up to the quiet position unless the search
+    /// finds an earlier version.
     private func told(
         _ run: [RecordVersion],
         _ search: FormerVersions?,
@@ -106,8 +106,8 @@ struct ListedDelta: ZoneDelta {
         )
     }
 
-    /// Leaves out the records that the caller may not read, and tells them as deleted where the caller
-    /// may hold an earlier one of the same name.
+    /// Removes the records that the caller may not read, and reports them as deleted if the caller
+    /// may hold an earlier record of the same name.
     func hide(from rows: inout RecordRows) throws(SyncError) -> DeltaPlace? {
         guard let readable else { return nil }
         let all = rows.removeRows()
@@ -137,7 +137,8 @@ struct ListedDelta: ZoneDelta {
 }
 
 extension FormerVersions {
-    /// A search for what a caller holds who has been told of a zone up to the delta's start.
+    /// Creates a search for the versions held by a caller that has received a zone's changes up to
+    /// the delta's start.
     fileprivate init(for delta: ListedDelta, access: PublicAccess?) {
         let creator = delta.caller.device.map { Creator(user: delta.caller.user, device: $0) }
         self.init(
@@ -150,7 +151,7 @@ extension FormerVersions {
 }
 
 extension PublicAccess {
-    /// Tells whether the caller may see a row of a delta.
+    /// Returns true if the caller may see a row of a delta.
     fileprivate func shows(
         _ row: RecordRows.Row,
         of rows: RecordRows

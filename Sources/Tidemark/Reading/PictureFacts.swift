@@ -7,7 +7,7 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// The facts that a picture of the zone views shows, and the log behind it.
+/// The facts of a picture of the zone views, and of the log.
 private struct PictureFacts: Facts {
     let picture: ViewPicture
 
@@ -60,6 +60,6 @@ private struct PictureFacts: Facts {
 extension ViewPicture {
     /// The picture as decisions read it.
     ///
-    /// Allocates: a request asks for it once.
+    /// It allocates, so a request reads it once.
     var facts: any Facts { PictureFacts(picture: self) }
 }

@@ -8,7 +8,7 @@ import TidemarkRules
 import TidemarkViews
 
 extension Reader {
-    /// What a caller may do, as a picture shows it; `nil` where everything is allowed: outside of
+    /// Returns a caller's permissions as of a picture; `nil` if everything is allowed: outside
     /// public databases, and in stores that do not check schemas.
     func access(of caller: Caller, _ picture: ViewPicture) throws(SyncError) -> PublicAccess? {
         guard options.checksSchema, caller.database.scope == .public else { return nil }

@@ -4,10 +4,9 @@
 import TidemarkModel
 
 extension Reader {
-    /// The status of a user's account in a database's container and environment, as far as it is
-    /// durable.
+    /// Returns the durable status of a user's account in a database's container and environment.
     ///
-    /// `__defaultOwner__` is whoever asks, and always available. O(1).
+    /// `__defaultOwner__` is the caller, and always available. O(1).
     func accountStatus(
         of user: UserID,
         in database: DatabaseID
@@ -29,7 +28,7 @@ extension Reader {
         return status
     }
 
-    /// Why a caller's account cannot be used for a call; `nil` if it can.
+    /// Returns the reason why a caller's account cannot be used for a call; `nil` if it can.
     ///
     /// Reading the public database needs none; writing it needs one that is signed in.
     func accountRefusal(of caller: Caller, writes: Bool) throws(SyncError) -> SyncError? {

@@ -36,7 +36,7 @@ extension Reader {
 extension Reader {
     /// See ``Store/downloadAsset(_:as:)``.
     ///
-    /// Fetching the record asks whatever there is to ask about who may read it.
+    /// Fetching the record performs all checks of read permission.
     func downloadAsset(
         _ request: DownloadAssetRequest,
         as caller: Caller
@@ -208,7 +208,7 @@ extension AssetReference {
 }
 
 extension AsyncIteratorProtocol where Element == [UInt8] {
-    /// The next piece of an upload; what goes wrong on its way as a caller meets it.
+    /// Returns the next piece of an upload; converts transfer failures into errors for callers.
     mutating func nextPiece() async throws(SyncError) -> [UInt8]? {
         do {
             return try await next(isolation: #isolation)

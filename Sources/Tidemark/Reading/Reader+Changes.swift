@@ -118,18 +118,20 @@ extension Reader {
         return changes
     }
 
-    /// Where a delta begins.
+    /// The start of a delta.
     struct Start {
         var sequence: SequenceNumber = 0
-        /// Deletions up to here are not told.
+        /// Deletions up to here are not reported.
         var quiet: SequenceNumber
 
-        /// Where the client's copy of the zone was complete, or where it began without a token.
+        /// The position at which the client's copy of the zone was complete, or at which a delta
+        /// without a token began.
         var known: SequenceNumber { quiet > 0 ? quiet : sequence }
     }
 
-    /// Where the token of a request leaves off; without a token, at the beginning, and with the deletions
-    /// up to `quiet` left out.
+    /// Returns the position of a request's token.
+    ///
+    /// Without a token, returns the beginning, and omits deletions up to `quiet`.
     func start(
         of request: ZoneChangesRequest,
         _ zone: ZoneIdentity,
@@ -142,7 +144,7 @@ extension Reader {
         var content: TokenContent
         do throws(TokenDefect) {
             content = try TokenContent(token, store: id, hash: views.hash)
-            // A default zone that was empty had no key yet; it came into being after the token.
+            // A default zone that was empty had no key yet; it was created after the token.
             if let key, content.place == 0, key.creation > content.sequence {
                 content.place = key.rawValue
             }
@@ -190,7 +192,7 @@ extension Reader {
 // MARK: - Pages
 
 extension Reader {
-    /// How many entries a page may have, by what was asked for.
+    /// Returns the maximum number of entries on a page, given the requested number.
     func pageLimit(_ asked: Int?) throws(SyncError) -> Int {
         let limit = max(options.limits.recordsPerPage, 1)
         guard let asked else { return limit }
@@ -203,7 +205,7 @@ extension Reader {
         return min(asked, limit)
     }
 
-    /// A token that says that everything up to a position has been told.
+    /// Returns a token of a client that has received everything up to a position.
     func token(
         _ level: TokenContent.Level,
         place: UInt64,

@@ -16,7 +16,7 @@ extension Reader {
         try visitLines(from: first, through: last) { _, line in visit(line) }
     }
 
-    /// The same with what the log knows of each line's commit.
+    /// Visits the same lines, with the log's information about each line's commit.
     func visitLines(
         from first: SequenceNumber,
         through last: SequenceNumber?,
@@ -72,14 +72,14 @@ extension Reader {
 /// Puts the events of one commit together into lines of a change stream: one line, unless the commit
 /// is the store's own and touches the databases of several users.
 private struct LineBuilder {
-    /// What a commit changes in one database.
+    /// The changes of a commit in one database.
     private struct Part {
-        /// The database; `nil` while nothing but zones was named that go without saying.
+        /// The database; `nil` while only implied zones were named.
         var database: DatabaseID?
-        /// Where those zones are.
+        /// The database of those zones.
         var fallback: DatabaseID?
         var changes: [ChangeStreamLine.Change] = []
-        /// Zones that the commit creates and that no save of it has brought into being yet.
+        /// Zones that the commit creates and that none of its saves has implied yet.
         var emptyZones: Set<ZoneID> = []
     }
 
@@ -90,7 +90,7 @@ private struct LineBuilder {
     private var part = 0
     private var lastZone: (key: ZoneKey, identity: ZoneIdentity)?
 
-    /// Takes in an event of the commit that is under way, or begins with it.
+    /// Adds an event of the current commit, or begins a new commit with it.
     mutating func add(
         _ event: LogEvent,
         zone: (ZoneKey) -> ZoneIdentity?
@@ -102,11 +102,11 @@ private struct LineBuilder {
         let identity = try identity(of: event, zone)
         let bytes = event.payload
         let payload = bytes.span.bytes
-        // Who sees what follows from parents and shares, which the line says.
+        // Visibility follows from parents and shares, which are in the line.
         if identity.isAudience || AudienceEvent.isOne(payload) { return }
-        // What is gone from this log may be there in another.
+        // Data that was erased from this log may still be in another.
         if identity.isErasureMark { return }
-        // Positions of this log mean nothing to another, and so do its change tags.
+        // Positions and change tags of this log are meaningless in another.
         let kind = EventKind(of: payload)
         if identity.systemZone == .notified || kind == .recordTouched { return }
         if kind == .tombstonesForgotten { return }
@@ -186,7 +186,7 @@ private struct LineBuilder {
         } catch {
             throw SyncError(error)
         }
-        // A save brings its zone into being, so the change before it goes without saying.
+        // A save creates its zone implicitly, so the change before it is implied.
         if parts[part].emptyZones.remove(zone) != nil,
             let index = parts[part].changes.lastIndex(of: .createZone(zone))
         {
@@ -208,7 +208,7 @@ private struct LineBuilder {
         return try finish()
     }
 
-    /// The lines of the commit that is under way.
+    /// Returns the lines of the current commit.
     mutating func finish() throws(SyncError) -> [ChangeStreamLine] {
         guard let commit else { return [] }
         let envelope: CommitEnvelope = try SyncError.wrapping { () throws(EventFormatError) in
@@ -220,7 +220,7 @@ private struct LineBuilder {
             parts = []
             part = 0
         }
-        // A request is remembered also where it changed nothing.
+        // A request is recorded even if it changed nothing.
         if parts.isEmpty, envelope.request != nil { parts.append(Part()) }
         let asked = parts.count == 1 ? envelope.request?.database : nil
         return parts.map { part in

@@ -6,8 +6,7 @@ import TidemarkLog
 import TidemarkModel
 
 extension Reader {
-    /// A page of a delta: lists what comes next, reads it up to the page's limits, and says how far it
-    /// goes.
+    /// Returns a page of a delta: lists the next entries, and reads them up to the page's limits.
     func page(
         of delta: some ZoneDelta,
         _ request: ZoneChangesRequest
@@ -40,10 +39,10 @@ extension Reader {
         }
     }
 
-    /// How many entries a page of a delta may have.
+    /// Returns the maximum number of entries on a page of a delta.
     ///
-    /// A limit in bytes takes the place of the store's limit in records. The entries are listed before
-    /// anybody knows their size, so the list is no longer than records of few bytes would make it.
+    /// A limit in bytes replaces the store's limit in records. The entries are listed before their
+    /// sizes are known, so the list is no longer than a page of small records would be.
     private func pageLimit(_ request: ZoneChangesRequest) throws(SyncError) -> Int {
         let limit = try pageLimit(request.limit)
         guard let byteLimit = request.byteLimit else { return limit }

@@ -8,13 +8,13 @@ import TidemarkRules
 import TidemarkViews
 
 extension Reader {
-    /// Refuses a token of a database, or of zones that are shared with its user, if something is gone
-    /// that could not be told.
+    /// Rejects a token of a database, or of zones shared with its user, if data was erased whose
+    /// removal could not be reported.
     ///
-    /// An erasure takes away what says that a zone, or a part in a share, was there; so it leaves a
-    /// mark where it did. Of a user who was erased nothing is left, so whoever has a token from before
-    /// an erasure, and nothing in the database from before that token, may be one who has come anew.
-    /// `position` is where the store stood when the client began to fetch what the token goes on with.
+    /// An erasure removes the records of zones and of parts in shares, so it leaves a mark where it
+    /// did. Nothing remains of an erased user. So if a user has a token from before an erasure, but
+    /// no data in the database from before that token, the user may be a new one. `position` is the
+    /// store's position when the client began the fetch that the token continues.
     func checkErasures(
         since position: SequenceNumber,
         as caller: Caller,
@@ -36,7 +36,7 @@ extension Reader {
         }
     }
 
-    /// Whether anything that is there now says that the caller was by a position.
+    /// Returns true if any current data shows that the caller existed at a position.
     private func wasThere(
         _ caller: Caller,
         at position: SequenceNumber,
@@ -58,7 +58,7 @@ extension Reader {
         }
     }
 
-    /// Whether somebody took a part first at or before a position.
+    /// Returns true if a user first took part in a share at or before a position.
     private func began(
         _ part: KnownParticipation,
         by position: SequenceNumber
@@ -72,7 +72,7 @@ extension Reader {
 }
 
 extension Caller {
-    /// The database that says what was erased of what the caller sees.
+    /// The database that records the erasures of data that the caller sees.
     fileprivate var markedDatabase: DatabaseID {
         guard database.scope == .shared else { return database }
         return DatabaseID(

@@ -5,9 +5,10 @@ import TidemarkLog
 import TidemarkModel
 
 extension Reader {
-    /// Answers a call of a client; if it is refused as a whole, that goes to the journal.
+    /// Answers a client's call; records a rejection of the whole call in the journal.
     ///
-    /// `items` are those that the call is about. Costs nothing where it is answered and nobody observes.
+    /// `items` are the items of the call. Costs nothing if the call succeeds and there is no
+    /// observer.
     func answer<Answer>(
         _ call: JournalEntry.Call,
         _ caller: Caller,
@@ -35,7 +36,7 @@ extension Reader {
         }
     }
 
-    /// Tells the observer that a call has ended.
+    /// Notifies the observer that a call has ended.
     private func ends(
         _ work: (any StoreWorkObserver)?,
         _ observer: any StoreObserver,
@@ -45,7 +46,7 @@ extension Reader {
         work?.ends(error)
     }
 
-    /// Notes items of a call that were refused, and each why.
+    /// Records rejected items of a call, each with its reason.
     func note(_ refused: [SyncError.ItemError], of call: JournalEntry.Call, by caller: Caller) {
         guard !refused.isEmpty else { return }
         if let observer {
@@ -61,7 +62,7 @@ extension Reader {
         journal.note(.refused(JournalEntry.Refused(call, caller, refusals)))
     }
 
-    /// Notes a page of changes, where that is asked for.
+    /// Records a page of changes, if the journal is configured for it.
     func note(_ told: @autoclosure () -> JournalEntry.Told) {
         guard let journal, journal.extent == .full else { return }
         journal.note(.told(told()))
@@ -69,13 +70,13 @@ extension Reader {
 }
 
 extension ModifyRecordsRequest {
-    /// What the request is about, in its order.
+    /// The items of the request, in order.
     var items: [SyncError.Item] {
         saves.map { .record($0.recordID) } + deletions.map { .record($0.recordID) }
     }
 }
 
 extension ModifyZonesRequest {
-    /// What the request is about, in its order.
+    /// The items of the request, in order.
     var items: [SyncError.Item] { (saves + deletions).map { .zone($0) } }
 }

@@ -7,12 +7,13 @@ import TidemarkModel
 import TidemarkViews
 
 extension Reader {
-    /// The number of list entries and events that one call for changes reads beside those that it tells.
+    /// Returns the number of list entries and events that one call for changes may read in addition
+    /// to those that it reports.
     func scanBudget(_ limit: Int = 0) -> Int {
         max(64 * max(options.limits.recordsPerPage, 1), 2 * limit)
     }
 
-    /// Reads a list of a picture behind a position, without the deletions up to `quiet`.
+    /// Reads a list of a picture after a position, without the deletions up to `quiet`.
     func scan(
         _ list: ZoneKey,
         after start: SequenceNumber,
@@ -35,7 +36,7 @@ extension Reader {
         )
     }
 
-    /// The entries of a list of a picture behind a position, at most `limit`.
+    /// Returns the entries of a list of a picture after a position, at most `limit`.
     func changes(
         in list: ZoneKey,
         after start: SequenceNumber,

@@ -23,7 +23,7 @@ extension Reader {
             let delta = try listedDelta(request, as: caller, asOf: nil, now)
             changes = try newestPage(of: delta, request, through: end)
         }
-        // With the oldest page the client has been told everything between its two tokens.
+        // With the oldest page the client has received everything between its two tokens.
         return changes.moreComing ? changes : noted(changes, request, caller, now, token: end)
     }
 
@@ -39,7 +39,7 @@ extension Reader {
         while true {
             let first = try delta.windowStart(before: end, limit)
             let window = delta.beginning(after: first)
-            // One more: then the list goes beyond the end, unless it took too many reads.
+            // One more entry: then the list reaches past the end, unless it took too many reads.
             var list = try window.list(limit + 1)
             let isListed = !list.place.moreComing || list.place.token.sequence >= end
             list.entries.removeAll { $0.sequence > end }
@@ -49,7 +49,7 @@ extension Reader {
             try page.read(list, from: source)
             var rows = page.rows
             let isShown = try window.hide(from: &rows) == nil
-            // What does not fit is at the page's end, where the newest changes are.
+            // The entries that do not fit are at the page's end, where the newest changes are.
             guard isListed && isShown && page.count == list.entries.count || limit == 1 else {
                 limit = max(1, min(page.count, limit / 2))
                 continue
@@ -77,7 +77,7 @@ extension Reader {
         let end = delta.end
         do throws(TokenDefect) {
             var content = try TokenContent(token, store: id, hash: views.hash)
-            // The default zone has no key while nothing was ever written there.
+            // The default zone has no key until it is first written.
             if content.place == 0 { content.place = end.place }
             try content.check(
                 level: end.level,

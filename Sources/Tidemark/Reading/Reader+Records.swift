@@ -90,7 +90,8 @@ extension Reader {
 }
 
 extension ModifyRecordsRequest {
-    /// The request without what fetched share records say about the share: that is saved by itself.
+    /// Returns the request without the share's own data in fetched share records, which is saved
+    /// separately.
     func withoutShareFields() throws(SyncError) -> ModifyRecordsRequest {
         guard saves.indices.contains(where: { saves[$0].typeName == Share.typeName }) else {
             return self
@@ -104,7 +105,7 @@ extension ModifyRecordsRequest {
 }
 
 extension Reader {
-    /// Whether a share shows a record to the caller, where it is not in the caller's own database.
+    /// Returns true if a share shows the caller a record that is not in the caller's own database.
     func mayRead(
         _ item: ConsultedItem,
         _ zones: ConsultedZones,
@@ -116,7 +117,7 @@ extension Reader {
         return access.mayRead(try audiences.audience(of: ViewKey(zone: key, slot: item.slot)))
     }
 
-    /// What the store says now; the view index's errors as a caller meets them.
+    /// Returns a picture of the current state, with the view index's errors as errors for callers.
     func picture(_ extent: ZoneViews.Extent) throws(SyncError) -> ViewPicture {
         try SyncError.wrapping { () throws(ViewIndexError) in
             try views.picture(extent)
@@ -128,7 +129,7 @@ extension Reader {
         try Record(stored, in: zone, line)
     }
 
-    /// Refuses callers who may not use a database, and names that break a rule.
+    /// Rejects callers that may not use a database, and names that break a rule.
     func checkAccess(of caller: Caller, writes: Bool) throws(SyncError) {
         try admit(caller)
         let database = caller.database
@@ -136,7 +137,7 @@ extension Reader {
             if database.scope == .public, !writes { return }
             throw .notAuthenticated(database)
         }
-        // `__defaultOwner__` is whoever asks, on either side: an embedded store has one user.
+        // `__defaultOwner__` is the caller on either side: an embedded store has one user.
         if database.scope != .public, database.owner != .current, user != .current,
             user != database.owner
         {

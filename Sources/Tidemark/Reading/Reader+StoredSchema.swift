@@ -7,9 +7,9 @@ import TidemarkRules
 import TidemarkViews
 
 extension Reader {
-    /// The schema of a database's container and environment, as a picture shows it.
+    /// Returns the schema of a database's container and environment as of a picture.
     ///
-    /// O(1) unless the schema changed since it was read last; else O(what changed in it).
+    /// O(1) unless the schema has changed since it was last read; else O(changes).
     func schema(
         of database: DatabaseID,
         _ picture: ViewPicture
@@ -28,7 +28,7 @@ extension Reader {
         return StandingSchema(types, of: home, over: facts)
     }
 
-    /// What is known of a schema as a picture shows it, by what was known of it before.
+    /// Returns the known types of a schema as of a picture, given the types that were known before.
     private func knownTypes(
         of home: DatabaseID,
         after old: KnownTypes?,
@@ -42,14 +42,15 @@ extension Reader {
         }
         let standing = try SyncError.wrapping { () throws(ViewIndexError) in try picture.zone(key) }
         let head = standing.head
-        // A deletion that is forgotten is not among what changed.
+        // A dropped deletion is not among the changes.
         guard let old, old.zone == key, old.lastSequence <= head,
             old.lastSequence >= standing.tombstoneHorizon
         else {
             return KnownTypes(zone: key, lastSequence: head)
         }
         if old.lastSequence == head { return old }
-        // An import of a schema changes so many that reading what is asked for costs less.
+        // An import of a schema changes so many types that reading only the requested ones costs
+        // less.
         let limit = 64
         let changes = try SyncError.wrapping { () throws(ViewIndexError) in
             try picture.changes(in: key, after: old.lastSequence, quiet: 0, limit: limit)
@@ -86,7 +87,7 @@ extension KnownTypes.State {
     }
 }
 
-/// A schema as a picture shows it: what of it is known, and where the rest is read.
+/// A schema as of a picture: the known part of it, and the source of the rest.
 private struct StandingSchema: SchemaTypes {
     let known: KnownTypes
     let home: DatabaseID

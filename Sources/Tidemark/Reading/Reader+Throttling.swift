@@ -6,8 +6,8 @@ import TidemarkLog
 import TidemarkModel
 
 extension Reader {
-    /// Refuses what no caller may ask, before anything is looked at: names that break a rule,
-    /// containers that are closed, calls whose task was cancelled, and more than the caller may ask.
+    /// Rejects inadmissible requests before anything is read: names that break a rule, containers
+    /// that are closed, calls whose task was cancelled, and requests beyond the caller's rate.
     func admit(_ caller: Caller) throws(SyncError) {
         try options.limits.check(caller)
         if let open = options.containers, !open.contains(caller.database.container) {
@@ -37,8 +37,10 @@ extension Reader {
         try checkRate(of: caller)
     }
 
-    /// Tells whether somebody who is known in some way may ask for what a server keeps for itself: an administrator, and
-    /// whoever has the store open for nobody else.
+    /// Returns true if a caller with an authentication may use data that a server reserves for
+    /// itself.
+    ///
+    /// These callers are an administrator, and a process that has the store open only for itself.
     private func mayAskServer(_ authentication: Authentication) -> Bool {
         switch authentication {
         case .administrator: true
@@ -47,9 +49,9 @@ extension Reader {
         }
     }
 
-    /// Counts a request, and refuses it if its user asks too much from its device.
+    /// Counts a request, and rejects it if its user exceeds the rate on its device.
     ///
-    /// Costs nothing where no rate is set.
+    /// Costs nothing if no rate is set.
     private func checkRate(of caller: Caller) throws(SyncError) {
         guard let rate = options.throttling.requestsPerDevice else { return }
         let time = now()

@@ -7,8 +7,8 @@ import TidemarkRules
 import TidemarkViews
 
 extension Reader {
-    /// What a caller may know of the user that a look-up leads to; `nil` if there is nobody, or
-    /// nobody who wants to be found.
+    /// Returns the identity that a caller may see of the user in a lookup; `nil` if there is no
+    /// such user, or the user is not discoverable.
     func identity(
         of lookup: UserLookup,
         as caller: Caller,

@@ -70,8 +70,9 @@ extension Reader {
         return position == nil ? noted(changes, request, caller, now) : changes
     }
 
-    /// Where the token of a request leaves off; without a token, at the beginning, and with the ends of
-    /// zones up to `quiet` left out.
+    /// Returns the position of a request's token.
+    ///
+    /// Without a token, returns the beginning, and omits the ends of zones up to `quiet`.
     private func start(
         of request: DatabaseChangesRequest,
         _ caller: Caller,
@@ -170,7 +171,7 @@ extension Reader {
 }
 
 extension Zone {
-    /// A zone, with what zones of its kind can do here.
+    /// Creates a zone with the capabilities of its kind in this store.
     init(_ identity: ZoneIdentity, isStrict: Bool) {
         let implicit: Capabilities = isStrict ? [] : [.fetchChanges]
         self.init(
@@ -183,7 +184,7 @@ extension Zone {
 // MARK: - Creating and deleting
 
 extension ModifyZonesRequest {
-    /// The answer that outcomes stand for.
+    /// Returns the result for some outcomes.
     func result(of outcomes: [ItemOutcome]) -> ModifyZonesResult {
         var result = ModifyZonesResult(saves: [], deletions: [])
         for (index, outcome) in outcomes.enumerated() {
@@ -201,7 +202,8 @@ extension ModifyZonesRequest {
 }
 
 extension SyncError {
-    /// The public database was asked by a strict store for what only Tidemark answers there.
+    /// Returns the error for a request to the public database of a strict store that only Tidemark
+    /// supports.
     static func noZoneList(_ database: DatabaseID) -> SyncError {
         .badDatabase(database, "list changed zones, and this store is strict")
     }

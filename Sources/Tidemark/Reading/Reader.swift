@@ -6,11 +6,11 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkViews
 
-/// Answers what an open store holds, now and in the past.
+/// Reads an open store, now and in the past.
 ///
-/// It owns what readers remember from one request to the next. It changes nothing in the log.
+/// It owns the data that readers cache between requests. It never changes the log.
 final class Reader: Sendable {
-    /// What tells the store from every other.
+    /// The unique id of the store.
     let id: StoreID
     let options: StoreOptions
     let source: any EventSource
@@ -19,33 +19,33 @@ final class Reader: Sendable {
     let line: IncarnationLine
     /// Milliseconds since 1970.
     let now: @Sendable () -> Int64
-    /// For what nobody may guess: the ends of links.
+    /// The source of unpredictable numbers, for the ends of links.
     let random: @Sendable () -> UInt64
     /// The bytes of assets.
     let blobs: BlobStore
-    /// Where what waits long for the disk runs.
+    /// The queue for work that waits long for the disk.
     let blockingWork: BlockingWork
     /// Reads the journal.
     let journalReader: JournalReader
-    /// Takes down what was asked and refused; `nil` in a store that is open for reading.
+    /// The journal of requests and rejections; `nil` in a store that is open for reading.
     let journal: OpenJournal?
-    /// Hears of calls and how they end; `nil` where nobody does.
+    /// The observer of calls and their ends; `nil` if there is none.
     let observer: (any StoreObserver)?
-    /// Tells the observer of the cache of blocks.
+    /// Reports the use of the block cache to the observer.
     let cacheReports = CacheReports()
-    /// Tells of what builds do that production does not allow.
+    /// The reports of schema uses that production does not allow.
     let driftReports = DriftReports()
     /// The schemas that requests needed last.
     let schemas = Lock(StoredSchemas())
-    /// Who has asked how much lately.
+    /// The recent requests of each user.
     let requests = Lock(RequestCounts())
     /// The statuses of accounts that requests needed last.
     let statuses = Lock(AccountStatuses())
-    /// Who takes part in which shares, as requests needed it last.
+    /// The shares in which users participate, as requests last needed them.
     let participations = Lock(KnownParticipations())
-    /// Who may name which assets in databases that others write to.
+    /// The users that may name each asset in databases that other users write to.
     let knownAssets = Lock(KnownAssets())
-    /// Tells those who wait for a user's status to change.
+    /// Notifies those that wait for a user's status to change.
     let accountNews = Broadcast<AccountPlace>()
 
     init(

@@ -36,10 +36,11 @@ extension Reader {
         )
     }
 
-    /// Reports what the saves of a request bring that production's schema does not have: in
-    /// development whatever became of them, in production if something failed.
+    /// Reports the parts of the schema that a request's saves use and production's schema lacks.
     ///
-    /// Free of cost per save in production, and in development before the first promotion.
+    /// In development they are reported whatever the outcome of the saves, in production if any
+    /// save failed. It has no cost per save in production, nor in development before the first
+    /// promotion.
     func reportDrift(
         of request: ModifyRecordsRequest,
         _ result: ModifyRecordsResult,
@@ -54,7 +55,7 @@ extension Reader {
         var gaps: [SchemaDrift.Gap] = []
         for save in request.saves {
             let type = save.typeName
-            // A report that cannot be made is no reason to refuse what was asked.
+            // A report that cannot be made is no reason to reject the request.
             guard let production = try? production.excerpt(type) else { return }
             if production.checks.admit(save.fields, as: type, in: caller.database.scope) {
                 continue
@@ -69,7 +70,7 @@ extension Reader {
 
     /// Reports the indexes that a query needs and production's schema does not have.
     func reportDrift(of query: Query, as caller: Caller) {
-        // A report that cannot be made is no reason to refuse what was asked.
+        // A report that cannot be made is no reason to reject the request.
         guard options.checksSchema, let picture = try? picture(.visible),
             let promoted = promotedSchema(of: caller, picture),
             let production = try? promoted.excerpt(Name(query.recordType)).schema
@@ -91,7 +92,8 @@ extension Reader {
 }
 
 extension SchemaDrift.Gap {
-    /// Whether production takes it all the same: the type of shares comes with the first share.
+    /// True if production accepts the gap anyway: the type of shares is created with the first
+    /// share.
     var isClosedByProduction: Bool { self == .recordType(Schema.RecordType.share.name) }
 
     /// The field that it is about; `nil` for a record type.

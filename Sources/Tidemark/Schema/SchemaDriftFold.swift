@@ -6,10 +6,10 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 
-/// Reads out of the log's events what builds of an app have written in development, and what their
-/// queries have had indexed there, that production's schema does not have.
+/// Finds in the log's events the parts of the schema that builds of an app have written or indexed
+/// in development and that production's schema lacks.
 struct SchemaDriftFold {
-    /// What was found so far.
+    /// The gaps found so far.
     private(set) var drift = SchemaDrift()
 
     private let container: ContainerID
@@ -29,7 +29,9 @@ struct SchemaDriftFold {
         checks = RecordChecks(production)
     }
 
-    /// Takes in the next event; one that `counts` is not passed for only says what there is.
+    /// Adds the next event.
+    ///
+    /// If `counts` is false, the event only updates the known schema.
     mutating func add(_ event: LogEvent, counts: Bool) throws(SyncError) {
         try SyncError.wrapping { () throws(EventFormatError) in
             let bytes = event.payload
@@ -56,7 +58,9 @@ struct SchemaDriftFold {
         }
     }
 
-    /// Counts what a save brought that production does not have: what it did not name is not its own.
+    /// Counts the parts of a save that production lacks.
+    ///
+    /// Only fields that the save named count for it.
     private mutating func add(
         _ body: RecordBody,
         in scope: DatabaseScope,
@@ -73,9 +77,9 @@ struct SchemaDriftFold {
         try note(gaps, event)
     }
 
-    /// Counts the indexes that a query brought, and remembers what development has.
+    /// Counts the indexes that a query added, and records development's schema.
     ///
-    /// Only clients say their build: an operator's import of a schema is no drift.
+    /// Only clients state their build: an operator's import of a schema is not drift.
     private mutating func addDefinition(
         _ body: RecordBody,
         _ zone: ZoneIdentity,

@@ -69,7 +69,7 @@ extension Reader {
         return found
     }
 
-    /// The key under which what a share shows is listed; `nil` once the share is gone.
+    /// Returns the key of the list of a share's contents; `nil` once the share is gone.
     private func audience(
         of part: Participation,
         in home: DatabaseID,

@@ -58,7 +58,7 @@ extension Reader {
 }
 
 extension Zone.Capabilities {
-    /// What zones can do that their users make.
+    /// The capabilities of zones that users create.
     static let ofCustomZones: Zone.Capabilities = [
         .fetchChanges, .atomic, .sharing, .zoneWideSharing,
     ]

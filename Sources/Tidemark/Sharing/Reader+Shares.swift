@@ -11,7 +11,7 @@ extension Reader {
     /// A share as a link leads to it.
     struct Found {
         var target: ShareLinkTarget
-        /// What the store said.
+        /// The picture of the store.
         var picture: ViewPicture
         var zones: ConsultedZones
         var item: ConsultedItem
@@ -75,7 +75,7 @@ extension Reader {
             remedy: "Check the link, or ask for a new one: a share that ended has none."
         )
         let name = Name(token)
-        // What can be no name of a record leads nowhere either.
+        // A text that cannot be a record name is not a link either.
         guard (try? options.limits.check(recordName: name)) != nil else { throw missing }
         let link = try picture.facts.record(named: name, of: .shares, in: database)
         guard let link, let target = ShareRecords.link(in: try link.readBody()) else {
@@ -150,7 +150,7 @@ extension Reader {
         throw .permissionFailure("\(user.userRecordName) is not invited to the share.")
     }
 
-    /// The participant who was invited by an address that has come to be a user's.
+    /// Returns the participant that was invited by an address which now belongs to a user.
     func participant(
         _ user: UserID,
         byAddressIn found: Found
@@ -170,7 +170,8 @@ extension Reader {
 }
 
 extension DatabaseID {
-    /// What others share with a user, in the same container and environment.
+    /// Returns the database of the records that other users share with a user, in the same
+    /// container and environment.
     func shared(with user: UserID) -> DatabaseID {
         DatabaseID(container: container, environment: environment, scope: .shared, owner: user)
     }

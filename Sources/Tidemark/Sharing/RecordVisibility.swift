@@ -7,11 +7,11 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// Why a user is not shown a record.
+/// The reason why a user is not shown a record.
 public enum RecordHiding: Hashable, Codable, Sendable {
     /// There is no such zone any more.
     case zoneGone
-    /// Roles keep the user from reading it, in these words.
+    /// Roles do not let the user read it; the text is the reason.
     case role(String)
     /// The record is deleted, and none of the user's shares ever showed it.
     case neverShown
@@ -22,39 +22,41 @@ public enum RecordHiding: Hashable, Codable, Sendable {
     case notInvited(share: String)
     /// It is under the share of this name, which the user has not accepted.
     case notAccepted(share: String)
-    /// It is under the share of this name, in which the user takes part no more.
+    /// It is under the share of this name, in which the user no longer takes part.
     case left(share: String)
-    /// It is under the share of this name, in which the user may see nothing.
+    /// It is under the share of this name, in which the user has no permission.
     case noPermission(share: String)
 }
 
-/// Whether, and by which list, a user is shown a record.
+/// The visibility of a record to a user, and the list that causes it.
 package enum RecordVisibility: Sendable {
     /// As part of a zone of which the user sees everything, as its owner or as one of the public.
     case whole
-    /// As part of the list of what a share shows.
+    /// As part of the list of a share.
     case listed(ListedRecord)
     /// Not at all.
     case hidden(RecordHiding)
 }
 
-/// A record in the list of what a share shows to one of its participants.
+/// A record in the list of a share, as one of its participants sees it.
 package struct ListedRecord: Sendable {
     /// The list's key.
     package var audience: ZoneKey
     /// The record's last event in the list.
     package var sequence: SequenceNumber
-    /// When the user began and ceased to see the list, oldest first: for each participant of the share
-    /// that the user was, since whoever is invited again is another one.
+    /// The times at which the user began and ceased to see the list, oldest first.
+    ///
+    /// There is one entry for each participant of the share that the user was, because a user that
+    /// is invited again becomes a new participant.
     package var memberships: [[Membership]]
 
-    /// What an event says about a participant.
+    /// The content of an event about a participant.
     package struct Membership: Sendable {
         package var sequence: SequenceNumber
         package var showsSomething: Bool
     }
 
-    /// Whether the user saw the list once the event at a position was there.
+    /// Returns true if the user saw the list once the event at a position existed.
     package func isMember(at position: SequenceNumber) -> Bool {
         memberships.contains { membership in
             membership.last { $0.sequence <= position }?.showsSomething ?? false
@@ -138,7 +140,7 @@ extension Reader {
         return nil
     }
 
-    /// When a user's part in a share began and ceased to show something.
+    /// Returns the times at which a user's part in a share began and ceased to show something.
     private func memberships(
         of part: KnownParticipation
     ) throws(SyncError) -> [ListedRecord.Membership] {
@@ -153,7 +155,7 @@ extension Reader {
         return found.reversed()
     }
 
-    /// Why a record of a zone that is somebody else's is hidden from a user.
+    /// Returns the reason why a record of another user's zone is hidden from a user.
     private func hiding(
         of live: StoredRecord,
         at place: ViewKey,

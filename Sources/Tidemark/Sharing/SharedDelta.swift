@@ -8,7 +8,7 @@ import TidemarkRules
 import TidemarkViews
 
 extension Reader {
-    /// A page of what changed in a zone of somebody else, as far as shares show it to the caller.
+    /// Returns a page of changes in another user's zone, as far as shares show it to the caller.
     func sharedZoneChanges(
         _ request: ZoneChangesRequest,
         as caller: Caller,
@@ -33,7 +33,8 @@ extension Reader {
         return try newestPage(of: delta, request, through: end)
     }
 
-    /// The content of a token behind everything that a zone of somebody else shows to the caller.
+    /// Returns the content of a token after everything that another user's zone shows to the
+    /// caller.
     func endOfSharedChanges(
         _ request: ZoneChangesRequest,
         as caller: Caller,
@@ -43,19 +44,19 @@ extension Reader {
     }
 }
 
-/// The delta of somebody else's zone, as far as shares show it to the caller.
+/// The delta of another user's zone, as far as shares show it to the caller.
 ///
-/// Each share has a list of its own, which is read from the token as a zone's is. Before that come the
-/// lists of shares that the caller came to since: what they held up to the token; and of those that the
-/// caller left: all of them hold is gone.
+/// Each share has its own list, which is read from the token as a zone's list is. Before these come
+/// two kinds of walks. The list of a share that the caller has joined since is reported up to the
+/// token. The list of a share that the caller has left is reported as removed.
 struct SharedDelta: ZoneDelta {
     private let reader: Reader
     private let picture: ViewPicture
     private let zone: ZoneKey
     private let zoneAccess: ZoneAccess
-    /// How the caller takes part, or took part, in shares of the zone.
+    /// The caller's present and former parts in shares of the zone.
     private let parts: [KnownParticipation]
-    /// Where the delta begins.
+    /// The start of the delta.
     private var start: TokenContent
 
     var access: ZoneAccess? { zoneAccess }
@@ -119,14 +120,14 @@ struct SharedDelta: ZoneDelta {
         )
     }
 
-    /// Several lists are told in turn, so that only listing again says how far each one was told.
+    /// Several lists are reported in turn, so the place in each one is only known by listing again.
     func place(behind count: Int, of list: DeltaList) -> DeltaPlace? { nil }
 
     func hide(from rows: inout RecordRows) -> DeltaPlace? { nil }
 }
 
 extension SharedDelta: BackwardDelta {
-    /// True if there are lists that come before what changed after the start.
+    /// True if there are lists to walk before the changes after the start.
     var hasWalks: Bool { !start.walks.isEmpty }
 
     var first: SequenceNumber { start.sequence }
@@ -181,7 +182,7 @@ extension [DeltaEntry] {
 // MARK: - Where the delta begins
 
 extension SharedDelta {
-    /// Where a delta begins.
+    /// Returns the start of a delta.
     private static func start(
         of request: ZoneChangesRequest,
         _ zone: ZoneKey,
@@ -233,8 +234,8 @@ extension SharedDelta {
         }
     }
 
-    /// Refuses a token from before what a list that the caller left has forgotten: what is gone could
-    /// not be told.
+    /// Rejects a token from before the horizon of a list that the caller left, because removals
+    /// could not be reported.
     private func checkHorizonOfWalks() throws(SyncError) {
         for walk in start.walks where walk.isLeaving {
             let horizon = (try? picture.zone(walk.audience).tombstoneHorizon) ?? 0
@@ -242,8 +243,7 @@ extension SharedDelta {
         }
     }
 
-    /// Notes the lists that are to be walked because the caller came to shares or left some since
-    /// the token.
+    /// Adds the walks for the shares that the caller joined or left since the token.
     private mutating func noteWalks() throws(SyncError) {
         let known = start.known
         var before: Set<ZoneKey> = []
@@ -327,7 +327,7 @@ extension SharedDelta {
         }
     }
 
-    /// Lists what came after the token, of all shares together, as far as the page has room.
+    /// Lists the entries of all shares after the token, up to the page's limits.
     private func list(
         _ content: inout TokenContent,
         _ untold: inout UntoldDeletions,

@@ -7,27 +7,28 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// When a participant saw what a share shows: nobody is told that a record is gone that they never
-/// saw.
+/// The times at which a participant saw the contents of a share.
+///
+/// A deletion is not reported to a participant that never saw the record.
 struct SharedMemberships {
     private let parts: [KnownParticipation]
     private let reader: Reader
-    /// Lists that the participant came to or left after the token.
+    /// Lists of shares that the participant joined or left after the token.
     private let fresh: Set<ZoneKey>
     private var known: [ZoneKey: [Range<SequenceNumber>]] = [:]
 
-    /// Describes the stays of somebody who takes part, or took part, in the shares of a zone.
+    /// Creates the stays of a present or former participant in the shares of a zone.
     init(of parts: [KnownParticipation], since start: SequenceNumber, _ reader: Reader) {
         self.parts = parts
         self.reader = reader
         fresh = Set(parts.filter { $0.sequence > start }.compactMap(\.audience))
     }
 
-    /// The positions of what is gone from a list and was never seen there; with `isLeaving` all of it
-    /// is gone.
+    /// Returns the positions of removed records that the participant never saw in a list; with
+    /// `isLeaving` all of the list is removed.
     ///
-    /// Costs nothing where the participant did not come or go since the token; else reading what is
-    /// gone.
+    /// Costs nothing if the participant did not join or leave since the token; else one read of the
+    /// removed records.
     mutating func unseen(
         among versions: some Sequence<RecordVersion>,
         in audience: ZoneKey,
@@ -67,11 +68,12 @@ struct SharedMemberships {
         return stays
     }
 
-    /// Whether a record was in a list during one of some stays.
+    /// Returns true if a record was in a list during one of some stays.
     ///
-    /// From the beginning, not from the token: between two pages a token may stand where the device
-    /// has not heard of the record since long before. Where compaction has dropped the beginning, or it
-    /// is too far away to be read for one entry, it may have been.
+    /// The search starts at the beginning, not at the token: between two pages, a token may be far
+    /// past the last event that told the device about the record. The result is also true if
+    /// compaction has dropped the beginning, or if the beginning is too far away to be read for one
+    /// entry.
     private func wasSeen(
         _ version: RecordVersion,
         in audience: ZoneKey,
@@ -94,8 +96,10 @@ struct SharedMemberships {
     /// The number of events that are read for one entry.
     private static let readLimit = 1_024
 
-    /// The event about the same record in a list before one, and what it made of the record there, no
-    /// state if there is none; `nil` if the event itself is not there.
+    /// Returns the previous event about the same record in a list, and the record's state there,
+    /// which is `nil` if there is none.
+    ///
+    /// The result is `nil` if the event itself is missing.
     private func previous(
         of sequence: SequenceNumber,
         in audience: ZoneKey

@@ -7,15 +7,15 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// Which entries of shares' lists say that a record is gone, and are not told: the participant never
-/// saw the record there, or another share shows it to them.
+/// Decides which removals in shares' lists are not reported: the participant never saw the record
+/// there, or another share shows it.
 ///
-/// What another share shows is told by its list, on this page or a later one. Were both told, a device
-/// would drop the record and fetch it again.
+/// The list of the other share reports the record, on this page or a later one. If both were
+/// reported, a device would drop the record and fetch it again.
 struct UntoldDeletions {
     private var stays: SharedMemberships
     private let zone: ZoneKey
-    /// What the participant sees of the zone; `nil` where one list is all there is.
+    /// The parts of the zone that the participant sees; `nil` if there is only one list.
     private let access: ZoneAccess?
     private let picture: ViewPicture
 
@@ -27,10 +27,11 @@ struct UntoldDeletions {
         self.picture = picture
     }
 
-    /// The positions of such entries among some of a list; with `isLeaving` all of it is gone.
+    /// Returns the positions of such entries among some of a list; with `isLeaving` all of the list
+    /// is removed.
     ///
-    /// A look-up for each deletion, where there is more than one list; else what
-    /// ``SharedMemberships/unseen(among:in:isLeaving:)`` costs.
+    /// A lookup for each deletion, if there is more than one list; else the cost of
+    /// ``SharedMemberships/unseen(among:in:isLeaving:)``.
     mutating func positions(
         among versions: some Sequence<RecordVersion>,
         in audience: ZoneKey,

@@ -5,10 +5,12 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 
-/// The notifications of one client as they come: a page at a time is fetched by token, so that
-/// nothing piles up for a client that is slow, and nothing is lost.
+/// The live notifications of one client.
+///
+/// They are fetched by token, a page at a time, so nothing queues up for a slow client, and nothing
+/// is lost.
 actor NotificationFeed {
-    /// Not what it is made of, which whoever closes it lets go of.
+    /// The store, not its parts: closing the store releases the parts.
     private let store: Store
     private let news: Broadcast<DatabaseID>
     private let caller: Caller
@@ -42,7 +44,7 @@ actor NotificationFeed {
         }
     }
 
-    /// Fetches the next page; says whether there may be something in it, or behind it.
+    /// Fetches the next page; returns true if the page, or a later one, may have notifications.
     private func fetch() throws(SyncError) -> Bool {
         let notifications: Notifications
         do throws(SyncError) {

@@ -6,7 +6,7 @@ import TidemarkModel
 
 /// The parts of an open store.
 ///
-/// A ``Store`` lets go of them when it is closed.
+/// A ``Store`` releases them when it is closed.
 final class OpenStore: Sendable {
     let reader: Reader
     let writer: WriteAccess
@@ -30,9 +30,9 @@ final class OpenStore: Sendable {
         upkeep = Upkeep(reader, writer, queries, notifications, compactor)
     }
 
-    /// Makes everything durable, brings the zone views on disk up to date, and ends the log.
+    /// Makes everything durable, brings the zone views on disk up to date, and closes the log.
     ///
-    /// Work in the background ends first: it must not meet a log that is closed.
+    /// Background work ends first, because it must not meet a closed log.
     func close() throws(LogError) {
         defer { reader.observer?.notes(.closed) }
         reader.driftReports.finish()
@@ -43,11 +43,11 @@ final class OpenStore: Sendable {
         notifications.close()
         queries.indexes?.stop()
         reader.journal?.close()
-        // Calls that are under way on other threads must not go on while views are written.
+        // Calls that are running on other threads must not continue while views are written.
         writer.log.refuseCommits()
-        // Views that could not be brought forward are brought forward by the next opening.
+        // Views that could not be updated are updated by the next open.
         try? writer.checkpointer.finish(reader.views)
-        // What was compacted is a good deal shorter now, and the views' pages are not.
+        // The compacted log is a good deal shorter now, but the views' pages are not.
         if upkeep.compacting.withLock({ $0.hasRun }) { try? reader.views.index.condense() }
         try writer.log.close()
     }

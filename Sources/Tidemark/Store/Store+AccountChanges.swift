@@ -4,12 +4,12 @@
 public import TidemarkModel
 
 extension Store {
-    /// The status of the caller's account as it is, then as it becomes whenever it changes, by whomever
-    /// and however: what CloudKit posts `CKAccountChanged` for.
+    /// Returns the status of the caller's account now, and after each later change.
     ///
-    /// Each differs from the one before. A slow client misses nothing but what did not last. Ends when
-    /// the store is closed or the task is cancelled. In a store that is open for reading nothing
-    /// changes.
+    /// CloudKit posts `CKAccountChanged` for these changes. Each status differs from the one
+    /// before. A slow client misses only statuses that have been replaced. The sequence ends when
+    /// the store is closed or the task is cancelled. In a store that is open for reading the status
+    /// never changes.
     public func accountStatuses(
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<AccountStatus, any Error> {
@@ -20,13 +20,13 @@ extension Store {
     }
 }
 
-/// The statuses of one caller's account as they come: whoever is slow gets the latest.
+/// The live statuses of one caller's account; a slow client gets the latest.
 private actor AccountFeed {
-    /// Not what it is made of, which whoever closes it lets go of.
+    /// The store, not its parts: closing the store releases the parts.
     private let store: Store
     private let news: Broadcast<AccountPlace>
     private let caller: Caller
-    /// What is told first, without looking again.
+    /// The status to report first, without reading it again.
     private var first: AccountStatus?
     private var told: AccountStatus
 

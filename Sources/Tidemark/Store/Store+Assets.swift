@@ -6,15 +6,15 @@ import TidemarkLog
 public import TidemarkModel
 
 extension Store {
-    /// Takes in the bytes of an asset, piece by piece, and answers with what a save in the caller's
-    /// database names it by.
+    /// Uploads the bytes of an asset, piece by piece, and returns the reference for a save in the
+    /// caller's database.
     ///
-    /// Durable when it returns. Sending bytes that the database holds already repairs them if they
-    /// are damaged. What no record names within a day may be collected.
+    /// Durable when it returns. Uploading bytes that the database already holds repairs them if
+    /// they are damaged. An asset that no record names within a day may be collected.
     ///
-    /// Throws `limitExceeded` for an asset that is too large, `assetFileModified` for bytes that are
-    /// not those that were announced, `networkFailure` if the pieces stop coming, and what keeps the
-    /// caller from saving in that zone.
+    /// Throws `limitExceeded` for an asset that is too large, `assetFileModified` if the bytes are
+    /// not the announced ones, `networkFailure` if the pieces stop, and the errors for a caller
+    /// that may not save in that zone.
     public func uploadAsset<Pieces: AsyncSequence>(
         _ pieces: Pieces,
         _ request: UploadAssetRequest,
@@ -40,12 +40,13 @@ extension Store {
         }
     }
 
-    /// The bytes of an asset that a record names, or some of them, for whoever may read the record.
+    /// Returns the bytes of an asset that a record names, or some of them, if the caller may read
+    /// the record.
     ///
-    /// A client that holds an earlier version of the record names it by its change tag. Before a part
-    /// of an asset comes, all of it is read once.
+    /// A client that holds an earlier version of the record names it by its change tag. All of an
+    /// asset is read once before a part of it is returned.
     ///
-    /// Throws what fetching the record would; `unknownItem` if the field has no such asset;
+    /// Throws the errors of fetching the record; `unknownItem` if the field has no such asset;
     /// `assetNotAvailable` if its bytes are missing or damaged.
     public func downloadAsset(
         _ request: DownloadAssetRequest,
@@ -94,10 +95,11 @@ extension Store {
         }
     }
 
-    /// Removes the bytes of assets that no version of any record names and that were sent more than a
-    /// day ago, and returns what was removed; with `isDryRun` what would be.
+    /// Removes the bytes of assets that no version of any record names and that were uploaded more
+    /// than a day ago.
     ///
-    /// Commits go on meanwhile. Reads the whole log if there is anything that old.
+    /// Returns the removed assets; with `isDryRun`, those that would be removed. Commits continue
+    /// meanwhile. If there are assets of that age, this reads the whole log.
     @discardableResult
     public func collectAssets(isDryRun: Bool = false) async throws(SyncError) -> [StoredAsset] {
         try await parts.upkeep.collectAssets(isDryRun: isDryRun)

@@ -4,20 +4,20 @@
 public import TidemarkModel
 
 extension Store {
-    /// Writes the finished part of the log anew, without what the policy allows to be forgotten.
+    /// Rewrites the finished part of the log without the history that the policy allows to drop.
     ///
-    /// The store goes on as usual meanwhile. What is forgotten is written into the log first, so a
-    /// compaction that is cut off at any moment has lost nothing else, and the next one goes on with
-    /// it. Every change token that is not reported as expired is answered as before. A dry run changes
-    /// nothing, and can be had of a store that is open for reading.
+    /// The store remains in use. The compaction first records in the log which history it drops. So
+    /// if it is interrupted, nothing else is lost, and the next compaction continues it. Every
+    /// change token that is not reported as expired remains valid. A dry run changes nothing, and
+    /// works in a store that is open for reading.
     ///
-    /// While others write it does a third of what it could. A store that has finished a segment keeps
-    /// room back, so that this also works when the disk is full; until it is over, commits that need
-    /// room are refused then.
+    /// While there are other writes, it runs at a third of its speed. A store with a finished
+    /// segment reserves disk space, so that compaction also works on a full disk; until it ends,
+    /// commits that need space are rejected in that case.
     ///
-    /// Throws `zoneBusy` while another compaction of this store is under way, `quotaExceeded` if the
-    /// disk has no room for one more segment all the same, and `internalError` for damage, before anything is
-    /// dropped. O(bytes of the log).
+    /// Throws `zoneBusy` while another compaction of this store is running, `quotaExceeded` if the
+    /// disk still has no space for one more segment, and `internalError` for damage, before
+    /// anything is dropped. O(bytes of the log).
     public func compact(
         _ policy: CompactionPolicy = CompactionPolicy(),
         isDryRun: Bool = false
@@ -25,11 +25,11 @@ extension Store {
         try await parts.upkeep.compact(policy, isDryRun: isDryRun)
     }
 
-    /// What the last compaction came to that the store did by itself since it was opened; `nil` before
-    /// the first.
+    /// The result of the last compaction that the store ran by itself since it was opened; `nil`
+    /// before the first.
     ///
-    /// See ``StoreOptions/backgroundCompaction``. One that failed has lost nothing, and is tried again
-    /// when the next segment is finished.
+    /// See ``StoreOptions/backgroundCompaction``. A failed compaction has lost nothing, and is
+    /// retried when the next segment is finished.
     public var lastCompaction: Result<CompactionReport, SyncError>? {
         get throws(SyncError) { try parts.upkeep.compactor?.outcome }
     }

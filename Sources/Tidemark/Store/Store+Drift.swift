@@ -6,12 +6,14 @@ public import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// What builds of an app do in development that production's schema does not allow.
+/// Reads the schema drift: the uses of the schema in development that production's schema does not
+/// allow.
 extension Store {
-    /// What each build has written in development, or has had indexed there by its queries, that
-    /// production's schema does not have now; since an event, or ever.
+    /// Returns the parts of the schema that each build has used in development and that
+    /// production's schema lacks now, since an event or ever.
     ///
-    /// Production would refuse all of it. Computed from the log: O(events).
+    /// A build uses a part by writing it, or by a query that has it indexed. Production would
+    /// reject all of these uses. Computed from the log: O(events).
     public func schemaDrift(
         of container: ContainerID = .standard,
         since first: SequenceNumber = 1
@@ -19,11 +21,12 @@ extension Store {
         try parts.reader.schemaDrift(of: container, since: first)
     }
 
-    /// Reports of drift from here on, as it happens: what a build does in development that production,
-    /// once something was promoted to it, does not have, and what production refuses it.
+    /// Returns later reports of schema drift as they occur: schema parts that a build uses in
+    /// development and production lacks, and those that production rejects.
     ///
-    /// Each gap is reported once for each build while the store is open. Ends when the store is closed.
-    /// The oldest of more than 1,000 reports that nobody takes are dropped.
+    /// In development nothing is reported before the first promotion. Each gap is reported once for
+    /// each build while the store is open. The stream ends when the store is closed. If more than
+    /// 1,000 reports are waiting, the oldest are dropped.
     public func schemaDriftReports() throws(SyncError) -> AsyncStream<SchemaDriftReport> {
         try parts.reader.driftReports.listen()
     }

@@ -5,19 +5,20 @@ public import TidemarkLog
 public import TidemarkModel
 
 extension Store {
-    /// Visits the live records of a database in the order of zone, then record name, both as UTF-8
-    /// bytes, until `visit` returns `false`.
+    /// Visits the live records of a database until `visit` returns `false`.
+    ///
+    /// The order is by zone, then by record name, both as UTF-8 bytes.
     ///
     /// - Parameters:
     ///   - database: The database.
     ///   - zone: One of its zones; `nil` for all.
-    ///   - position: Shows the records as they were after this event; `nil` for now.
+    ///   - position: The event after which the records are read; `nil` for now.
     ///   - visit: Takes one record.
     ///
-    /// Now costs what is visited; the past costs a fold of the log up to there. Either holds the names
-    /// of one zone in memory.
+    /// The present costs O(visited records); the past costs a fold of the log up to the event. Both hold
+    /// the names of one zone in memory.
     ///
-    /// - Throws: `zoneNotFound` for a zone that was not there, `invalidArguments` for a position
+    /// - Throws: `zoneNotFound` for a zone that did not exist, `invalidArguments` for a position
     ///   beyond the store's last event.
     public func visitRecords(
         of database: DatabaseID,
@@ -42,10 +43,10 @@ extension Store {
     /// Visits the commits of a stretch of the log as lines of a change stream, oldest first, until
     /// `visit` returns `false`.
     ///
-    /// A commit that begins before the stretch or ends after it is shown with those of its events
-    /// that lie in it. Importing all of the lines into an empty store gives the same records.
+    /// A commit that crosses a border of the stretch is shown with only its events inside the
+    /// stretch. Importing all of the lines into an empty store gives the same records.
     ///
-    /// Throws `invalidArguments` if the stretch ends behind the last event, or below the history
+    /// Throws `invalidArguments` if the stretch ends after the last event, or below the history
     /// horizon.
     public func visitCommits(
         from first: SequenceNumber = 1,
@@ -55,8 +56,8 @@ extension Store {
         try parts.reader.visitCommits(from: first, through: last, visit)
     }
 
-    /// The last position at or before one at which a commit ends; the position itself, where it lies
-    /// behind the last event.
+    /// Returns the last end of a commit at or before a position; the position itself, if it is
+    /// after the last event.
     package func commitEnd(atOrBefore position: SequenceNumber) throws(SyncError) -> SequenceNumber
     {
         guard let commit = try commit(at: position), position < commit.upperBound else {
@@ -65,8 +66,10 @@ extension Store {
         return commit.lowerBound.previous
     }
 
-    /// The positions of the commit that a position lies in; `nil` before the first and behind the last
-    /// event, and where nothing of the commit is left in the log.
+    /// Returns the positions of the commit that contains a position.
+    ///
+    /// The result is `nil` before the first and after the last event, and if none of the commit's
+    /// events is left in the log.
     package func commit(
         at position: SequenceNumber
     ) throws(SyncError) -> ClosedRange<SequenceNumber>? {
@@ -83,9 +86,10 @@ extension Store {
         return found
     }
 
-    /// Visits the commits of some events as lines of a change stream, each with those of its events alone.
+    /// Visits the commits of some events as lines of a change stream; each line has only the given
+    /// events.
     ///
-    /// The positions come in ascending order, each once. Costs the reading of these events.
+    /// The positions are ascending and unique. Costs one read of these events.
     package func visitCommits(
         ofEventsAt sequences: [SequenceNumber],
         _ visit: (ChangeStreamLine) -> Void
@@ -93,8 +97,8 @@ extension Store {
         try parts.reader.visitCommits(ofEventsAt: sequences, visit)
     }
 
-    /// Throws `invalidArguments` for a position behind the last event, or below the history horizon:
-    /// what the log has up to there is not what the store held then.
+    /// Throws `invalidArguments` for a position after the last event, or below the history horizon,
+    /// where the log no longer has the full state.
     package func check(_ position: SequenceNumber) throws(SyncError) {
         try parts.reader.check(position)
     }
@@ -113,14 +117,14 @@ extension Store {
         try parts.reader.position(atOrBefore: time)
     }
 
-    /// How far a change token of this store goes.
+    /// Returns the position that a change token of this store has reached.
     ///
     /// Throws `changeTokenExpired` or `invalidArguments` for one that is not of this store's line.
     public func position(of token: ChangeToken) throws(SyncError) -> SequenceNumber {
         try parts.reader.position(of: token)
     }
 
-    /// How many records and tombstones there are in all zones that live, and what their views take
+    /// Returns the number of records and tombstones in all live zones, and the size of their views
     /// on disk.
     ///
     /// O(zones).
@@ -129,7 +133,7 @@ extension Store {
     }
 }
 
-/// What a store holds now.
+/// The contents of a store, in numbers.
 public struct StoreFigures: Hashable, Sendable {
     /// Zones that live, of all databases.
     public var zoneCount: Int64 = 0
@@ -139,6 +143,6 @@ public struct StoreFigures: Hashable, Sendable {
     public var tombstoneCount: Int64 = 0
     /// Bytes of the zone views on disk: a cache.
     public var viewByteCount: UInt64 = 0
-    /// Bytes of those that hold nothing now and are used again by what comes.
+    /// Bytes of the pages that are free for reuse.
     public var viewSpareByteCount: UInt64 = 0
 }

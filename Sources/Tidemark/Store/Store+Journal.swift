@@ -5,7 +5,7 @@ import TidemarkEvents
 package import TidemarkLog
 import TidemarkModel
 
-/// What there is of a store's journal.
+/// The state of a store's journal.
 public struct JournalStanding: Hashable, Codable, Sendable {
     /// Segments on disk.
     public var segmentCount = 0
@@ -15,9 +15,9 @@ public struct JournalStanding: Hashable, Codable, Sendable {
     public var entryCount = 0
     /// Entries that are missing because they could not be written.
     public var lostCount: UInt64 = 0
-    /// What is damaged on disk, and was passed over.
+    /// The damage found on disk, which was skipped.
     public var damage: [LogError] = []
-    /// Why this process could not write entries, the last time; `nil` if it always could.
+    /// The reason why this process could not write entries, the last time; `nil` if it always could.
     public var failure: FileError?
 
     /// Nothing.
@@ -25,10 +25,11 @@ public struct JournalStanding: Hashable, Codable, Sendable {
 }
 
 extension Store {
-    /// Visits the entries of the journal, oldest first, and says what there is of it.
+    /// Visits the entries of the journal, oldest first, and returns the state of the journal.
     ///
-    /// Whether or not somebody writes the store; what another process noted within the last moment may
-    /// be missing. Damage ends nothing: it is passed over, and told. Costs a reading of the journal.
+    /// This works whether or not a process writes the store. Entries that another process added
+    /// within the last moment may be missing. Damaged entries are skipped and reported. The cost is
+    /// one read of the journal.
     @discardableResult
     public func visitJournal(
         _ visit: (JournalEntry) -> Void = { _ in }

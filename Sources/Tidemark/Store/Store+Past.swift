@@ -4,16 +4,15 @@
 public import TidemarkLog
 public import TidemarkModel
 
-/// The reads of ``DatabaseService`` as of an event: what they would have answered when it was the last
-/// one.
+/// Reads of ``DatabaseService`` as of an event: their results when that event was the last one.
 ///
-/// Who may read is a question of now, and a shared database is asked for its past in its owner's private
-/// one. All throw `invalidArguments` for a position beyond the store's last event, and for one below the
-/// history horizon: *history pruned*. See also ``Store/query(_:as:asOf:)``.
+/// Permissions are checked as of now. To read the past of a shared database, read its owner's
+/// private one. All throw `invalidArguments` for a position beyond the store's last event, and for
+/// one below the history horizon: *history pruned*. See also ``Store/query(_:as:asOf:)``.
 extension Store {
     /// Fetches records by identity as they were after an event.
     ///
-    /// One look-up for each record, and a read for each version that came since.
+    /// One lookup for each record, plus a read for each later version.
     public func fetchRecords(
         _ request: FetchRecordsRequest,
         as caller: Caller,
@@ -25,13 +24,13 @@ extension Store {
         }
     }
 
-    /// What had changed in a zone after a token, up to an event: one page of it.
+    /// Returns one page of the changes in a zone after a token, up to an event.
     ///
-    /// What a device with that token would have been told then; without a token, what there was. O(events
-    /// up to the position).
+    /// The result is the one that a device with that token would have received then; without a
+    /// token, all records of that time. O(events up to the position).
     ///
-    /// Throws `zoneNotFound`, `changeTokenExpired`, and `invalidArguments` for a token that was handed
-    /// out after the event.
+    /// Throws `zoneNotFound`, `changeTokenExpired`, and `invalidArguments` for a token that was
+    /// issued after the event.
     public func zoneChanges(
         _ request: ZoneChangesRequest,
         as caller: Caller,
@@ -56,10 +55,11 @@ extension Store {
         }
     }
 
-    /// Which zones of the caller's database had changed after a token, up to an event: one page of them.
+    /// Returns one page of the zones of the caller's database that changed after a token, up to an
+    /// event.
     ///
-    /// O(events up to the position). Throws `changeTokenExpired`, and `invalidArguments` for a token that
-    /// was handed out after the event.
+    /// O(events up to the position). Throws `changeTokenExpired`, and `invalidArguments` for a
+    /// token that was issued after the event.
     public func databaseChanges(
         _ request: DatabaseChangesRequest,
         as caller: Caller,
@@ -100,10 +100,10 @@ extension Store {
         }
     }
 
-    /// The bytes of an asset that a record named after an event, or some of them.
+    /// Returns the bytes of an asset that a record named after an event, or some of them.
     ///
-    /// Bytes that no record needed any more may be gone since: `assetNotAvailable`. As costly as fetching
-    /// the record as of the event.
+    /// Bytes that no record needs any more may have been removed: `assetNotAvailable`. It costs as
+    /// much as fetching the record as of the event.
     public func downloadAsset(
         _ request: DownloadAssetRequest,
         as caller: Caller,
@@ -115,9 +115,9 @@ extension Store {
         }
     }
 
-    /// Who some users were after an event, in the order of the look-ups; `nil` where nobody was found.
+    /// Looks up users as of an event, in the order of the lookups; `nil` where no user was found.
     ///
-    /// As costly as fetching two records for each as of the event.
+    /// The cost is that of fetching two records for each user as of the event.
     public func lookUpUsers(
         _ lookups: [UserLookup],
         as caller: Caller,
@@ -129,7 +129,7 @@ extension Store {
         }
     }
 
-    /// Those of the contacts that the caller had after an event who wanted to be found then.
+    /// Returns those of the caller's contacts after an event that were discoverable then.
     public func contacts(
         as caller: Caller,
         asOf position: SequenceNumber

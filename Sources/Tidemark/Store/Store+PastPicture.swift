@@ -7,16 +7,16 @@ package import TidemarkModel
 import TidemarkViews
 
 extension Store {
-    /// The store at this moment, for those who ask what came before, and what it was after some events.
+    /// Returns the store at this moment, for reads of the past, with its state after some events.
     ///
-    /// Throws if the store cannot say any more what it was after one of them, or never had it.
+    /// Throws if the store no longer has, or never had, the state after one of them.
     package func pastPicture(
         showing points: [SequenceNumber] = []
     ) throws(SyncError) -> PastPicture {
         try PastPicture(parts.reader, showing: points)
     }
 
-    /// Reads what may be all of the log, off the threads that tasks run on.
+    /// Reads up to the whole log, off the threads that run tasks.
     package func reading<Answer: Sendable>(
         _ body: @escaping @Sendable () throws(SyncError) -> Answer
     ) async throws(SyncError) -> Answer {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Store {
-    /// Brings a projection up to date with what is durable now; returns how far it came.
+    /// Brings a projection up to date with the durable log; returns the mark that it has reached.
     ///
-    /// O(what happened since its mark). Throws what the projection throws, and `SyncError` for a log that
-    /// cannot be read; what was taken in before that stays.
+    /// O(events since its mark). Throws the errors of the projection, and `SyncError` for a log
+    /// that cannot be read; commits that were folded before that stay folded.
     @discardableResult
     public func advance(_ projection: some Projection) async throws -> ProjectionMark {
         try await parts.reader.advance(projection)
@@ -20,10 +20,10 @@ extension Store {
 
     /// Keeps a projection up to date until the store is closed or the task is cancelled.
     ///
-    /// In a store that is open for reading nothing happens any more, and this ends at once. Throws as
-    /// ``advance(_:)`` does: call it again when the cause is gone, and it goes on.
+    /// In a store that is open for reading there are no later events, and this returns at once.
+    /// Throws as ``advance(_:)`` does: once the cause is fixed, call it again to resume.
     public func follow(_ projection: some Projection) async throws {
-        // Not what the store is made of, which whoever closes it lets go of.
+        // Not the store's parts, which closing the store releases.
         guard let arrivals = try parts.notifications.arrivals else {
             try await advance(projection)
             return

@@ -3,20 +3,20 @@
 
 package import TidemarkModel
 
-/// Notifications for those who send them on to many clients.
+/// Notifications for servers that forward them to many clients.
 extension Store {
-    /// Calls a closure with the databases in which users' notifications were made or marked as read, once those are
-    /// durable, until the store is closed.
+    /// Calls a closure with the databases in which users' notifications were made or marked as
+    /// read, once those are durable, until the store is closed.
     ///
-    /// The closure runs on the thread that makes notifications: it must return soon and wait for nothing. Throws in a
-    /// store that is open for reading.
+    /// The closure runs on the thread that makes notifications: it must return soon and must not
+    /// wait. Throws in a store that is open for reading.
     package func followNotifications(
         _ body: @escaping @Sendable (Set<DatabaseID>) -> Void
     ) throws(SyncError) {
         try parts.notifications.notifier().news.follow(body)
     }
 
-    /// Returns the caller's notifications after a token, each with the token behind it.
+    /// Returns the caller's notifications after a token, each with the token after it.
     ///
     /// Throws as ``notificationChanges(_:as:)`` does.
     package func pushes(

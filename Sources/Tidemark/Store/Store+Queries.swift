@@ -5,21 +5,22 @@ public import TidemarkLog
 public import TidemarkModel
 
 extension Store {
-    /// Finds records, one page of them, in the query's order.
+    /// Returns one page of the records that match a query, in the query's order.
     ///
-    /// The answer shows everything that was durable when the query came. Where the schema has no
-    /// index that the query needs, development adds it.
+    /// The result includes everything that was durable when the query began. If the query needs an
+    /// index that the schema lacks, development adds the index.
     ///
-    /// The query index is brought forward as far as that, which takes time in proportion to what happened since the
-    /// last query. In a store whose records were asked for before, opening begins with it in the background;
-    /// ``queryIndexProgress`` says how far it has come. Until it is there, a query for up to 10,000 records of which
-    /// one page is found looks at each of them, and waits for nothing. A store that is open for reading writes
-    /// no index, and looks at every record of the zones.
+    /// The query first updates the query index, which takes time proportional to the changes since
+    /// the last query. If the store was queried before, opening it starts the update in the
+    /// background; ``queryIndexProgress`` reports the progress. Until the index is ready, a query
+    /// over up to 10,000 records with one page of results reads each of them instead of waiting. A
+    /// store that is open for reading writes no index, and reads every record of the zones.
     ///
     /// Throws `zoneNotFound`; `unknownItem` for a record type that does not exist;
-    /// `invalidArguments` for what the query cannot mean, for a missing index in production, and for a
-    /// cursor of something else; `limitExceeded` for comparisons with too many values;
-    /// `permissionFailure` or `notAuthenticated` where roles let the caller read no record of the type.
+    /// `invalidArguments` for a malformed query, for a missing index in production, and for a
+    /// cursor of another query; `limitExceeded` for comparisons with too many values;
+    /// `permissionFailure` or `notAuthenticated` if roles let the caller read no record of the
+    /// type.
     public func query(
         _ request: QueryRequest,
         as caller: Caller
@@ -30,19 +31,19 @@ extension Store {
         }
     }
 
-    /// How far the query index has come that is being made or brought forward; `nil` if none is.
+    /// The progress of building or updating the query index; `nil` if neither is running.
     public var queryIndexProgress: QueryIndexProgress? {
         (try? parts)?.queries.indexes?.progress
     }
 
-    /// Finds records as they were after an event: what the query would have found then.
+    /// Returns the records that a query would have found after an event.
     ///
-    /// Fields and types are those of the schema of then, and `now()` is the time of the event; who may
-    /// read is a question of now. Needs no index, and costs a fold of the log up to there and a look
-    /// at every record of the zones, once for all pages that follow each other.
+    /// Fields and types are those of the schema of then, and `now()` is the time of the event;
+    /// permissions are checked as of now. It needs no index. It costs a fold of the log up to the
+    /// event and a read of every record of the zones, once for all successive pages.
     ///
-    /// Throws what ``query(_:as:)`` throws, but for missing indexes; `invalidArguments` for a position
-    /// beyond the store's last event.
+    /// Throws the errors of ``query(_:as:)``, except for missing indexes; `invalidArguments` for a
+    /// position beyond the store's last event.
     public func query(
         _ request: QueryRequest,
         as caller: Caller,

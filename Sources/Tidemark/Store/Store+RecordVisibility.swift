@@ -8,8 +8,8 @@ import TidemarkRules
 import TidemarkViews
 
 extension Store {
-    /// Whether a user is shown a record as it is now, or by what; `database` is the one that holds the
-    /// record.
+    /// Returns the visibility of a record to a user, as the record is now; `database` is the one
+    /// that holds the record.
     package func visibility(
         of record: RecordID,
         in database: DatabaseID,

@@ -20,8 +20,7 @@ extension Store {
         return try RoleRecords.roles(in: parts.reader.rolesRecord(of: user, in: database, picture))
     }
 
-    /// Says which custom roles a user has, instead of those from before; with an operator's
-    /// authority.
+    /// Sets the custom roles of a user, replacing earlier ones; with an operator's authority.
     ///
     /// Durable when it returns. Throws `invalidArguments` for a role that the environment's schema
     /// does not have.
@@ -35,5 +34,3 @@ extension Store {
         try await parts.writer().setRoles(roles, of: user, in: database)
     }
 }
-
-/// How the custom roles of users are written as records of the zone `_roles`: one record for each

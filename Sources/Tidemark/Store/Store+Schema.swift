@@ -18,10 +18,10 @@ extension Store {
         try parts.reader.schema(of: container, in: environment)
     }
 
-    /// Makes development's schema what another says, if the rules of ``SchemaPlan`` allow it, and
-    /// returns what changed.
+    /// Changes development's schema to another schema, if the rules of ``SchemaPlan`` allow it, and
+    /// returns the changes.
     ///
-    /// Durable when it returns. Throws `invalidArguments` with every reason if it is refused: then
+    /// Durable when it returns. Throws `invalidArguments` with every reason if it is rejected; then
     /// nothing has changed.
     @discardableResult
     public func importSchema(
@@ -38,10 +38,10 @@ extension Store {
         }
     }
 
-    /// Makes production's schema what development's is, if the rules of ``SchemaPlan`` allow it, and
-    /// returns what changed.
+    /// Changes production's schema to development's, if the rules of ``SchemaPlan`` allow it, and
+    /// returns the changes.
     ///
-    /// Durable when it returns. Throws `invalidArguments` with every reason if it is refused: then
+    /// Durable when it returns. Throws `invalidArguments` with every reason if it is rejected; then
     /// nothing has changed.
     @discardableResult
     public func promoteSchema(
@@ -52,11 +52,10 @@ extension Store {
         }
     }
 
-    /// Changes what queries may do with a field in the schema of one environment, and returns what
-    /// changed.
+    /// Changes the indexes of a field in the schema of one environment, and returns the changes.
     ///
-    /// A promotion makes production's indexes those of development, so change them there too. Durable
-    /// when it returns.
+    /// A promotion makes production's indexes equal to development's, so change them there too.
+    /// Durable when it returns.
     ///
     /// Throws `unknownItem` or `invalidArguments` if there is no such record type or field, and
     /// `invalidArguments` for an index that the field's type cannot have.

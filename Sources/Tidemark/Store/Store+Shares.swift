@@ -4,15 +4,15 @@
 public import TidemarkModel
 
 extension Store {
-    /// Takes part in the share that a link leads to, and answers with the share's record as the
-    /// caller's shared database shows it from now on.
+    /// Accepts the share behind a link, and returns the share's record in the caller's shared
+    /// database.
     ///
-    /// The link is the URL of a share or of a single invitation, or what that ends with. Accepting
+    /// The link is the URL of a share or of a single invitation, or the end of that URL. Accepting
     /// again changes nothing. Durable when it returns.
     ///
-    /// Throws `unknownItem` for a link that leads nowhere, `permissionFailure` for somebody who is
-    /// not invited, `participantMayNeedVerification` where somebody is invited by an address that
-    /// belongs to no user, `tooManyParticipants` when an open share is full.
+    /// Throws `unknownItem` for an unknown link, `permissionFailure` for a user that is not
+    /// invited, `participantMayNeedVerification` if the invitation is for an address that belongs
+    /// to no user, `tooManyParticipants` if an open share is full.
     public func acceptShare(_ link: String, as caller: Caller) async throws(SyncError) -> Record {
         let parts = try parts
         return try await parts.reader.answer(.shares, caller) { () throws(SyncError) in
@@ -20,7 +20,8 @@ extension Store {
         }
     }
 
-    /// What a link leads to, for somebody who may accept it or has.
+    /// Returns the metadata of the share behind a link, for a user that may accept it or has
+    /// accepted it.
     ///
     /// Throws as ``acceptShare(_:as:)``.
     public func shareMetadata(
@@ -38,11 +39,11 @@ extension Store {
         }
     }
 
-    /// Asks to take part in a share: the caller is on the share's list of requesters from then on.
+    /// Requests access to a share: adds the caller to the share's list of requesters.
     ///
-    /// Asking again changes nothing, nor does asking by somebody who takes part. Throws
-    /// `participantAlreadyInvited` for somebody who only has to accept, `permissionFailure` where
-    /// the share takes no requests.
+    /// Requesting again changes nothing, nor does a request by a participant. Throws
+    /// `participantAlreadyInvited` for a user that only has to accept, `permissionFailure` if the
+    /// share takes no requests.
     public func requestShareAccess(_ link: String, as caller: Caller) async throws(SyncError) {
         let parts = try parts
         try await parts.reader.answer(.shares, caller) { () throws(SyncError) in
@@ -53,15 +54,15 @@ extension Store {
     /// The URL of a share.
     public func url(of share: Share) -> String { options.shareURLPrefix + share.token }
 
-    /// The URL that makes whoever opens it first a certain participant; `nil` where there is none,
-    /// or the caller was not to know it.
+    /// Returns the URL that makes the first user that opens it a certain participant; `nil` if
+    /// there is none, or if it is hidden from the caller.
     public func url(of participant: ShareParticipant) -> String? {
         participant.linkToken.isEmpty ? nil : options.shareURLPrefix + participant.linkToken
     }
 }
 
 extension Share {
-    /// What a link ends with: behind the last slash, before a title.
+    /// Returns the token at the end of a link: after the last slash, before a title.
     static func token(in link: String) -> String {
         let path = link.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)[0]
         return String(path.split(separator: "/").last ?? "")

@@ -6,11 +6,11 @@ public import TidemarkModel
 
 /// Subscriptions and notifications: `Docs/subscriptions.md`.
 extension Store {
-    /// Saves and deletes subscriptions of the caller, each alone.
+    /// Saves and deletes subscriptions of the caller, each independently.
     ///
-    /// What is in the answer as done is durable. A subscription hears of what is committed after it.
-    /// One with an id that the caller uses already in this database is replaced; deleting one that is
-    /// not there succeeds. Under the same request id the first answer is given again.
+    /// Every item reported as done is durable. A subscription is notified of commits after it.
+    /// Saving an id that the caller already uses in this database replaces that subscription.
+    /// Deleting a missing subscription succeeds. A repeated request id gets the first result again.
     ///
     /// Throws `notAuthenticated` without a user, `limitExceeded` for too many items,
     /// `invalidArguments` for an id that is named twice.
@@ -51,12 +51,13 @@ extension Store {
         }
     }
 
-    /// The caller's notifications after a token, one page of them, oldest first: those of all of the
-    /// caller's databases in the container's environment that nobody has marked as read, but for
-    /// what the asking client did itself.
+    /// Returns one page of the caller's notifications after a token, oldest first.
+    ///
+    /// These are the unread notifications of all of the caller's databases in the container's
+    /// environment, except those of the calling client's own changes.
     ///
     /// Throws `changeTokenExpired` for a token that cannot be answered exactly, `invalidArguments`
-    /// for one that is of something else or damaged.
+    /// for a damaged or foreign token.
     public func notificationChanges(
         _ request: NotificationChangesRequest,
         as caller: Caller
@@ -67,11 +68,12 @@ extension Store {
         }
     }
 
-    /// Marks notifications as read: they are not fetched any more, and the user's other clients hear
-    /// of it.
+    /// Marks notifications as read: they are no longer fetched, and the user's other clients are
+    /// notified.
     ///
-    /// Answers for each, in order, its id, or `unknownItem` for an id that no notification ever had.
-    /// One that was read before, or that a later one has taken the place of, stays as it is.
+    /// Returns for each, in order, its id, or `unknownItem` for an id that no notification ever
+    /// had. A notification that was already read, or that a later one has replaced, stays
+    /// unchanged.
     public func markNotificationsRead(
         _ ids: [String],
         as caller: Caller
@@ -84,7 +86,7 @@ extension Store {
         }
     }
 
-    /// A token behind all of the caller's notifications of now, without reading them.
+    /// Returns a token after all of the caller's current notifications, without reading them.
     public func notificationToken(as caller: Caller) async throws(SyncError) -> ChangeToken {
         let parts = try parts
         return try await parts.reader.answer(.notifications, caller) { () throws(SyncError) in
@@ -94,11 +96,12 @@ extension Store {
         }
     }
 
-    /// The caller's notifications after a token as they come, each with the token behind it.
+    /// Returns the caller's notifications after a token as they occur, each with the token after
+    /// it.
     ///
-    /// They are fetched a page at a time, so a slow client holds up nobody and misses nothing. Ends
-    /// when the store is closed or the task is cancelled; throws as ``notificationChanges(_:as:)``
-    /// does.
+    /// They are fetched a page at a time, so a slow client delays no other client and misses
+    /// nothing. The sequence ends when the store is closed or the task is cancelled; it throws as
+    /// ``notificationChanges(_:as:)`` does.
     public func notifications(
         since token: ChangeToken,
         as caller: Caller
@@ -111,11 +114,11 @@ extension Store {
         return AsyncThrowingStream { try await feed.next() }
     }
 
-    /// Waits until the notifications of all events up to a position have been made and are durable;
-    /// without a position, of all that is durable now.
+    /// Waits until the notifications of all events up to a position are made and durable; without a
+    /// position, of all events that are durable now.
     ///
-    /// Notifications are made soon after the event, without anybody waiting for them; this is for
-    /// tests, and for whoever wants to be sure. Throws why they cannot be made.
+    /// Notifications are normally made soon after the event, without a call to this. Use it in
+    /// tests, or to be certain. Throws the error that keeps them from being made.
     public func waitUntilNotified(
         through position: SequenceNumber? = nil
     ) async throws(SyncError) {

@@ -6,17 +6,17 @@ import TidemarkLog
 public import TidemarkModel
 import TidemarkViews
 
-/// The operator's door to what is used: no permission of a user matters here.
+/// Usage for operators: no permissions of users are checked.
 extension Store {
-    /// What a database takes up now, counted anew.
+    /// Returns the current usage of a database, counted from its records.
     ///
-    /// O(records of the database): every body is looked at, none is decoded further than its assets.
+    /// O(records of the database): every body is read, but only its assets are decoded.
     public func usage(of database: DatabaseID) throws(SyncError) -> DatabaseUsage {
         let parts = try parts
         return try parts.reader.usage(of: database, try parts.reader.picture(.visible))
     }
 
-    /// What every database takes up that has a zone, in the order in which they came into being.
+    /// Returns the usage of every database that has a zone, in the order of their creation.
     ///
     /// O(records).
     public func usages() throws(SyncError) -> [DatabaseUsage] {
@@ -27,15 +27,15 @@ extension Store {
         }
     }
 
-    /// Sets how much single containers may hold, in place of what was set before; for as long as the store is open.
+    /// Sets the quotas of single containers, replacing earlier ones, until the store is closed.
     ///
-    /// What would take a container or one of its databases beyond is `quotaExceeded`; what gets smaller is not. The
-    /// first commit to a container whose `bytes` are limited counts all that it holds. Throws in a store that is open
-    /// for reading.
+    /// A request that would exceed the quota of a container or of one of its databases fails with
+    /// `quotaExceeded`; one that frees space does not. The first commit to a container with a limit
+    /// on `bytes` counts all of the container's data. Throws in a store that is open for reading.
     public func setQuotas(_ quotas: [ContainerID: ContainerQuota]) throws(SyncError) {
         let writer = try parts.writer()
         writer.quotas.withLock { $0.set(quotas) }
-        // Commits to databases without a quota are not told to the counts.
+        // Commits to databases without a quota are not reported to the counts.
         writer.usages.withLock { $0.forgetAll() }
     }
 

@@ -7,7 +7,8 @@ import TidemarkRules
 
 /// The operator's door to users: no permission of a user matters here.
 extension Store {
-    /// What was said about a user of a container, in one of its environments; `nil` if nothing was.
+    /// Returns the account of a user of a container, in one of its environments; `nil` if none was
+    /// set.
     public func account(
         of user: UserID,
         of container: ContainerID = .standard,
@@ -19,7 +20,7 @@ extension Store {
         return try picture.facts.account(of: .user(user), in: database)?.account
     }
 
-    /// Everybody about whom something was said, in the order of their names' bytes.
+    /// Returns all accounts that were set, in the order of their names' bytes.
     ///
     /// O(users).
     public func accounts(
@@ -35,7 +36,8 @@ extension Store {
         return accounts.compactMap(\.self).sorted { $0.user < $1.user }
     }
 
-    /// Whether a container has an account of a user, or a zone or subscriptions in the user's private database.
+    /// Returns true if a container has an account of a user, or if the user's private database has
+    /// a zone or subscriptions.
     ///
     /// Records in the public database do not count.
     ///
@@ -59,11 +61,11 @@ extension Store {
         return false
     }
 
-    /// Says who a user is, instead of what was said before; with an operator's authority.
+    /// Sets the account of a user, replacing the earlier one; with an operator's authority.
     ///
-    /// Durable when it returns. What is said is in the log, status and its changes included. Throws
+    /// Durable when it returns. The account is in the log, including its status and changes. Throws
     /// `constraintViolation` for an address or number that another user has, `invalidArguments` for
-    /// one that cannot be one.
+    /// a malformed one.
     public func setUser(
         _ account: UserAccount,
         of container: ContainerID = .standard,
@@ -75,10 +77,10 @@ extension Store {
 }
 
 extension Store {
-    /// Whether the caller's account can be used.
+    /// Returns the status of the caller's account.
     ///
-    /// Nobody has no account; `__defaultOwner__`, the user of an embedded store, always has one, and
-    /// so has a user about whom nothing was said.
+    /// A caller without a user has no account. `__defaultOwner__`, the user of an embedded store,
+    /// always has one, and so does a user whose account was never set.
     public func accountStatus(as caller: Caller) async throws(SyncError) -> AccountStatus {
         let parts = try parts
         return try await parts.reader.answer(.users, caller) { () throws(SyncError) in
@@ -86,10 +88,10 @@ extension Store {
         }
     }
 
-    /// Who the caller is: their name is that of their record in the default zones of the public and
-    /// of their private database.
+    /// Returns the user id of the caller, which is the name of the caller's user record in the
+    /// default zones of the public and the private database.
     ///
-    /// Throws `notAuthenticated` or `accountTemporarilyUnavailable` where the account cannot be used.
+    /// Throws `notAuthenticated` or `accountTemporarilyUnavailable` if the account cannot be used.
     public func currentUser(as caller: Caller) async throws(SyncError) -> UserID {
         let parts = try parts
         return try await parts.reader.answer(.users, caller) { () throws(SyncError) in
@@ -97,10 +99,10 @@ extension Store {
         }
     }
 
-    /// Who some users are, in the order of the look-ups: `nil` where there is nobody, or nobody who
-    /// wants to be found.
+    /// Looks up users, in the order of the lookups: `nil` if there is no such user, or the user is
+    /// not discoverable.
     ///
-    /// O(look-ups). Throws as ``currentUser(as:)``, and `limitExceeded`.
+    /// O(lookups). Throws as ``currentUser(as:)``, and `limitExceeded`.
     public func lookUpUsers(
         _ lookups: [UserLookup],
         as caller: Caller
@@ -111,7 +113,7 @@ extension Store {
         }
     }
 
-    /// Those of the caller's contacts who want to be found, in the order of the contacts.
+    /// Returns those of the caller's contacts that are discoverable, in the order of the contacts.
     ///
     /// Throws as ``currentUser(as:)``.
     public func contacts(as caller: Caller) async throws(SyncError) -> [UserIdentity] {

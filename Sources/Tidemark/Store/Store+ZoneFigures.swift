@@ -7,10 +7,11 @@ package import TidemarkModel
 package import TidemarkViews
 
 extension Store {
-    /// What the zones of a database hold, ordered by their names' bytes.
+    /// Returns the contents of a database's zones in numbers, ordered by the bytes of the zones'
+    /// names.
     ///
-    /// Unlike ``zones(as:)`` it asks for no permission, and a default zone is there only if
-    /// something was written to it. O(zones, and events in the overlay).
+    /// Unlike ``zones(as:)`` this checks no permission, and lists a default zone only if it was
+    /// ever written. O(zones, and events in the overlay).
     package func zoneFigures(of database: DatabaseID) throws(SyncError) -> [ZoneFigures] {
         let picture = try parts.reader.picture(.visible)
         return try SyncError.wrapping { () throws(ViewIndexError) in
@@ -18,7 +19,7 @@ extension Store {
         }
     }
 
-    /// The log behind the store: its events, what is damaged, what a stop has left.
+    /// The log of the store: its events, damage, and the remains of interrupted writes.
     package var eventSource: any EventSource {
         get throws(SyncError) { try parts.reader.source }
     }

@@ -5,11 +5,10 @@ import TidemarkLock
 public import TidemarkLog
 public import TidemarkModel
 
-/// A store: a folder that holds databases, their zones and records, and all that ever happened to
-/// them.
+/// A store: a folder that holds databases, their zones and records, and the history of all changes.
 ///
-/// Every change is one entry in an append-only log; what the store answers is computed from it. One
-/// process at a time writes a store; any number may read it.
+/// Every change is one entry in an append-only log, from which all results are computed. One process
+/// at a time writes a store; any number may read it.
 ///
 /// ```swift
 /// let store = try Store.open(at: "notes.tide", access: .creating)
@@ -18,24 +17,26 @@ public import TidemarkModel
 /// try store.close()
 /// ```
 ///
-/// Apps speak to its handles, ``Database`` and ``ZoneHandle``. What handles and servers ask of it is in
-/// ``DatabaseService``: its requests say who asks, and answer for each item what became of it.
+/// Apps use its handles, ``Database`` and ``ZoneHandle``. Handles and servers use the calls of
+/// ``DatabaseService``: each request names its caller, and each result has the outcome of every item.
 ///
-/// Answers wait for the disk: what a call reports as done survives a power failure, and nobody sees
-/// it earlier. Calls may be made from any task; those that write share the disk's syncs.
+/// Calls return once their changes are on disk: a reported change survives a power failure, and no
+/// reader sees a change before it is durable. Calls may be made from any task; writes share the disk's
+/// syncs.
 public final class Store: Sendable {
-    /// What tells this store from every other.
+    /// The unique id of the store.
     public let id: StoreID
-    /// What was set when the store was opened.
+    /// The options with which the store was opened.
     public let options: StoreOptions
-    /// What it was opened for.
+    /// The access with which the store was opened.
     public let access: StoreAccess
-    /// What opening found after the last stop; `nil` for a store that is open for reading.
+    /// The findings of recovery at open; `nil` for a store that is open for reading.
     package let recovery: RecoveryReport?
-    /// By how much the machine's clock was behind the time of the last commit when the store was opened; zero if
-    /// it was not.
+    /// The time by which the machine's clock was behind the last commit when the store was opened;
+    /// zero if it was not.
     ///
-    /// Times never go back, so all commits have that time until the clock has come to it.
+    /// Times never go back, so all commits get the time of the last commit until the clock has
+    /// reached it.
     public let clockLag: Duration
     /// `nil` once the store is closed.
     private let opened: Lock<OpenStore?>
@@ -49,7 +50,7 @@ public final class Store: Sendable {
         opened = Lock(parts)
     }
 
-    /// What the store is made of; throws once it is closed.
+    /// The parts of the store; throws once it is closed.
     var parts: OpenStore {
         get throws(SyncError) {
             guard let parts = opened.withLock({ $0 }) else {
@@ -68,12 +69,12 @@ public final class Store: Sendable {
         opened.withLock { $0 }?.reader.source.durableSequence ?? .zero
     }
 
-    /// Makes everything durable, brings the zone views on disk up to date, and lets go of the store.
+    /// Makes everything durable, brings the zone views on disk up to date, and closes the store.
     ///
-    /// Calls that are under way may fail; later ones do. Closing again does nothing. A store that is
-    /// never closed loses nothing: its next opening recovers.
+    /// Running calls may fail; later ones do. Closing again does nothing. If a store is not closed,
+    /// nothing is lost: the next open recovers it.
     ///
-    /// Throws if the disk failed; the store is let go of all the same.
+    /// Throws if the disk failed. The store is closed in either case.
     public func close() throws(LogError) {
         let parts = opened.withLock { opened in
             defer { opened = nil }
@@ -86,13 +87,13 @@ public final class Store: Sendable {
 extension Store: DatabaseService {
     /// Saves and deletes records.
     ///
-    /// What is in the answer as done is durable. In custom zones a request is all or nothing per
-    /// zone unless it says otherwise; in default zones every item stands alone. Under the same
-    /// request id the first answer is given again.
+    /// Every item reported as done is durable. In custom zones a request is atomic per zone unless
+    /// it specifies otherwise; in default zones every item is independent. A repeated request id
+    /// gets the first result again.
     ///
-    /// Throws `limitExceeded` for a request that is too large, `invalidArguments` for one that names
-    /// a record twice or whose id was used for another, and what kept the request as a whole from
-    /// being done.
+    /// Throws `limitExceeded` for a request that is too large, `invalidArguments` for one that
+    /// names a record twice or reuses the id of another request, and any error that makes the
+    /// request as a whole fail.
     public func modifyRecords(
         _ request: ModifyRecordsRequest,
         as caller: Caller
@@ -121,14 +122,15 @@ extension Store: DatabaseService {
         ) { () throws(SyncError) in try parts.reader.fetchRecords(request, as: caller) }
     }
 
-    /// What changed in a zone after a token, one page of it: every record at most once, by its last
+    /// Returns one page of a zone's changes after a token: each record at most once, by its last
     /// change, oldest first.
     ///
-    /// Without a token the answer is what there is, without deletions. A page ends at a commit's end
-    /// where it can. The cost follows what changed, not what the zone or the log holds.
+    /// Without a token the result is all current records, without deletions. A page ends at the end
+    /// of a commit where possible. The cost depends on the number of changes, not on the size of
+    /// the zone or the log.
     ///
     /// Throws `zoneNotFound`; `changeTokenExpired` for a token that cannot be answered exactly;
-    /// `invalidArguments` for one that is of something else or damaged.
+    /// `invalidArguments` for a damaged token, or one of another zone or caller.
     public func zoneChanges(
         _ request: ZoneChangesRequest,
         as caller: Caller
@@ -142,9 +144,9 @@ extension Store: DatabaseService {
         ) { () throws(SyncError) in try parts.reader.zoneChanges(request, as: caller) }
     }
 
-    /// A token behind everything that a zone holds now, as far as it shows it to the caller.
+    /// Returns a token after everything that a zone holds now, as far as the caller may see it.
     ///
-    /// A client that begins with it is told of later changes alone. Throws `zoneNotFound`.
+    /// A client that begins with it receives only later changes. Throws `zoneNotFound`.
     public func currentToken(
         of zone: ZoneID,
         as caller: Caller
@@ -152,14 +154,15 @@ extension Store: DatabaseService {
         try parts.reader.currentToken(of: zone, as: caller)
     }
 
-    /// The newest changes of a zone up to a token, one page of them: every record at most once, by its last
-    /// change, oldest first.
+    /// Returns one page of the newest changes of a zone up to a token: every record at most once,
+    /// by its last change, oldest first.
     ///
-    /// The answer's token stands before the page: asked for the changes up to it, the next page comes, which is
-    /// older. With the last page everything between `request.since` and `end` has been told.
+    /// The page's token is before the page: a request for the changes up to it returns the next,
+    /// older page. After the last page everything between `request.since` and `end` has been
+    /// reported.
     ///
-    /// Throws what ``zoneChanges(_:as:)`` does; `changeTokenExpired` also in a shared database where the caller came
-    /// to shares, or left some, since `request.since`.
+    /// Throws the errors of ``zoneChanges(_:as:)``; `changeTokenExpired` also in a shared database
+    /// if the caller joined or left shares since `request.since`.
     package func newestChanges(
         _ request: ZoneChangesRequest,
         through end: ChangeToken,
@@ -176,10 +179,10 @@ extension Store: DatabaseService {
         }
     }
 
-    /// Which zones of the caller's database changed after a token, one page of them.
+    /// Returns one page of the zones of the caller's database that changed after a token.
     ///
-    /// A zone that was deleted and created again is told twice: first its deletion, then the new
-    /// zone. Without a token the answer is the zones there are.
+    /// A zone that was deleted and created again is reported twice: first its deletion, then the
+    /// new zone. Without a token the result is all current zones.
     public func databaseChanges(
         _ request: DatabaseChangesRequest,
         as caller: Caller

@@ -7,16 +7,17 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// Reads events of the log one after another, and asks the subscriptions that stand at each.
+/// Reads events of the log one after another, and matches them against the subscriptions of that
+/// moment.
 struct EventReading {
-    /// Where this has come, and the subscriptions at that point.
+    /// The position of the reading, and the subscriptions at that position.
     private(set) var following: Following
-    /// What the events came to.
+    /// The notifications that result from the events.
     private(set) var batch = NotificationBatch()
 
     private let store: Notifications
     private let picture: ViewPicture
-    /// What the holders of subscriptions in public databases may read.
+    /// The read permissions of the holders of subscriptions in public databases.
     private var accesses: [SubscriptionHolder: PublicAccess] = [:]
     private var candidates: [Int] = []
 
@@ -27,8 +28,7 @@ struct EventReading {
         self.picture = picture
     }
 
-    /// Reads on up to a position, or until so many events were read or so many notifications came of
-    /// them.
+    /// Continues to a position, or until the limit of events or notifications is reached.
     mutating func read(
         through end: SequenceNumber,
         eventLimit: Int,
@@ -46,7 +46,7 @@ struct EventReading {
             count += 1
             return true
         }
-        // At the end nothing is left, also where the last positions hold no events.
+        // At the end nothing is left, even if the last positions hold no events.
         let isWhole = count < eventLimit && batch.count < notificationLimit
         following.position = isWhole ? max(reached, end) : reached
     }
@@ -116,7 +116,7 @@ struct EventReading {
 
     // MARK: Zones
 
-    /// A zone began or ended: those hear of it who subscribed to its database, or to it.
+    /// Notifies the subscriptions to a zone or its database that the zone began or ended.
     private mutating func takeZone(
         _ identity: ZoneIdentity,
         _ event: LogEvent
@@ -137,8 +137,8 @@ struct EventReading {
         }
     }
 
-    /// A change by the commit of an event; `nil` for those of imports, which repeat what was notified
-    /// of where it happened.
+    /// Returns a change by the commit of an event; `nil` for imports, whose changes were notified
+    /// of at their origin.
     private func change(
         _ event: LogEvent,
         in zone: ZoneIdentity
@@ -182,9 +182,9 @@ struct EventReading {
             !isLive ? .deleted : stored.event.previousState == .live ? .updated : .created
         try fire(fitting(audience, change), change)
         guard let watch = zone.watch, isWatched else { return }
-        // Nobody updated a record that was touched; but there is something to fetch.
+        // A touch is not an update by a user, but there is something to fetch.
         if let queries = watched?.queries[type], !stored.event.isTouch {
-            // Only here is it worth reading what was deleted.
+            // Only here is it worth reading the deleted record.
             if body == nil { body = try deletedBody(stored) }
             change.body = body
             change.recordName = body?.recordName
@@ -195,7 +195,8 @@ struct EventReading {
 
     // MARK: Shares
 
-    /// The subscriptions of those who see an event of a record in their shared databases.
+    /// Returns the subscriptions of the users that see an event of a record in their shared
+    /// databases.
     private mutating func audience(of event: StoredRecord) throws(SyncError) -> [Int] {
         if following.set.shared.isEmpty { return [] }
         let position = event.sequence
@@ -205,7 +206,7 @@ struct EventReading {
         return byShare + zoneWide.filter { !byShare.contains($0) }
     }
 
-    /// The subscriptions of those who see what is listed under a key, at an event.
+    /// Returns the subscriptions of the users that see the list under a key, as of an event.
     private mutating func sharers(
         of key: ZoneKey,
         at position: SequenceNumber
@@ -221,7 +222,8 @@ struct EventReading {
         )
     }
 
-    /// A record came to those who see it by a share, or left them, and did not change.
+    /// Notifies the users that see a record by a share when it enters or leaves the share
+    /// unchanged.
     private mutating func takePassage(_ event: LogEvent) throws(SyncError) {
         guard !following.set.shared.isEmpty, let zone = try following.zone(event.zone, picture)
         else {
@@ -236,8 +238,8 @@ struct EventReading {
         try fire(fitting(audience, change), change)
     }
 
-    /// Somebody takes part in a share, or no longer, or otherwise: that is a change of what is shared
-    /// with them.
+    /// Notifies a user whose part in a share begins, ends or changes: that changes the data shared
+    /// with the user.
     private mutating func takeParticipation(
         _ event: LogEvent,
         in zone: ZoneIdentity
@@ -282,7 +284,7 @@ struct EventReading {
         )
     }
 
-    /// Those of some subscriptions to zones and databases that a change concerns by its type.
+    /// Returns those of some subscriptions to zones and databases whose type matches a change.
     private func fitting(_ numbers: [Int], _ change: NotifiedChange) -> [Int] {
         numbers.filter { number in
             switch following.set[number]?.held.subscription.kind {
@@ -336,7 +338,8 @@ struct EventReading {
         )
     }
 
-    /// Whether the holder of a subscription may read a record: in a public database roles say so.
+    /// Returns true if the holder of a subscription may read a record; in a public database roles
+    /// decide.
     private mutating func mayRead(
         _ body: RecordBody,
         _ holder: SubscriptionHolder
@@ -380,7 +383,7 @@ struct EventReading {
 }
 
 extension Subscription.Options {
-    /// Whether a change of a record fires a subscription with these options.
+    /// Returns true if a change of a record fires a subscription with these options.
     fileprivate func fires(for reason: Subscription.Notification.Reason?) -> Bool {
         switch reason {
         case .created: contains(.create)

@@ -7,7 +7,7 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// Where the notifier is in the log, and which subscriptions there were at that point.
+/// The notifier's position in the log, and the subscriptions at that position.
 struct Following {
     /// All events up to here are notified of.
     var position: SequenceNumber
@@ -15,12 +15,12 @@ struct Following {
     var keptPosition: SequenceNumber
     /// The key of the zone with the subscriptions; zero if there is none.
     var subscriptionsZone: ZoneKey = 0
-    /// The subscriptions as they stand at `position`.
+    /// The subscriptions as of `position`.
     var set = SubscriptionSet()
-    /// Versions of subscriptions that ended while somebody else saved or deleted them, until the event
-    /// of that comes.
+    /// Versions of subscriptions that ended while another request saved or deleted them, until the
+    /// event of that request is read.
     var spent: [Name: SequenceNumber] = [:]
-    /// Who sees by shares what happens, as of the event that is read.
+    /// The users that see changes through shares, as of the event that is being read.
     var sharers = Sharers()
     /// The zones that events were in.
     private var zones: [ZoneKey: WatchedZone] = [:]
@@ -31,10 +31,10 @@ struct Following {
         self.subscriptionsZone = subscriptionsZone
     }
 
-    /// A zone, and who watches its database.
+    /// A zone, and the watch of its database.
     struct WatchedZone {
         var identity: ZoneIdentity
-        /// The number of the database's watch; `nil` if nobody ever subscribed there.
+        /// The number of the database's watch; `nil` if no user ever subscribed there.
         var watch: Int?
     }
 
@@ -77,9 +77,9 @@ struct Following {
 }
 
 extension Notifications {
-    /// Begins where the last notifications ended: with the subscriptions that stood there.
+    /// Begins at the end of the last notifications, with the subscriptions of that position.
     ///
-    /// O(subscriptions of the store), of which no more than the names are looked at.
+    /// O(subscriptions of the store); only their names are read.
     func beginFollowing() throws(SyncError) -> Following {
         let picture = try reader.picture(.visible)
         let zone: ZoneKey
@@ -96,7 +96,7 @@ extension Notifications {
         } catch {
             throw SyncError(error)
         }
-        // What happened before there was a zone for subscriptions concerned nobody.
+        // Events before the zone for subscriptions existed concerned no subscription.
         let record = try notifiedRecord(picture)
         let kept = min(max(record.position, zone.creation), picture.bound)
         let versions: [RecordVersion] = try SyncError.wrapping { () throws(ViewIndexError) in
@@ -113,14 +113,14 @@ extension Notifications {
                 try following.insert(body, at: old.sequence)
             }
         }
-        // Until somebody subscribes there is nothing to look for.
+        // Until there is a subscription, there is nothing to match.
         if following.set.isEmpty {
             following.position = max(kept, min(first.previous, picture.bound))
         }
         return following
     }
 
-    /// How far the store has come in making notifications, as it has kept it.
+    /// Returns the stored progress of making notifications.
     private func notifiedRecord(_ picture: ViewPicture) throws(SyncError) -> NotifiedRecord {
         let name = Name(NotifiedRecord.name)
         guard let record = try picture.facts.record(named: name, of: .notified, in: .ofStore) else {
@@ -129,11 +129,11 @@ extension Notifications {
         return NotifiedRecord(try record.readBody())
     }
 
-    /// A subscription's record as it was at a position, from what it is now; `nil` if it was not
-    /// there.
+    /// Returns a subscription's record as it was at a position, given the current one; `nil` if it
+    /// did not exist.
     ///
-    /// A deletion by the notifier itself counts from the event that caused it, which was before.
-    /// `earliest` becomes the first position at which it changed since.
+    /// A deletion by the notifier itself counts from the event that caused it, which was earlier.
+    /// `earliest` becomes the first position at which the record changed since.
     private func version(
         of record: StoredRecord,
         asOf position: SequenceNumber,
@@ -151,20 +151,21 @@ extension Notifications {
         return record.event.state == .live ? record : nil
     }
 
-    /// Whether the store itself made the commit of an event: only such commits have no user.
+    /// Returns true if the store itself made the commit of an event; only such commits have no
+    /// user.
     private func isOwnCommit(at sequence: SequenceNumber) throws(SyncError) -> Bool {
         guard let event = try reader.source.event(at: sequence) else { return false }
         return CommitEnvelope.isOfStore(event.envelope.span.bytes)
     }
 }
 
-/// The record that says how far notifications have been made.
+/// The record of the position up to which notifications have been made.
 struct NotifiedRecord {
     static let name = "position"
 
     /// All events up to here are notified of.
     var position: SequenceNumber
-    /// Versions of subscriptions that ended by then, although their records do not say so.
+    /// Versions of subscriptions that had ended by then, although their records still exist.
     var spent: Set<SequenceNumber> = []
 
     init(position: SequenceNumber, spent: Set<SequenceNumber> = []) {
@@ -208,12 +209,12 @@ extension SequenceNumber {
 }
 
 extension CommitEnvelope {
-    /// Whether the store itself made the commit, without reading the rest.
+    /// Returns true if the store itself made the commit, without reading the rest.
     static func isOfStore(_ span: RawSpan) -> Bool {
         span.byteCount >= 2 && span.byte(at: flagsOffset) & (Flag.user | Flag.request) == 0
     }
 
-    /// Whether an import made the commit, without reading the rest.
+    /// Returns true if an import made the commit, without reading the rest.
     static func isOfImport(_ span: RawSpan) -> Bool {
         span.byteCount >= 2 && span.byte(at: flagsOffset) & Flag.neverExpires != 0
     }

@@ -5,7 +5,7 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 
-/// What a stretch of the log comes to: the notifications to keep, and the subscriptions that end.
+/// The results of a stretch of the log: the notifications to keep, and the subscriptions that end.
 struct NotificationBatch {
     /// The notifications of one user.
     struct Group {
@@ -13,7 +13,7 @@ struct NotificationBatch {
         var collection: DatabaseID
         /// In the order of the events, each name once, by its last event.
         var saves: [RecordSave] = []
-        /// Where each name is.
+        /// The index of each name.
         fileprivate var places: [Name: Int] = [:]
     }
 
@@ -22,10 +22,10 @@ struct NotificationBatch {
     private var places: [DatabaseID: Int] = [:]
     /// Record names of the subscriptions that end, with the position of the event that saved each.
     private(set) var ended: [(name: Name, sequence: SequenceNumber)] = []
-    /// How many notifications there are.
+    /// The number of notifications.
     private(set) var count = 0
 
-    /// Whether there is nothing to do.
+    /// True if there is nothing to do.
     var isEmpty: Bool { groups.isEmpty && ended.isEmpty }
 
     /// Adds a notification for a user.
@@ -46,7 +46,7 @@ struct NotificationBatch {
         }
     }
 
-    /// Says that a subscription ends.
+    /// Records that a subscription ends.
     mutating func end(_ name: Name, savedAt sequence: SequenceNumber) {
         ended.append((name, sequence))
     }

@@ -7,19 +7,19 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// Keeps the collections of users within bounds: the oldest notifications of queries that nobody has
-/// read are dropped where there are too many, and where they are too old.
+/// Bounds the collections of users: it drops the oldest unread notifications of queries if they are
+/// too many or too old.
 ///
-/// It counts what is made, and not what is read: so it looks at a collection at the latest when there
-/// may be too many, and rarely before.
+/// It counts notifications that are made, not those that are read. So it checks a collection no
+/// later than when there may be too many, and rarely before.
 struct NotificationRetention {
-    /// What was found at the last look.
+    /// The state that the last check of a collection found.
     private struct Known {
-        /// Nothing of a query that lives lies at or below.
+        /// The position at or below which there is no live notification of a query.
         var floor: SequenceNumber = 0
-        /// At most so many live above.
+        /// The maximum number of live notifications above the floor.
         var count = 0
-        /// Until this time nothing is too old.
+        /// The time before which no notification is too old.
         var due = Int64.max
     }
 
@@ -27,15 +27,15 @@ struct NotificationRetention {
     /// Collections that are remembered at most.
     private static let collectionLimit = 10_000
 
-    /// Says that notifications were added to a collection.
+    /// Records that notifications were added to a collection.
     mutating func count(_ added: Int, in collection: DatabaseID) {
         known[collection]?.count += added
     }
 
-    /// Drops what is too much in a collection, or too old; the position of the commit that does, or
-    /// `nil` where nothing is.
+    /// Drops notifications of a collection that are too many or too old; returns the position of
+    /// that commit, or `nil` if there are none.
     ///
-    /// O(1) while neither may be, else O(notifications of the collection).
+    /// O(1) if none can be overdue, else O(notifications of the collection).
     mutating func keepWithinBounds(
         _ collection: DatabaseID,
         _ store: Notifications
@@ -71,22 +71,22 @@ struct NotificationRetention {
     }
 }
 
-/// What of a collection is too much or too old.
+/// The notifications of a collection that are too many or too old.
 struct OverdueNotifications {
     /// The names of the records that have to go.
     var names: [Name] = []
     /// Position of the last of them.
     var last: SequenceNumber = 0
-    /// How many stay.
+    /// The number of notifications that stay.
     var leftCount = 0
-    /// Nothing of a query that stays lies at or below.
+    /// The position at or below which no notification of a query stays.
     var floor: SequenceNumber = 0
-    /// Until this time none that stays is too old.
+    /// The time before which no remaining notification is too old.
     var due = Int64.max
 }
 
 extension Notifications {
-    /// Looks for what is too much or too old among the notifications of a collection above a position.
+    /// Finds the notifications of a collection above a position that are too many or too old.
     fileprivate func overdueNotifications(
         in collection: DatabaseID,
         after floor: SequenceNumber,
@@ -136,8 +136,8 @@ extension Notifications {
         }
     }
 
-    /// Appends the commit that drops notifications and says up to where; `nil` if something has come
-    /// between.
+    /// Appends the commit that drops notifications and records the position; `nil` if another
+    /// commit came first.
     fileprivate func drop(
         _ overdue: OverdueNotifications,
         from collection: DatabaseID,
@@ -173,7 +173,7 @@ extension Notifications {
     }
 }
 
-/// The record that says up to where notifications of a collection were dropped unread.
+/// The record of the position up to which unread notifications of a collection were dropped.
 private struct DroppedRecord {
     /// Position of the last one.
     var last: SequenceNumber

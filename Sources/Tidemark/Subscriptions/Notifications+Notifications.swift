@@ -33,12 +33,12 @@ extension Notifications {
         )
     }
 
-    /// One page of a user's notifications, each with the token behind it.
+    /// One page of a user's notifications, each with the token after it.
     struct NotificationPage {
         var lines: [PushPage.Line] = []
         var token: ChangeToken
         var moreComing: Bool
-        /// What had been committed when it was made.
+        /// The last committed position when the page was made.
         var shownThrough: SequenceNumber
     }
 
@@ -60,7 +60,7 @@ extension Notifications {
             0,
             picture
         )
-        // What came before a client without a token began is none of its business.
+        // Notifications that were dropped before a client without a token began do not concern it.
         if try max(start.sequence, start.quiet) < lastDropped(from: holder.collection, picture) {
             throw .tokenExpired("notifications that the client had not fetched were dropped")
         }
@@ -129,8 +129,8 @@ extension Notifications {
         return zones[index]
     }
 
-    /// What an event of a collection means for a client, and the name of the change that it tells of; `nil` for
-    /// what that client did itself.
+    /// Returns the notification of a collection's event and the name of the change it reports;
+    /// `nil` for the client's own changes.
     private func notification(
         _ event: LogEvent,
         as caller: Caller,
@@ -161,7 +161,7 @@ extension Notifications {
         return (notification, id)
     }
 
-    /// A token behind all notifications that there are.
+    /// Returns a token after all existing notifications.
     func notificationToken(of holder: SubscriptionHolder) throws(SyncError) -> ChangeToken {
         let picture = try reader.picture(.visible)
         let key = try notificationsZone(of: holder, picture).key ?? 0

@@ -68,7 +68,7 @@ extension ModifySubscriptionsRequest {
         }
     }
 
-    /// Everything that makes the request what it is.
+    /// Returns the bytes that identify the request's content.
     func contentBytes(as caller: Caller) throws(SyncError) -> [UInt8] {
         guard caller.requestID != nil, let user = caller.user else { return [] }
         // Not what a request for records or zones begins with.
@@ -85,7 +85,7 @@ extension ModifySubscriptionsRequest {
         return bytes
     }
 
-    /// The answer that outcomes stand for.
+    /// Returns the result for some outcomes.
     func result(of outcomes: [ItemOutcome]) -> ModifySubscriptionsResult {
         var result = ModifySubscriptionsResult()
         for (index, outcome) in outcomes.enumerated() {
@@ -102,7 +102,7 @@ extension ModifySubscriptionsRequest {
 }
 
 extension ItemOutcome {
-    /// The error of a refusal that no version of a record stands behind; `nil` for what was done.
+    /// The error of a rejection without a conflicting record version; `nil` if the item succeeded.
     var refusal: SyncError? {
         guard case .refused(let code, let message, _) = self else { return nil }
         return SyncError(SyncError.Code(rawValue: code) ?? .internalError, message)

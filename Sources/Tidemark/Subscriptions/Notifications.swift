@@ -4,13 +4,13 @@
 import TidemarkLog
 import TidemarkModel
 
-/// Keeps subscriptions, makes notifications of what they concern, and wakes those who wait for news.
+/// Stores subscriptions, makes their notifications, and wakes those that wait for notifications.
 final class Notifications: Sendable {
     let reader: Reader
     let writer: WriteAccess
     /// Makes the notifications; `nil` in a store that is open for reading.
     private let openNotifier: Notifier?
-    /// Tells those who wait for more of the log; `nil` in a store that is open for reading.
+    /// Notifies those that wait for the log to grow; `nil` in a store that is open for reading.
     let arrivals: Broadcast<Arrival>?
 
     init(
@@ -25,13 +25,13 @@ final class Notifications: Sendable {
         self.arrivals = arrivals
     }
 
-    /// What makes notifications; throws in a store that is open for reading.
+    /// Returns the object that makes notifications; throws in a store that is open for reading.
     func notifier() throws(SyncError) -> Notifier {
         guard let openNotifier else { throw .openForReading }
         return openNotifier
     }
 
-    /// Ends the work in the background, and tells everybody that nothing more will come.
+    /// Ends the background work, and notifies all waiters that nothing follows.
     func close() {
         arrivals?.close()
         openNotifier?.news.close()

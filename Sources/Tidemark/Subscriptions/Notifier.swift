@@ -7,17 +7,18 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// Makes notifications of what happens: follows the durable log, asks the subscriptions that stood at
-/// each event, and appends what they come to, with how far it came, as one commit.
+/// Makes notifications: follows the durable log and matches each event against the subscriptions of
+/// that moment.
 ///
-/// So after a stop at any moment each event is notified of exactly once. It also owns the
-/// subscriptions of the store: they are changed here, one request after another.
+/// It appends the notifications and its new position as one commit. So after a stop at any moment,
+/// each event is notified of exactly once. It also owns the subscriptions of the store: they are
+/// changed here, one request after another.
 actor Notifier {
     nonisolated let queue = WorkQueue(label: "tidemark.notifier")
     nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
     /// Wakes it.
     nonisolated let wakeup = WakeupSignal<Notifications>()
-    /// Tells those who wait for notifications, by the database that these are in.
+    /// Notifies those that wait for notifications, by the database of the notifications.
     nonisolated let news = Broadcast<DatabaseID>()
 
     /// `nil` until it is needed, and after a failure.
@@ -28,19 +29,21 @@ actor Notifier {
     private var lastChange: SequenceNumber = 0
     /// The last position of a commit of its own.
     private var lastMade = SequenceNumber.zero
-    /// Where notifications were made that nobody who waits has been told of.
+    /// The databases with new notifications that were not yet announced to waiting clients.
     private var untold: Set<DatabaseID> = []
-    /// What keeps collections within bounds.
+    /// The retention that keeps collections within bounds.
     private var retention = NotificationRetention()
-    /// After failures, only so much of the log brings another attempt.
+    /// The number of failures.
+    ///
+    /// After a failure, the log must grow by a certain amount before the next attempt.
     private var failureCount = 0
     private var nextAttempt: SequenceNumber = 0
 
-    /// Events that are looked at in one go.
+    /// The number of events to read at a time.
     private static let eventLimit = 1_024
-    /// Notifications that are made in one go, but for those of the last event.
+    /// The number of notifications to make at a time, not counting those of the last event.
     private static let notificationLimit = 512
-    /// How far it goes without keeping its position, where there is nothing to notify of.
+    /// The number of events to read without saving the position, if none causes a notification.
     private static let unkeptLimit: UInt64 = 8_192
 
     // MARK: Following the log
@@ -59,7 +62,7 @@ actor Notifier {
         ring()
     }
 
-    /// Says that something has become durable.
+    /// Signals that events have become durable.
     nonisolated func ring() {
         if wakeup.ring() {
             // Not on the threads that all tasks share: a program may hold them up.
@@ -71,7 +74,7 @@ actor Notifier {
         repeat { await work() } while wakeup.endWork()
     }
 
-    /// Makes the notifications of what is durable, if that was not tried in vain a moment ago.
+    /// Makes the notifications of durable events, unless an attempt has just failed.
     private func work() async {
         guard let store = wakeup.beginWork() else { return }
         let target = store.reader.source.durableSequence
@@ -81,7 +84,7 @@ actor Notifier {
             failureCount = 0
             nextAttempt = 0
         } catch {
-            // What could not be read or written may be so later; the log remembers what is to do.
+            // The failure may be temporary; the log records the remaining work.
             failureCount += 1
             nextAttempt = target + 1 << min(failureCount, 16)
         }
@@ -92,14 +95,15 @@ actor Notifier {
     func catchUp(through target: SequenceNumber, _ store: Notifications) async throws(SyncError) {
         let committer = try store.writer().committer
         while true {
-            // What the store has kept is read from what is durable: all that was made has to be.
+            // The stored state is read from the durable log, so everything that was made must be
+            // durable.
             if following == nil { try await committer.waitUntilDurable(lastMade) }
             guard try position(store) < target else { break }
             try await committer.waitForRoom()
             try step(through: target, store)
         }
-        // Another call may append while this one waits. Whoever is woken must find all that is taken from
-        // `untold` here: nobody wakes them for it again.
+        // Another call may append while this one waits. A woken client must find everything that is
+        // removed from `untold` here, because it is not woken for it again.
         var waitedFor: SequenceNumber
         repeat {
             waitedFor = lastMade
@@ -127,7 +131,8 @@ actor Notifier {
         try await store.writer().committer.waitUntilDurable(lastMade)
     }
 
-    /// How far notifications are made; the end of the log while there are no subscriptions.
+    /// Returns the position up to which notifications are made; the end of the log if there are no
+    /// subscriptions.
     private func position(_ store: Notifications) throws(SyncError) -> SequenceNumber {
         if let following { return following.position }
         let begun = try store.beginFollowing()
@@ -135,10 +140,10 @@ actor Notifier {
         return begun.position
     }
 
-    /// Looks at the next events, and appends what they come to.
+    /// Reads the next events, and appends their notifications.
     ///
-    /// Nothing is awaited here, so that nobody comes between. If it fails, everything begins anew with
-    /// what the store has kept.
+    /// It awaits nothing, so no other call can interleave. If it fails, it restarts from the stored
+    /// position.
     private func step(through end: SequenceNumber, _ store: Notifications) throws(SyncError) {
         guard let begun = following else { return }
         following = nil
@@ -158,12 +163,12 @@ actor Notifier {
                 retention.count(group.saves.count, in: group.collection)
             }
         }
-        // Until somebody subscribes there is nothing to listen for.
+        // Until there is a subscription, there is nothing to listen for.
         if following.set.isEmpty, following.position >= lastChange { wakeup.arm(false) }
         self.following = following
     }
 
-    /// Appends notifications, the ends of subscriptions, and how far this came.
+    /// Appends notifications, the ends of subscriptions, and the new position.
     private func commit(
         _ batch: NotificationBatch,
         _ following: inout Following,
@@ -268,7 +273,7 @@ actor Notifier {
         return entries.mapValues(\.subscription)
     }
 
-    /// Begins anew with the subscriptions, after an import has changed them by a commit.
+    /// Reloads the subscriptions after an import has changed them by a commit.
     func imported(_ first: SequenceNumber, _ last: SequenceNumber) {
         known = nil
         subscriptionsChanged(first, last)
@@ -284,7 +289,7 @@ actor Notifier {
         return found
     }
 
-    /// Listens, from a commit on if there was nothing to listen for before.
+    /// Starts to listen from a commit on, if there was nothing to listen for before.
     private func subscriptionsChanged(_ first: SequenceNumber, _ last: SequenceNumber) {
         if let position = following?.position, following?.set.isEmpty ?? false,
             lastChange <= position

@@ -7,11 +7,10 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// Who sees by shares what is listed under a key, as it stood at one position of the log after
-/// another.
+/// The users that see the entries of a list through shares, as of one log position after another.
 ///
-/// So what somebody hears of a commit does not depend on how late it is looked at: not on who has
-/// come to a share since, or left it.
+/// So the notifications of a commit do not depend on when the commit is read, nor on who has joined
+/// or left a share since.
 struct Sharers {
     private struct Part {
         var participantID: String
@@ -19,18 +18,19 @@ struct Sharers {
         var database: DatabaseID
     }
 
-    /// Those who see something, by the zone or the audience that they see.
+    /// The participants that see something, by the zone or the audience that they see.
     private var parts: [ZoneIdentity: [Part]] = [:]
     /// The shared databases of those whose parts are among them.
     private var databases: Set<DatabaseID> = []
-    /// How often subscriptions had changed when it was last asked.
+    /// The number of changes to the subscriptions at the last query.
     private var changeCount = -1
-    /// The numbers of subscriptions by what is seen, as far as somebody asked.
+    /// The numbers of subscriptions by zone or audience, as far as they were requested.
     private var numbers: [ZoneKey: [Int]] = [:]
 
-    /// The subscriptions of those who see what is listed under the key of a zone or an audience.
+    /// Returns the subscriptions of the users that see the list under the key of a zone or an
+    /// audience.
     ///
-    /// The first time it costs a look-up for each user who subscribed to their shared database.
+    /// The first call costs a lookup for each user that subscribed to its shared database.
     mutating func subscriptions(
         to key: ZoneKey,
         _ zone: ZoneIdentity,
@@ -65,7 +65,7 @@ struct Sharers {
         return found
     }
 
-    /// Takes in that somebody takes part in a share from here on, or no longer, or otherwise.
+    /// Records that a user's part in a share has begun, ended or changed.
     mutating func update(_ part: Participation, in database: DatabaseID) {
         if databases.contains(database) { take(part, in: database) }
     }
@@ -84,7 +84,7 @@ struct Sharers {
         numbers = [:]
     }
 
-    /// A part as it was at a position, from what it is now; `nil` if there was none.
+    /// Returns a part as it was at a position, given the current one; `nil` if there was none.
     private func version(
         of known: KnownParticipation,
         asOf position: SequenceNumber,

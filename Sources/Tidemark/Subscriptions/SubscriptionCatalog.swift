@@ -6,7 +6,7 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// The subscriptions that are saved now, by who has them.
+/// The current subscriptions, by their holders.
 struct SubscriptionCatalog: Sendable {
     private var entries: [SubscriptionHolder: [Name: SavedSubscription]] = [:]
 

@@ -6,35 +6,35 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 
-/// The subscriptions of a store as they stood at some event, found by what they are about.
+/// The subscriptions of a store as of some event, indexed by their subjects.
 ///
-/// An event asks for the few that it may concern: by database, by zone or record type, and of those
-/// by query the ones whose equalities the record fulfils.
+/// An event is matched only against the few subscriptions that may concern it: by database, by zone
+/// or record type, and, for queries, those whose equalities the record fulfils.
 struct SubscriptionSet: Sendable {
-    /// A subscription, ready to be asked.
+    /// A subscription that is ready to be matched.
     struct Standing: Sendable {
         var held: HeldSubscription
         /// Position of the event that saved it.
         var sequence: SequenceNumber
-        /// `nil` where the predicate has to be prepared for each event: it names the time, or what is
-        /// searched depends on the schema.
+        /// The prepared predicate; `nil` if it must be prepared for each event, because it names
+        /// the time, or its search depends on the schema.
         var matcher: Query.Matcher?
-        /// The predicate with the user in the place of whoever asks.
+        /// The predicate with the user in place of the caller.
         var predicate: Query.Predicate = .always
     }
 
     /// The subscriptions in one database, by number.
     struct Watch: Sendable {
-        /// Those to the database.
+        /// Subscriptions to the database.
         var databaseWide: [Int] = []
-        /// Those to zones, by the zone's name.
+        /// Subscriptions to zones, by the zone's name.
         var zones: [Name: [Int]] = [:]
-        /// Those by query, by record type.
+        /// Subscriptions by query, by record type.
         var queries: [Name: PredicateIndex] = [:]
-        /// How many of them there are for each type.
+        /// The number of them for each type.
         var queryCounts: [Name: Int] = [:]
 
-        /// Whether an event about a record may concern any of them.
+        /// Returns true if an event about a record may concern any of them.
         func concerns(_ type: Name, _ zone: ZoneIdentity) -> Bool {
             if queries[type] != nil { return true }
             return !zone.isImplicit && (!databaseWide.isEmpty || zones[zone.zoneName] != nil)
@@ -42,10 +42,10 @@ struct SubscriptionSet: Sendable {
     }
 
     private(set) var watches: [Watch] = []
-    /// Those to what is shared with a user, by the user's shared database.
+    /// The subscriptions to data shared with a user, by the user's shared database.
     private(set) var shared: [DatabaseID: [Int]] = [:]
     private var ordinals: [DatabaseID: Int] = [:]
-    /// Those of databases that nobody has asked for.
+    /// The subscriptions of databases that no event has needed yet.
     private var unread = UnreadSubscriptions()
     /// The databases whose subscriptions were read.
     private var readPlaces: Set<UnreadSubscriptions.Place> = []
@@ -53,15 +53,17 @@ struct SubscriptionSet: Sendable {
     private var free: [Int] = []
     private var numbers: [Name: Int] = [:]
 
-    /// Grows with every subscription that comes or goes: a number may stand for another one then.
+    /// The number of additions and removals.
+    ///
+    /// After one, a number may refer to another subscription.
     private(set) var changeCount = 0
 
-    /// Whether there are none.
+    /// True if there are none.
     var isEmpty: Bool { numbers.isEmpty && unread.isEmpty }
 
-    /// The number of a database's watch; `nil` if nobody ever subscribed there.
+    /// Returns the number of a database's watch; `nil` if no user ever subscribed there.
     ///
-    /// The first time it costs a reading of all subscriptions in the database.
+    /// The first call reads all subscriptions in the database.
     mutating func ordinal(of database: DatabaseID) throws(SyncError) -> Int? {
         if let known = ordinals[database] { return known }
         if unread.isEmpty { return nil }
@@ -82,11 +84,11 @@ struct SubscriptionSet: Sendable {
         }
     }
 
-    /// Takes in that a subscription was saved, in the place of the one of the same name; says whether it may
-    /// be the first in its database.
+    /// Adds a saved subscription, replacing one of the same name; returns true if it may be the
+    /// first in its database.
     mutating func insert(_ body: RecordBody, at sequence: SequenceNumber) throws(SyncError) -> Bool
     {
-        // Who sees by shares what happens has to be known for every event.
+        // The users that see changes through shares must be known for every event.
         guard let found = UnreadSubscriptions.place(ofRecord: body.recordNameBytes),
             !found.isShared, !readPlaces.contains(found.place)
         else { return try insert(try SubscriptionRecords.read(body), at: sequence) }
@@ -96,7 +98,7 @@ struct SubscriptionSet: Sendable {
         return count == 1
     }
 
-    /// So many changes of subscriptions in one database are left unread.
+    /// The maximum number of unread changes of subscriptions in one database.
     private static let unreadLimit = 16_384
 
     /// Takes out the subscription of a record name, if there is one.
@@ -116,7 +118,7 @@ struct SubscriptionSet: Sendable {
 
     /// Takes in a subscription that an event saved, in the place of the one of the same name.
     ///
-    /// Says whether it is the first in its database.
+    /// Adds a subscription; returns true if it is the first in its database.
     private mutating func insert(
         _ held: HeldSubscription,
         at sequence: SequenceNumber
@@ -201,8 +203,8 @@ struct SubscriptionSet: Sendable {
 }
 
 extension Query.Predicate {
-    /// Whether what it means depends on when it is asked: on the time, or on the schema, which says
-    /// what a search in all words looks at.
+    /// True if the result depends on the moment of evaluation: on the time, or on the schema, which
+    /// decides what a search in all words covers.
     fileprivate var dependsOnMoment: Bool {
         switch self {
         case .always, .never, .distance: false

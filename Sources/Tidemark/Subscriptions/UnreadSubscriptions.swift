@@ -4,12 +4,12 @@
 import TidemarkModel
 import TidemarkRules
 
-/// Subscriptions that were saved and that no event has asked for yet, by their databases.
+/// Saved subscriptions that no event has needed yet, by their databases.
 ///
-/// A subscription's record is named after its database, so that sorting them out takes a look at the
-/// name. Reading them, with their predicates, takes some thirty times as long.
+/// A subscription's record is named after its database, so the name alone suffices to sort it.
+/// Reading the records, with their predicates, takes some thirty times as long.
 struct UnreadSubscriptions: Sendable {
-    /// What happened to a subscription.
+    /// A change to a subscription.
     enum Change: Sendable {
         case saved(RecordBody, sequence: SequenceNumber)
         case removed(Name)
@@ -28,13 +28,13 @@ struct UnreadSubscriptions: Sendable {
         return changes[place]?.count ?? 0
     }
 
-    /// Takes out what happened in a database, in its order; `nil` if nothing did.
+    /// Removes and returns the changes in a database, in order; `nil` if there are none.
     mutating func take(_ place: Place) -> [Change]? {
         isEmpty ? nil : changes.removeValue(forKey: place)
     }
 
-    /// What stands for the database that a record is named after, and whether it is a shared one; `nil`
-    /// for a name of another form.
+    /// Returns the place of the database in a record's name, and true if that database is shared;
+    /// `nil` for a name of another form.
     static func place(ofRecord name: ArraySlice<UInt8>) -> (place: Place, isShared: Bool)? {
         let parts = name.split(
             separator: UInt8(ascii: "/"),
@@ -46,7 +46,7 @@ struct UnreadSubscriptions: Sendable {
         return (place(parts[0], parts[1], parts[3], parts[4]), isShared)
     }
 
-    /// What stands for a database.
+    /// Returns the place of a database.
     static func place(of database: DatabaseID) -> Place {
         func bytes(_ text: String) -> ArraySlice<UInt8> { Array(text.utf8)[...] }
         return place(

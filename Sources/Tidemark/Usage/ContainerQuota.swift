@@ -3,17 +3,17 @@
 
 import TidemarkModel
 
-/// What one container may hold, where that differs from what all may.
+/// The quota of one container, where it differs from that of all containers.
 public struct ContainerQuota: Hashable, Sendable {
-    /// Bytes of all records and assets of the container, in all of its databases and environments; `nil` leaves it
-    /// to the disk.
+    /// Bytes of all records and assets of the container, in all of its databases and environments;
+    /// `nil` leaves it to the disk.
     public var bytes: Int?
     /// Bytes in one private database; `nil` leaves it to ``TidemarkModel/Limits/bytesPerPrivateDatabase``.
     public var bytesPerPrivateDatabase: Int?
     /// Bytes in one public database; `nil` leaves it to ``TidemarkModel/Limits/bytesPerPublicDatabase``.
     public var bytesPerPublicDatabase: Int?
 
-    /// Nothing that differs.
+    /// Creates a quota that equals the one of all containers.
     public init() {}
 
     fileprivate func quota(of scope: DatabaseScope) -> Int? {
@@ -21,12 +21,13 @@ public struct ContainerQuota: Hashable, Sendable {
     }
 }
 
-/// What databases and containers may hold: what was set when the store was opened, and for single containers since.
+/// The quotas of databases and containers: those set at open, and those set for single containers
+/// since.
 struct Quotas {
     let limits: Limits
     /// By container.
     private(set) var ofContainers: [ContainerID: ContainerQuota] = [:]
-    /// How often they were set.
+    /// The number of times that the quotas were set.
     private(set) var generation = 0
 
     init(limits: Limits) {
@@ -44,7 +45,7 @@ struct Quotas {
             || !ofContainers.isEmpty
     }
 
-    /// What a database may hold, and what its container may; `nil` for what has no quota.
+    /// Returns the quota of a database and that of its container; `nil` if there is none.
     func quotas(of database: DatabaseID) -> (database: Int?, container: Int?) {
         let own = ofContainers[database.container]
         return (

@@ -7,11 +7,12 @@ import TidemarkModel
 import TidemarkViews
 
 extension Reader {
-    /// How many records are read in one go.
+    /// The number of records to read at a time.
     private static let countedAtOnce = 1 << 14
 
-    /// What a database takes up as a picture of what is visible shows it; system zones count for
-    /// nobody.
+    /// Returns the usage of a database as of a picture of the visible state.
+    ///
+    /// System zones are not counted.
     func usage(
         of database: DatabaseID,
         _ picture: ViewPicture

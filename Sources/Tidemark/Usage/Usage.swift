@@ -3,25 +3,25 @@
 
 public import TidemarkModel
 
-/// What live records take up.
+/// The space used by live records.
 ///
-/// Records count with the bytes of their bodies: names, fields, who saved them and when. An asset
-/// counts with every record that names it.
+/// A record counts the bytes of its body: name, fields, creator, modifier and times. An asset
+/// counts once for every record that names it.
 public struct Usage: Hashable, Codable, Sendable {
-    /// How many records there are.
+    /// The number of records.
     public var recordCount = 0
     /// Bytes of their bodies.
     public var recordByteCount = 0
     /// Bytes of the assets that they name.
     public var assetByteCount = 0
 
-    /// Nothing.
+    /// Creates a usage of zero.
     public init() {}
 
-    /// All bytes together: what a quota is about.
+    /// All bytes together, which a quota limits.
     public var byteCount: Int { recordByteCount.clampedSum(assetByteCount) }
 
-    /// Adds what another has.
+    /// Adds another usage.
     public static func += (sum: inout Usage, other: Usage) {
         sum.recordCount += other.recordCount
         sum.recordByteCount = sum.recordByteCount.clampedSum(other.recordByteCount)
@@ -38,16 +38,16 @@ public struct Usage: Hashable, Codable, Sendable {
     }
 }
 
-/// What a database takes up, zone by zone.
+/// The space used by a database, zone by zone.
 ///
-/// What is in a private database counts against its user, also what others write into a share;
-/// what is in the public one against the container.
+/// A private database counts against its user, including what other users write into a share; a
+/// public one counts against the container.
 public struct DatabaseUsage: Hashable, Codable, Sendable {
-    /// What a zone takes up.
+    /// The usage of a zone.
     public struct Zone: Hashable, Codable, Sendable {
         /// The zone.
         public let zone: ZoneID
-        /// What is in it.
+        /// The usage.
         public let usage: Usage
     }
 
@@ -70,7 +70,7 @@ extension RecordBody {
         fields.assets.reduce(0) { $0.clampedSum(Int(clamping: $1.byteCount)) }
     }
 
-    /// What the record counts for in a quota.
+    /// The bytes that the record counts in a quota.
     var countedByteCount: Int {
         bytes.count.clampedSum(fields.namesAssets ? assetByteCount : 0)
     }

@@ -4,16 +4,19 @@
 import Dispatch
 import Synchronization
 
-/// The way from a visit, which cannot wait, to a closure that can: batches, of which few are under way at a time.
+/// A bridge from a visit, which cannot suspend, to a closure that can.
+///
+/// It passes batches, of which few are pending at a time.
 private final class Passage<Element: Sendable>: Sendable {
     let batches: AsyncStream<[Element]>
     private let continuation: AsyncStream<[Element]>.Continuation
-    /// Begins at zero: Dispatch ends the process where a semaphore goes with less than it began with.
+    /// A semaphore that begins at zero: Dispatch ends the process if a semaphore is released below
+    /// its initial value.
     private let room = DispatchSemaphore(value: 0)
     private let isClosed = Atomic(false)
 
     private static var batchCount: Int { 256 }
-    /// So many batches are under way at once.
+    /// The maximum number of pending batches.
     private static var batchLimit: Int { 2 }
 
     init() {
@@ -21,7 +24,7 @@ private final class Passage<Element: Sendable>: Sendable {
         for _ in 0..<Self.batchLimit { room.signal() }
     }
 
-    /// Runs a visit to its end; what it gives to `take` goes into batches.
+    /// Runs a visit to its end; the elements passed to `take` are collected in batches.
     func run<Answer: Sendable>(
         _ visit: @Sendable ((Element) -> Bool) async throws -> Answer
     ) async throws -> Answer {
@@ -54,9 +57,9 @@ private final class Passage<Element: Sendable>: Sendable {
     }
 }
 
-/// Runs a visit whose closure must not wait, and gives what it meets to one that may.
+/// Runs a visit whose closure must not suspend, and passes its elements to a closure that may.
 ///
-/// The visit's closure returns `false` where the visit is to end early.
+/// The visit's closure returns `false` if the visit is to end early.
 func passing<Element: Sendable, Answer: Sendable>(
     to receive: (Element) async throws -> Void,
     _ visit: @escaping @Sendable (_ take: (Element) -> Bool) async throws -> Answer

@@ -7,20 +7,20 @@ public import TidemarkModel
 
 /// The administration of a store in a folder of this machine.
 ///
-/// Calls work on threads of their own: many of them read the log for long, which the threads that all tasks share
-/// must not do.
+/// Calls work on threads of their own: many of them read the log for long, which the threads that
+/// all tasks share must not do.
 public struct StoreAdministration: AdministrationService {
     /// The store's folder.
     public let path: String
     /// The store, if it is open here.
     let openStore: Store?
-    /// The id of the administrator's credential; `nil` for who has the files.
+    /// The id of the administrator's credential; `nil` for a process that has the files.
     let administrator: String?
 
     /// Describes the administration of a store, or of its files alone.
     ///
-    /// Without an open store calls are answered that read files: of the log, and backups. `administrator` is the
-    /// id of a credential.
+    /// Without an open store calls are answered that read files: of the log, and backups.
+    /// `administrator` is the id of a credential.
     public init(of store: Store?, at path: String, by administrator: String? = nil) {
         openStore = store
         self.path = path

@@ -5,7 +5,7 @@ import TidemarkEvents
 public import TidemarkLog
 public import TidemarkModel
 
-/// Asks for events of the log, oldest first, and for new ones as they become durable.
+/// Requests events of the log, oldest first, and for new ones as they become durable.
 public struct EventsCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "log-dump"
@@ -20,16 +20,17 @@ public struct EventsCall: StoreCall {
     public var since: Int64?
     /// Only commits at or before this time, in milliseconds since 1970.
     public var until: Int64?
-    /// Begins with so many of the newest events.
+    /// The number of newest events with which to begin.
     public var newest: UInt64?
     /// The most events that are answered; `nil` for all.
     public var limit: Int?
-    /// True if the call goes on with each new event as it becomes durable, until it is cancelled or has its limit.
+    /// True if the call continues with each new event as it becomes durable, until it is cancelled
+    /// or reaches its limit.
     public var follows: Bool?
-    /// Which events are wanted.
+    /// The filter of the events.
     public var filter: Filter
 
-    /// Which events are wanted: those that are as every member says.
+    /// A filter of events, which must match every member.
     ///
     /// Names are compared as UTF-8 bytes.
     public struct Filter: Codable, Hashable, Sendable {
@@ -43,7 +44,7 @@ public struct EventsCall: StoreCall {
         public var record: String?
         /// The type of the record.
         public var type: String?
-        /// Who asked.
+        /// The user that made the request.
         public var user: String?
         /// From which device.
         public var device: String?
@@ -52,20 +53,20 @@ public struct EventsCall: StoreCall {
         public init() {}
     }
 
-    /// Asks for all events that a filter lets through.
+    /// Creates a request for all events that match a filter.
     public init(_ filter: Filter = Filter()) {
         self.filter = filter
     }
 
-    /// What was met on the way.
+    /// The damage and incomplete writes that were met.
     public struct Answer: Codable, Sendable {
-        /// What is damaged on disk, and was passed over; also events that cannot be read.
+        /// The damage on disk that was skipped, including events that cannot be read.
         public var damage: [LogError]
         /// Bytes of a write that was cut short before it was acknowledged: no damage.
         public var tornByteCount: UInt64
     }
 
-    /// How often the log is looked at for new events.
+    /// The interval between checks of the log for new events.
     private static let pause = Duration.milliseconds(100)
 
     /// See `StoreCall`.
@@ -74,7 +75,8 @@ public struct EventsCall: StoreCall {
         receive: (LoggedEvent) async throws -> Void
     ) async throws -> Answer {
         let reader = try LogReader(administration.path, fileSystem: PosixFileSystem())
-        // What this process acknowledged is among the newest events. It has yet to say so in the log.
+        // The newest events include those that this process acknowledged but has not yet marked so
+        // in the log.
         if administration.openStore != nil {
             try LongWork.run { () throws(LogError) in try reader.settle() }
         }
@@ -127,9 +129,9 @@ public struct EventsCall: StoreCall {
     /// The events among which the newest that the filter lets through are looked for.
     private static let newestLimit: UInt64 = 1 << 17
 
-    /// The position of the first of so many newest events that the filter lets through.
+    /// Returns the position of the first of a number of newest events that match the filter.
     ///
-    /// Looks at four times as many events each time, up to a limit: O(events looked at).
+    /// Each attempt reads four times as many events, up to a limit: O(events read).
     private func start(
         of newest: UInt64,
         in source: LogReader
@@ -193,7 +195,9 @@ extension EventsCall.Filter {
             && Self.accepts(device, event.envelope.device)
     }
 
-    /// Events of the server's own container, its accounts and secrets, are shown to who names it.
+    /// Returns true if events of a container are shown.
+    ///
+    /// The server's own container, with its accounts and secrets, must be named.
     private func isOpen(_ found: ContainerID?) -> Bool {
         container.map { $0 == found } ?? (found != .server)
     }

@@ -6,7 +6,7 @@ public import Tidemark
 public import TidemarkLog
 import TidemarkModel
 
-/// Asks for the segments of the log.
+/// Requests the segments of the log.
 package struct SegmentsCall: StoreCall {
     package static let name = "log-ls"
 
@@ -32,7 +32,7 @@ package struct SegmentsCall: StoreCall {
     }
 }
 
-/// Asks what a store holds and what it takes, in figures.
+/// Requests the contents and the size of a store, in numbers.
 public struct StatisticsCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "log-stat"
@@ -66,9 +66,9 @@ public struct StatisticsCall: StoreCall {
         public var lastSequence = SequenceNumber.zero
         /// The journal.
         public var journal = JournalStanding()
-        /// By how much the machine's clock is behind the last commit.
+        /// The time by which the machine's clock is behind the last commit.
         public var clockLag = Duration.zero
-        /// What is damaged on disk.
+        /// The damage on disk.
         public var damage: [LogError] = []
         /// Bytes of a write that was cut short before it was acknowledged: no damage.
         public var tornByteCount: UInt64 = 0

@@ -9,11 +9,11 @@ public import TidemarkModel
 public struct LoggedEvent: Codable, Sendable {
     /// The event's position.
     public var sequence: SequenceNumber
-    /// What the log calls it, such as `recordSaved`.
+    /// The name of the event's kind in the log, such as `recordSaved`.
     public var event: String
     /// The key of the zone that it is about: the position of the event that created it; zero for none.
     public var zoneKey: UInt64
-    /// The database of the zone; `nil` where the event that created it is gone.
+    /// The database of the zone; `nil` if the event that created it is no longer in the log.
     public var database: DatabaseID?
     /// The name of the zone.
     public var zoneName: String?
@@ -25,17 +25,17 @@ public struct LoggedEvent: Codable, Sendable {
     public var replaces: UInt64?
     /// The position of the version that the client held, where it sent a tag.
     public var held: UInt64?
-    /// How a save was meant.
+    /// The policy of the save.
     public var policy: SavePolicy?
-    /// True if the record begins anew, with nothing of the version before.
+    /// True if the record was recreated, without any part of the earlier version.
     public var isRecreation: Bool?
     /// The tag of a version that was saved.
     public var changeTag: RecordChangeTag?
     /// The fields of a version that was saved.
     public var fields: Fields?
-    /// Why a zone ended.
+    /// The reason why a zone ended.
     public var reason: ZoneDeletionReason?
-    /// The position of the event that made the list of what a share shows.
+    /// The position of the event that created the list of the share.
     public var audience: UInt64?
     /// The position of the version that the share's participants get to see.
     public var version: UInt64?
@@ -60,7 +60,7 @@ public struct LoggedEvent: Codable, Sendable {
         public var time: Int64
         /// The time at which the store took it, in milliseconds since 1970.
         public var received: Int64
-        /// Who asked.
+        /// The user that made the request.
         public var user: String?
         /// From which device.
         public var device: String?
@@ -68,17 +68,17 @@ public struct LoggedEvent: Codable, Sendable {
         public var build: String?
         /// Under which request id.
         public var request: String?
-        /// How the user was authenticated, in words.
+        /// The method by which the user was authenticated, in words.
         public var authentication: String?
         /// Its place in a distributed trace.
         public var traceparent: String?
-        /// The position that the client had seen; `nil` if it did not say.
+        /// The position that the client had seen; `nil` if the client did not state it.
         public var seen: UInt64?
     }
 }
 
 extension LoggedEvent {
-    /// Tells what an event says.
+    /// Creates the content of an event.
     package init(_ decoded: DecodedEvent, in line: IncarnationLine) {
         sequence = decoded.event.sequence
         event = decoded.fact.name
@@ -117,7 +117,7 @@ extension LoggedEvent {
 }
 
 extension DecodedEvent.Fact {
-    /// What the log calls it.
+    /// The name of the event's kind in the log.
     fileprivate var name: String {
         switch self {
         case .recordSaved(let saving, _, _): saving.isTouch ? "recordTouched" : "recordSaved"

@@ -6,14 +6,14 @@ public import TidemarkLog
 public import TidemarkModel
 public import TidemarkReplay
 
-/// Asks for the event with which some record came to fulfil a predicate.
+/// Finds the event with which some record first matched a predicate.
 public struct BisectionCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "bisect"
     /// See `AdministrationCall`.
     public typealias Answer = Holding
 
-    /// What a record must fulfil.
+    /// The predicate that a record must match.
     public var predicate: Query.Predicate
     /// The type of the records that count; `nil` for all.
     public var recordType: String?

@@ -6,7 +6,7 @@ public import TidemarkLog
 public import TidemarkModel
 public import TidemarkReplay
 
-/// Asks what differs between two points.
+/// Requests the differences between two points.
 public struct DifferencesCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "diff"
@@ -15,7 +15,7 @@ public struct DifferencesCall: StoreCall {
 
     /// The event after which the comparison begins.
     public var first: SequenceNumber
-    /// The event up to which it goes; `nil` for now.
+    /// The last event of the comparison; `nil` for now.
     public var last: SequenceNumber?
     /// The database.
     public var database: DatabaseID

@@ -6,7 +6,7 @@ public import TidemarkLog
 public import TidemarkModel
 public import TidemarkReplay
 
-/// Asks for all that happened to a record, newest first.
+/// Requests the history of a record, newest first.
 public struct HistoryCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "history"
@@ -43,7 +43,7 @@ public struct HistoryCall: StoreCall {
     }
 }
 
-/// Asks who set each field of a record.
+/// Requests the event that set each field of a record.
 public struct BlameCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "blame"
@@ -121,14 +121,14 @@ public struct AbsenceCall: StoreCall {
     }
 }
 
-/// Asks for what reproduces the history of some records.
+/// Requests a case that reproduces the history of some records.
 public struct CaseCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "case"
     /// See `AdministrationCall`.
     public typealias Answer = Case
 
-    /// The words that stand in the place of others.
+    /// The values that are replaced.
     public enum Masking: String, Codable, Sendable {
         /// None.
         case nothing
@@ -142,7 +142,7 @@ public struct CaseCall: StoreCall {
     public var records: [RecordID]
     /// The database that holds them.
     public var database: DatabaseID
-    /// What is masked.
+    /// The values to mask.
     public var masking: Masking
 
     /// Describes the call.

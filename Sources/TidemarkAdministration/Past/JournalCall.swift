@@ -4,7 +4,7 @@
 public import Tidemark
 public import TidemarkModel
 
-/// Asks for what was refused, and what devices were told, oldest first.
+/// Requests rejections and the pages sent to devices, oldest first.
 public struct JournalCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "journal"
@@ -13,7 +13,7 @@ public struct JournalCall: StoreCall {
     /// See `AdministrationCall`.
     public typealias Answer = JournalStanding
 
-    /// True if only what was refused is wanted.
+    /// True if only rejections are wanted.
     public var refusals: Bool
     /// The device whose calls are wanted; `nil` for all.
     public var device: String?

@@ -5,7 +5,7 @@ import Tidemark
 public import TidemarkLog
 public import TidemarkModel
 
-/// Asks for the event that a time or a token stands for.
+/// Requests the event of a time or a token.
 public struct PositionCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "position"
@@ -15,22 +15,22 @@ public struct PositionCall: StoreCall {
     /// The token of a device.
     public var token: ChangeToken?
 
-    /// Asks about a time.
+    /// Creates a request for the event of a time.
     public init(atOrBefore time: Int64) {
         self.time = time
     }
 
-    /// Asks about a token.
+    /// Creates a request for the event of a token.
     public init(of token: ChangeToken) {
         self.token = token
     }
 
-    /// Asks for the first and the last event.
+    /// Creates a request for the first and the last event.
     public init() {}
 
     /// The answer.
     public struct Answer: Codable, Hashable, Sendable {
-        /// The position that was asked for; of no time and no token, the newest.
+        /// The requested position; without a time and a token, the newest.
         public var position: SequenceNumber
         /// The newest event.
         public var newest: SequenceNumber

@@ -5,7 +5,7 @@ import Tidemark
 public import TidemarkLog
 public import TidemarkModel
 
-/// Asks for a record, as it is or as it was.
+/// Requests a record, as it is or as it was.
 public struct RecordCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "record"
@@ -35,7 +35,7 @@ public struct RecordCall: StoreCall {
     }
 }
 
-/// Asks for all records of a database, by zone and name.
+/// Requests all records of a database, by zone and name.
 public struct RecordsCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "export"
@@ -71,7 +71,7 @@ public struct RecordsCall: StoreCall {
     }
 }
 
-/// Asks for the commits of all databases as a change stream, oldest first.
+/// Requests the commits of all databases as a change stream, oldest first.
 public struct CommitsCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "export-changes"
@@ -115,7 +115,7 @@ public struct CommitsCall: StoreCall {
         }
     }
 
-    /// What of a commit is wanted; `nil` for nothing.
+    /// Returns the wanted part of a commit; `nil` for nothing.
     private func wanted(_ line: ChangeStreamLine) -> ChangeStreamLine? {
         let found = line.database.container
         guard container.map({ $0 == found }) ?? (found != .server) else { return nil }
@@ -128,16 +128,16 @@ public struct CommitsCall: StoreCall {
     }
 }
 
-/// Asks for a page of the records that fulfil a query, as an app would.
+/// Requests a page of the records that fulfil a query, as an app would.
 public struct QueryCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "query"
     /// See `AdministrationCall`.
     public typealias Answer = QueryPageResult
 
-    /// What is asked.
+    /// The request.
     public var request: QueryRequest
-    /// Who asks.
+    /// The caller.
     public var caller: Caller
     /// The event after which; `nil` for now.
     public var position: SequenceNumber?
@@ -164,16 +164,16 @@ public struct QueryCall: StoreCall {
     }
 }
 
-/// Asks for a page of what changed in a zone after a token, as a device would.
+/// Requests a page of the changes in a zone after a token, as a device would.
 public struct ChangesCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "changes"
     /// See `AdministrationCall`.
     public typealias Answer = ZoneChanges
 
-    /// What is asked.
+    /// The request.
     public var request: ZoneChangesRequest
-    /// Who asks.
+    /// The caller.
     public var caller: Caller
     /// The event up to which; `nil` for now.
     public var position: SequenceNumber?

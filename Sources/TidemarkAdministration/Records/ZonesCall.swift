@@ -5,14 +5,14 @@ import Tidemark
 public import TidemarkLog
 public import TidemarkModel
 
-/// Asks for the zones of a database.
+/// Requests the zones of a database.
 public struct ZonesCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "zones"
     /// See `AdministrationCall`.
     public typealias Answer = [Entry]
 
-    /// The database; of a shared one, its owner asks.
+    /// The database; a shared one is read as its owner.
     public var database: DatabaseID
     /// The event after which; `nil` for now.
     public var position: SequenceNumber?
@@ -23,15 +23,15 @@ public struct ZonesCall: StoreCall {
         self.position = position
     }
 
-    /// A zone, and what is in it.
+    /// A zone, and its contents.
     public struct Entry: Codable, Hashable, Sendable {
         /// The zone.
         public var zone: ZoneID
-        /// What is in it now; `nil` in a shared database, and as of a point.
+        /// The current content; `nil` in a shared database, and as of a point.
         public var content: Content?
     }
 
-    /// What is in a zone now.
+    /// The current content of a zone.
     public struct Content: Codable, Hashable, Sendable {
         /// The number of records.
         public var recordCount: Int64

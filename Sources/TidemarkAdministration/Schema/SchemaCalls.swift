@@ -4,7 +4,7 @@
 import Tidemark
 public import TidemarkModel
 
-/// Asks for a schema.
+/// Requests a schema.
 public struct SchemaCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "schema"
@@ -31,7 +31,7 @@ public struct SchemaCall: StoreCall {
     }
 }
 
-/// Makes development's schema what another says.
+/// Changes development's schema to another schema.
 public struct ImportSchemaCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "schema-import"
@@ -51,7 +51,7 @@ public struct ImportSchemaCall: StoreCall {
         self.container = container
     }
 
-    /// See `StoreCall`; answers with what changes, in words.
+    /// See `StoreCall`; returns the changes in words.
     public func answer(
         from administration: StoreAdministration,
         receive: (Never) async throws -> Void
@@ -60,7 +60,7 @@ public struct ImportSchemaCall: StoreCall {
     }
 }
 
-/// Makes production's schema what development's is.
+/// Changes production's schema to development's.
 public struct PromoteSchemaCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "schema-promote"
@@ -77,7 +77,7 @@ public struct PromoteSchemaCall: StoreCall {
         self.container = container
     }
 
-    /// See `StoreCall`; answers with what changes, in words.
+    /// See `StoreCall`; returns the changes in words.
     public func answer(
         from administration: StoreAdministration,
         receive: (Never) async throws -> Void
@@ -86,7 +86,7 @@ public struct PromoteSchemaCall: StoreCall {
     }
 }
 
-/// Changes what queries may do with a field.
+/// Changes the indexes of a field.
 public struct ChangeIndexesCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "schema-index"
@@ -125,7 +125,7 @@ public struct ChangeIndexesCall: StoreCall {
         self.environment = environment
     }
 
-    /// See `StoreCall`; answers with what changes, in words.
+    /// See `StoreCall`; returns the changes in words.
     public func answer(
         from administration: StoreAdministration,
         receive: (Never) async throws -> Void
@@ -141,7 +141,7 @@ public struct ChangeIndexesCall: StoreCall {
     }
 }
 
-/// Asks for the custom roles of a user.
+/// Requests the custom roles of a user.
 public struct RolesCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "schema-roles"

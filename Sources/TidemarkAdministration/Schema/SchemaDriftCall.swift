@@ -5,7 +5,7 @@ import Tidemark
 public import TidemarkLog
 public import TidemarkModel
 
-/// Asks which builds do in development what production would refuse.
+/// Requests the uses of the schema in development that production would reject, by build.
 public struct SchemaDriftCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "schema-drift"
@@ -23,25 +23,25 @@ public struct SchemaDriftCall: StoreCall {
 
     /// Something that production lacks, and how often a build met it.
     public struct Entry: Codable, Hashable, Sendable {
-        /// The build; `nil` for clients that do not say.
+        /// The build; `nil` for clients that do not state it.
         public var build: String?
-        /// What is missing, in words.
+        /// The missing part of the schema, in words.
         public var missing: String
-        /// How often it was met.
+        /// The number of times that it was met.
         public var count: Int
-        /// When it was met first, in milliseconds since 1970.
+        /// The time when it was first met, in milliseconds since 1970.
         public var firstSeen: Int64
-        /// When it was met last, in milliseconds since 1970.
+        /// The time when it was last met, in milliseconds since 1970.
         public var lastSeen: Int64
-        /// What ends it.
+        /// The remedy for the gap.
         public var remedy: String
     }
 
     /// The answer.
     public struct Answer: Codable, Hashable, Sendable {
-        /// What is missing, by build.
+        /// The missing parts, by build.
         public var entries: [Entry]
-        /// How often something was met that is not listed, because there is too much.
+        /// The number of occurrences that are not listed because there are too many.
         public var uncounted: Int
     }
 
@@ -68,7 +68,7 @@ public struct SchemaDriftCall: StoreCall {
 }
 
 extension SchemaDrift.Gap {
-    /// What ends the gap.
+    /// Returns the remedy for the gap.
     fileprivate func remedy(_ development: Schema) -> String {
         switch self {
         case .type: "use another field"

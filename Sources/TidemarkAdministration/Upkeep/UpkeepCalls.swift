@@ -4,7 +4,7 @@
 public import Tidemark
 import TidemarkModel
 
-/// Writes the log anew, without what may be forgotten.
+/// Rewrites the log without the history that may be dropped.
 public struct CompactionCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "compact"
@@ -13,9 +13,9 @@ public struct CompactionCall: StoreCall {
     /// See `AdministrationCall`.
     public typealias Answer = CompactionReport
 
-    /// What may be forgotten.
+    /// The history that may be dropped.
     public var policy: CompactionPolicy
-    /// True if only what would be won is wanted.
+    /// True to compute the savings without compacting.
     public var isDryRun: Bool
 
     /// Describes the call.
@@ -87,9 +87,9 @@ public struct ErasureCall: StoreCall {
     /// See `AdministrationCall`.
     public typealias Answer = ErasureReceipt
 
-    /// What is erased.
+    /// The subject of the erasure.
     public var subject: ErasureSubject
-    /// True if only what would go is wanted.
+    /// True to compute the removals without erasing.
     public var isDryRun: Bool
 
     /// Describes the call.

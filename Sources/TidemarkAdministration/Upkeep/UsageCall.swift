@@ -4,7 +4,7 @@
 public import Tidemark
 import TidemarkModel
 
-/// Asks what databases take up.
+/// Requests the space used by databases.
 public struct UsageCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "usage"

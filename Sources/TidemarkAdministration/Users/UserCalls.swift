@@ -4,7 +4,7 @@
 import Tidemark
 public import TidemarkModel
 
-/// Asks what was said about the users of a container.
+/// Requests the accounts of the users of a container.
 public struct UsersCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "users"
@@ -15,7 +15,7 @@ public struct UsersCall: StoreCall {
     public var container: ContainerID
     /// Its environment.
     public var environment: Environment
-    /// One user; `nil` for everybody about whom something was said.
+    /// One user; `nil` for all users with an account.
     public var user: UserID?
 
     /// Describes the call.
@@ -36,7 +36,7 @@ public struct UsersCall: StoreCall {
     }
 }
 
-/// Says who a user is, instead of what was said before.
+/// Sets the account of a user, replacing the earlier one.
 public struct SetUserCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "users-set"
@@ -47,7 +47,7 @@ public struct SetUserCall: StoreCall {
     public var container: ContainerID
     /// Its environment.
     public var environment: Environment
-    /// Who the user is.
+    /// The account of the user.
     public var account: UserAccount
 
     /// Describes the call.
@@ -74,9 +74,9 @@ public struct LookUpUsersCall: StoreCall {
     /// See `AdministrationCall`.
     public typealias Answer = [UserIdentity?]
 
-    /// Who asks, and where.
+    /// The caller and its database.
     public var caller: Caller
-    /// Who is looked for; `nil` for the caller's contacts.
+    /// The users to look up; `nil` for the caller's contacts.
     public var lookups: [UserLookup]?
 
     /// Describes the call.
@@ -97,7 +97,7 @@ public struct LookUpUsersCall: StoreCall {
     }
 }
 
-/// Asks for the status of a user's account.
+/// Requests the status of a user's account.
 public struct AccountStatusCall: StoreCall {
     /// See `AdministrationCall`.
     public static let name = "users-status"

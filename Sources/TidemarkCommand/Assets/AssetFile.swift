@@ -9,7 +9,7 @@ import TidemarkModel
 enum AssetFile {
     private static let pieceByteCount = 1 << 18
 
-    /// What a file holds, piece by piece; `-` is standard input.
+    /// Returns the content of a file in pieces; `-` is standard input.
     static func pieces(of path: String) throws -> AsyncThrowingStream<[UInt8], any Error> {
         let file = try FileHandle.reading(path)
         return AsyncThrowingStream {

@@ -6,8 +6,9 @@ import Foundation
 import Tidemark
 import TidemarkModel
 
-/// A folder with the bytes of assets, each a file named by its SHA-256 in hexadecimal digits: what an
-/// export writes and an import reads beside the records.
+/// A folder with the bytes of assets, each a file named by its SHA-256 in hexadecimal digits.
+///
+/// Exports write it and imports read it along with the records.
 struct AssetFolder {
     private let path: String
     /// Assets that were named, each once, in the order in which they were.
@@ -55,7 +56,7 @@ struct AssetFolder {
             if FileManager.default.fileExists(atPath: file) { continue }
             do {
                 let pieces = try store.openAsset(named.asset, of: named.database)
-                // Under another name first: what is cut off must not look like the whole.
+                // Under another name first, so that an interrupted file does not look complete.
                 let part = file + ".part"
                 unlink(part)
                 try await AssetFile.write(pieces, to: part)

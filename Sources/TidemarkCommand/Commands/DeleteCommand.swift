@@ -68,7 +68,8 @@ struct DeleteCommand: AsyncParsableCommand {
         return requests.requests
     }
 
-    /// Takes in a line of standard input: whatever it says of a record, the record goes.
+    /// Adds the deletion of the record that a line of standard input names, whatever the line's
+    /// content.
     private static func add(_ line: RecordLine, to requests: inout RecordRequests) {
         switch line {
         case .record(let record), .deleted(let record): requests.add(record.deletion)

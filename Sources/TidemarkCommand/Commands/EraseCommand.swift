@@ -74,7 +74,7 @@ struct EraseCommand: AsyncParsableCommand {
                 return try await service.answer(call, report: report)
             }
         }
-        // Looking costs one reading of the log; erasing writes all of it anew.
+        // The check costs one read of the log; an erasure rewrites all of it.
         if !isPending {
             let estimate = try await erase(isDryRun: true)
             if estimate.isEmpty { throw nothingToErase }
@@ -148,7 +148,7 @@ extension EraseCommand {
         ]
     }
 
-    /// What lies beyond the reach of an erasure.
+    /// Returns the data that an erasure cannot reach.
     fileprivate func reach(of receipt: ErasureReceipt) -> [String] {
         var reach: [String] = []
         if receipt.sharedSegmentCount + receipt.sharedAssetCount > 0 {
@@ -219,7 +219,7 @@ extension [UInt8] {
 }
 
 extension ErasureReceipt {
-    /// Tells whether there was nothing to erase.
+    /// True if there was nothing to erase.
     fileprivate var isEmpty: Bool {
         zoneCount == 0 && removedCount == 0 && redactedCount == 0 && journalCount == 0
             && assets.count == 0

@@ -99,7 +99,7 @@ struct ImportCommand: AsyncParsableCommand {
         do {
             try store.close()
         } catch {
-            // The first failure is the one to tell.
+            // Report the first failure.
             failure = failure ?? error
         }
         var output = StandardOutput()

@@ -102,7 +102,7 @@ struct QueryCommand: AsyncParsableCommand {
         }
     }
 
-    /// Visits what is found, page by page.
+    /// Visits the matches, page by page.
     private func visit(
         _ service: any AdministrationService,
         _ position: SequenceNumber?,
@@ -126,7 +126,7 @@ struct QueryCommand: AsyncParsableCommand {
         } while request.cursor != nil && left > 0
     }
 
-    /// A column for each field that is asked for, or that a record has.
+    /// Returns a table with a column for each field that was requested, or that a record has.
     private func table(of records: [Record]) -> Table {
         let met = Set(records.flatMap { $0.fields.present.map { Name($0.name) } }).sorted()
         let fields = desiredKeys ?? met.map(\.string)

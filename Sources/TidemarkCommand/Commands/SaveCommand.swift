@@ -82,7 +82,7 @@ struct SaveCommand: AsyncParsableCommand {
         case replaceIfUnchanged = "replace-if-unchanged"
         case replace
 
-        /// What the store calls it.
+        /// The store's policy for the option.
         var policy: SavePolicy {
             switch self {
             case .ifUnchanged: .ifServerRecordUnchanged

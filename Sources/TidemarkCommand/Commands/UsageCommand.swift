@@ -6,7 +6,7 @@ import Tidemark
 import TidemarkAdministration
 import TidemarkModel
 
-/// `tidemark usage`: what databases take up.
+/// `tidemark usage`: lists the space used by databases.
 struct UsageCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "usage",

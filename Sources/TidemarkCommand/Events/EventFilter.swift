@@ -6,7 +6,7 @@ import TidemarkAdministration
 import TidemarkLog
 import TidemarkModel
 
-/// Which events a command is to show, by what they are about and who made them.
+/// The events that a command shows, by their subjects and callers.
 struct EventFilter: ParsableArguments {
     @Option(help: ArgumentHelp("Only events of the zone of this name.", valueName: "name"))
     var zone: String?
@@ -53,7 +53,7 @@ struct EventFilter: ParsableArguments {
     }
 }
 
-/// Which stretch of the log a command is to show.
+/// The stretch of the log that a command shows.
 struct EventRange: ParsableArguments {
     @Option(help: ArgumentHelp("The first event, by sequence number.", valueName: "sequence"))
     var from: UInt64?

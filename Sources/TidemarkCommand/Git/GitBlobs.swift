@@ -3,11 +3,11 @@
 
 /// The contents of blobs, read through one `git cat-file --batch`.
 final class GitBlobs {
-    /// What there is to know of one blob.
+    /// The information about one blob.
     enum Content {
         /// The content. Use it before the next call.
         case bytes(ArraySlice<UInt8>)
-        /// Larger than what is wanted.
+        /// The blob is larger than the limit.
         case tooLarge(byteCount: Int)
         /// Not in this repository, as in a clone that left blobs out.
         case missing
@@ -16,11 +16,11 @@ final class GitBlobs {
     private let process: ChildProcess
     private let maximumByteCount: Int
     private var reader: ByteReader
-    /// What will be asked next.
+    /// The next queries.
     private var waiting: ArraySlice<String> = []
-    /// How many questions have been written and not been answered.
+    /// The number of queries that were written and not answered.
     private var unansweredCount = 0
-    /// What is left of the last answer.
+    /// The number of unread bytes of the last answer.
     private var unreadByteCount = 0
     /// An id takes 65 bytes at most, so that all questions of one batch fit into the smallest pipe
     /// (16 KiB): asking never waits for answers that we do not read yet.
@@ -33,7 +33,7 @@ final class GitBlobs {
         reader = ByteReader(process.outputDescriptor, name: "git cat-file")
     }
 
-    /// Says which blobs ``next()`` will return, after all that were said before.
+    /// Requests blobs, which ``next()`` returns after those requested before.
     func request(_ ids: [String]) {
         waiting.append(contentsOf: ids)
     }

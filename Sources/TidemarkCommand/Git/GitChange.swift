@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one commit did to one path, as `git log --raw -z` prints it.
+/// The change of one commit to one path, as `git log --raw -z` prints it.
 struct GitChange: Equatable {
     /// The file's mode after the commit, in octal digits.
     ///
@@ -13,10 +13,10 @@ struct GitChange: Equatable {
     /// The path from the top of the repository, which need not be text.
     var path: [UInt8]
 
-    /// Whether the path is gone after the commit.
+    /// True if the path does not exist after the commit.
     var isDeletion: Bool { mode == "000000" }
 
-    /// Whether the content is in this repository.
+    /// True if the content is in this repository.
     var hasContent: Bool { !isDeletion && mode != "160000" }
 
     /// Reads `:MODE MODE ID ID STATUS` and the path that follows it; `nil` if it is not of that

@@ -1,9 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The first-parent history of a repository, oldest commit first, as `git log` tells it.
+/// The first-parent history of a repository, oldest commit first, as `git log` prints it.
 final class GitLog {
-    /// One commit, and what it did compared with its first parent.
+    /// One commit, and its changes compared with its first parent.
     struct Commit {
         var id: String
         /// Seconds since 1970, by the committer's clock.
@@ -13,7 +13,7 @@ final class GitLog {
         var changes: [GitChange]
     }
 
-    /// How many commits there are to come in all.
+    /// The total number of commits to read.
     let commitCount: Int
 
     private let process: ChildProcess
@@ -29,7 +29,7 @@ final class GitLog {
             [
                 "git", "-C", repository, "-c", "log.showRoot=true", "log", "--reverse",
                 "--first-parent", "--diff-merges=first-parent", "--raw", "-z", "--no-abbrev",
-                // What a user's configuration might say otherwise.
+                // Override what a user's configuration might set.
                 "--no-renames", "--no-relative", "--no-color", "--no-notes",
                 "--no-show-signature", "--ignore-submodules=none", "-O/dev/null",
                 // Each commit begins with an empty field, which no change does.

@@ -7,23 +7,23 @@ import Glibc
 import Darwin
 #endif
 
-/// Reads a descriptor from front to end, in pieces that end at a delimiter or have a known length.
+/// Reads a descriptor from start to end, in pieces that end at a delimiter or have a known length.
 ///
-/// What it hands out is a part of its own buffer: use it before the next call, and only that call
-/// has to copy nothing. A piece may have any length; the buffer grows to hold it.
+/// A returned piece is a part of the reader's own buffer and is valid until the next call, so that
+/// nothing is copied. A piece may have any length; the buffer grows to hold it.
 struct ByteReader: ~Copyable {
     private let descriptor: Int32
     private let name: String
     private var buffer: [UInt8]
-    /// What has been read and not handed out yet.
+    /// The range of bytes that have been read and not yet returned.
     private var unread = 0..<0
     private var hasEnded = false
-    /// Whether the last piece up to a delimiter had one, and was not cut off by the end.
+    /// True if the last piece up to a delimiter ended with it, not with the end of the input.
     private(set) var wasDelimited = true
 
-    /// Reads an open descriptor, which stays the caller's.
+    /// Creates a reader of an open descriptor, which the caller continues to own.
     ///
-    /// The name stands in errors.
+    /// Errors contain the name.
     init(_ descriptor: Int32, name: String, bufferByteCount: Int = 256 << 10) {
         self.descriptor = descriptor
         self.name = name
@@ -49,14 +49,14 @@ struct ByteReader: ~Copyable {
                 return buffer[unread.lowerBound..<end]
             }
             let searchedCount = unread.count
-            // Before the buffer grows for what will be refused.
+            // Check before the buffer grows for a piece that will be rejected.
             guard searchedCount < limit else { throw PieceTooLong() }
             guard try fill() else { return takeRest() }
             searched = unread.lowerBound + searchedCount
         }
     }
 
-    /// Exactly so many bytes, or an error if the end comes before.
+    /// Returns exactly `count` bytes; throws if the input ends before.
     mutating func next(count: Int) throws -> ArraySlice<UInt8> {
         while unread.count < count {
             guard try fill() else { throw endedEarly }
@@ -65,7 +65,7 @@ struct ByteReader: ~Copyable {
         return buffer[unread.lowerBound..<unread.lowerBound + count]
     }
 
-    /// Passes over so many bytes without keeping them.
+    /// Skips `count` bytes.
     mutating func skip(count: Int) throws {
         var left = count
         while left > unread.count {
@@ -97,7 +97,7 @@ struct ByteReader: ~Copyable {
         }
     }
 
-    /// Reads once more behind what is unread; `false` at the end.
+    /// Reads once more after the unread bytes; returns `false` at the end.
     private mutating func fill() throws -> Bool {
         guard !hasEnded else { return false }
         makeRoom()
@@ -120,7 +120,7 @@ struct ByteReader: ~Copyable {
         }
     }
 
-    /// Moves what is unread to the front, and doubles a buffer that is full of it.
+    /// Moves the unread bytes to the front, and doubles a full buffer.
     private mutating func makeRoom() {
         guard unread.upperBound == buffer.count || unread.isEmpty else { return }
         if unread.lowerBound > 0 {

@@ -6,11 +6,11 @@ import Foundation
 /// A program that works for a command: its output is ours to read, its complaints go to standard
 /// error.
 final class ChildProcess {
-    /// What it reads.
+    /// The input of the process.
     enum Input {
         case nothing
         case file(FileHandle)
-        /// What we write to ``ChildProcess/inputDescriptor``.
+        /// Bytes that we write to ``ChildProcess/inputDescriptor``.
         case pipe
     }
 
@@ -37,10 +37,10 @@ final class ChildProcess {
         }
     }
 
-    /// Where its output is read.
+    /// The descriptor from which to read the output of the process.
     var outputDescriptor: Int32 { output.fileHandleForReading.fileDescriptor }
 
-    /// Where its input is written, if that is a pipe.
+    /// The descriptor to which to write the input of the process, if that is a pipe.
     var inputDescriptor: Int32 { input.fileHandleForWriting.fileDescriptor }
 
     /// Waits for its end, once its output has ended; throws unless it went well.
@@ -54,8 +54,8 @@ final class ChildProcess {
     }
 
     deinit {
-        // It only reads for us, so it has nothing to tidy up; and it may have inherited a mask that
-        // keeps milder signals from it.
+        // It only reads for us, so it has nothing to clean up; and it may have inherited a signal
+        // mask that blocks milder signals.
         if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     }
 }

@@ -1,17 +1,17 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where an import takes its commits from: lines of a change stream, one after another.
+/// The source of an import's commits: lines of a change stream, one after another.
 protocol CommitLines: AnyObject {
     /// The next line without its end; `nil` after the last. Use it before the next call.
     func next() throws -> ArraySlice<UInt8>?
 
-    /// What the last line was, for errors: `line 12`, or `commit 1a2b…`.
+    /// The name of the last line in errors: `line 12`, or `commit 1a2b…`.
     var place: String { get }
 
-    /// How far the reading is, from 0 to 1, where that can be known.
+    /// The part of the input that has been read, from 0 to 1; `nil` if unknown.
     var part: Double? { get }
 
-    /// What was left out, in sentences for a person.
+    /// The skipped parts of the input, in sentences for a person.
     var notes: [String] { get }
 }

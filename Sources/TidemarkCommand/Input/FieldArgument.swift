@@ -10,14 +10,15 @@ struct FieldArgument {
     /// The member: the name and the value, as JSON.
     let member: [UInt8]
 
-    /// What `--help` says about it.
+    /// The text of `--help` about the argument.
     static let explanation: ArgumentHelp = """
         Fields as NAME=VALUE. A value that is JSON counts as JSON, all else as text. NAME:TYPE=VALUE \
         names the type, such as STRING, DOUBLE, TIMESTAMP, BYTES, REFERENCE or LOCATION (LATITUDE,LONGITUDE). \
         NAME:ASSET=@FILE is an asset with the bytes of a file.
         """
 
-    /// What stands before `=`, and the file, where an argument is an asset with the bytes of a file.
+    /// Returns the text before `=`, and the path of the file, if an argument is an asset with the
+    /// bytes of a file.
     static func assetFile(in text: String) -> (left: String, path: String)? {
         guard let end = text.firstIndex(of: "="), text[end...].hasPrefix("=@") else { return nil }
         let type = text[..<end].split(separator: ":").last.map { $0.uppercased() }
@@ -25,7 +26,9 @@ struct FieldArgument {
         return (String(text[..<end]), String(text[end...].dropFirst(2)))
     }
 
-    /// Reads an argument; whether the value is one of its type is found by who reads the JSON.
+    /// Reads an argument.
+    ///
+    /// The reader of the JSON checks if the value matches its type.
     init(_ text: String) throws(ValidationError) {
         guard let end = text.firstIndex(of: "=") else {
             throw ValidationError("'\(text)' is not a field; write NAME=VALUE.")
@@ -47,7 +50,7 @@ struct FieldArgument {
                 )
             }
             let json = Self.json(value, as: type)
-            // The bytes of a file are sent first, and stand here as what they are known by.
+            // The bytes of a file are uploaded first; here the value is their reference.
             let isFile = Self.assetFile(in: text) != nil
             guard isFile || Self.isJSON(json) else {
                 throw ValidationError(
@@ -65,8 +68,10 @@ struct FieldArgument {
         self.member = member
     }
 
-    /// The JSON of a value without a type: what begins as JSON texts, lists and objects do has to be
-    /// JSON, other values are if they can be read so.
+    /// Returns the JSON of a value without a type.
+    ///
+    /// A value that begins as JSON texts, lists and objects do must be JSON; other values are JSON
+    /// if they can be parsed as such.
     private static func json(_ value: String) -> [UInt8] {
         switch value.utf8.first {
         case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\""): Array(value.utf8)
@@ -110,7 +115,7 @@ struct FieldArgument {
 }
 
 extension FieldType {
-    /// How a value of the type is written on the command line.
+    /// The form of the type's values on the command line.
     fileprivate var argumentForm: String {
         switch self {
         case .string, .bytes: "text"

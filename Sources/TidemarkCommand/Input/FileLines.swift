@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// The lines of a file, of standard input, or of what `gzip -dc` makes of a file.
+/// The lines of a file, of standard input, or of a file that `gzip -dc` decompresses.
 final class FileLines: CommitLines {
     private let file: FileHandle
     private let byteCount: Int64
@@ -11,7 +11,7 @@ final class FileLines: CommitLines {
     private var reader: ByteReader
     private let lineLimit: Int
     private var lineNumber = 0
-    /// The line behind a blank one, which was read to see whether there is one.
+    /// The line after a blank one, which was read to check if there is one.
     private var held: ArraySlice<UInt8>?
 
     /// Opens a file.
@@ -29,8 +29,9 @@ final class FileLines: CommitLines {
         reader = ByteReader(decompressor?.outputDescriptor ?? file.fileDescriptor, name: path)
     }
 
-    /// The next line; passed over are a byte order mark before the first one, and blank lines behind the
-    /// last one.
+    /// Returns the next line.
+    ///
+    /// Skips a byte order mark before the first line, and blank lines after the last one.
     func next() throws -> ArraySlice<UInt8>? {
         if let held {
             self.held = nil

@@ -12,15 +12,18 @@ import Musl
 import Darwin
 #endif
 
-/// A program that is run in our place: it has our terminal, our standard streams, and the signals that we get.
+/// A program that is run in our place: it has our terminal, our standard streams, and the signals
+/// that we get.
 struct ForegroundProgram {
     /// Its name or path.
     let name: String
     let arguments: [String]
 
-    /// Runs it to its end with some variables set, or removed where the value is `nil`; returns the status that a
-    /// shell would tell: 128 and the signal's number for one that a signal ended, 127 for one that is not there, 126 for
-    /// one that cannot be run.
+    /// Runs it to its end with some variables set, or removed if the value is `nil`; returns the
+    /// status as a shell does.
+    ///
+    /// The status is 128 plus the signal's number for a program ended by a signal, 127 for a
+    /// missing program, and 126 for one that cannot be run.
     func run(
         with variables: [Subprocess.Environment.Key: String?]
     ) async throws -> Int32 {

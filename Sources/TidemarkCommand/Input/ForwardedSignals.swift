@@ -13,20 +13,22 @@ import Darwin
 
 /// Signals that this process passes on to a program that it runs, instead of ending by them.
 ///
-/// A key on the terminal, such as Ctrl-C, signals both processes by itself, and is not passed on: the program would
-/// have it twice.
+/// A key on the terminal, such as Ctrl-C, signals both processes by itself, and is not passed on:
+/// the program would have it twice.
 enum ForwardedSignals {
     private static let all = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]
     /// The program; zero while none runs.
     private static let program = Atomic<Int32>(0)
-    /// Signals that came before the program ran, as bits.
+    /// Signals that arrived before the program ran, as bits.
     private static let early = Atomic<UInt64>(0)
 
     private typealias Handler =
         @Sendable @convention(c) (Int32, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?)
         -> Void
 
-    /// What is done when a signal comes: at any moment, so it calls nothing but the system.
+    /// The signal handler.
+    ///
+    /// It runs at any moment, so it calls only the system.
     private static let handle: Handler = { number, details, _ in
         let program = ForwardedSignals.program.load(ordering: .sequentiallyConsistent)
         if program == 0 {
@@ -51,7 +53,8 @@ enum ForwardedSignals {
         for number in all { sigaction(number, &action, nil) }
     }
 
-    /// Passes signals on to a program, those first that came before it ran; zero ends that.
+    /// Forwards signals to a program, beginning with those that arrived before it ran; zero ends
+    /// forwarding.
     static func forward(to program: Int32) {
         Self.program.store(program, ordering: .sequentiallyConsistent)
         guard program != 0 else { return }
@@ -64,7 +67,7 @@ enum ForwardedSignals {
         #if canImport(Darwin)
         return details.pointee.si_pid == 0
         #else
-        // Positive for what the kernel sends, zero or less for what a process does.
+        // Positive for signals from the kernel, zero or less for those from a process.
         return details.pointee.si_code > 0
         #endif
     }

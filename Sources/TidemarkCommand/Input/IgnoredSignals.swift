@@ -11,6 +11,7 @@ import Glibc
 
 /// The signals that the command ignores, and that a command which it runs gets back.
 enum IgnoredSignals {
-    /// Those of a closed pipe, and of a write beyond the limit of file sizes: the write itself fails.
+    /// The signals of a closed pipe, and of a write beyond the limit of file sizes: the write
+    /// itself fails.
     static let all = [SIGPIPE, SIGXFSZ]
 }

@@ -8,10 +8,13 @@ import TidemarkModel
 struct LineImport {
     /// The folder with the bytes of assets that records name.
     var assets: String?
-    /// The number of lines after which the disk is waited for and told of, each time.
+    /// The number of lines after which the import waits for the disk and reports the durable lines,
+    /// each time.
     var acknowledgeEvery: Int?
 
-    /// Imports all lines; what came before an error is durable when it is thrown.
+    /// Imports all lines.
+    ///
+    /// If this throws, the lines before the error are durable.
     func run(
         _ lines: any CommitLines,
         into store: Store,
@@ -61,7 +64,7 @@ struct LineImport {
     }
 }
 
-/// What an import came to.
+/// The result of an import.
 struct ImportReport {
     private var commits = 0
     private var changes = 0

@@ -13,7 +13,7 @@ import Darwin
 /// A store's folder that a command may be about to create.
 struct NewFolder {
     private let path: String
-    /// Whether nothing was there before the command.
+    /// True if the path did not exist before the command.
     private let wasFree: Bool
 
     /// Looks at a path before a store is opened there.
@@ -23,10 +23,12 @@ struct NewFolder {
         wasFree = lstat(path, &status) != 0 && errno == ENOENT
     }
 
-    /// Removes the folder of a store, if this command created it and nothing was ever committed to it.
+    /// Removes the folder of a store, if this command created it and nothing was ever committed to
+    /// it.
     ///
-    /// The store must be open, so that its lock is held: it is moved away first, and nobody else can have
-    /// written to it before or find it afterwards. Its closing then fails, which is of no interest.
+    /// The store must be open, so that its lock is held. The folder is moved away first, so no
+    /// other process can have written to it before, or find it afterwards. Closing the store then
+    /// fails; ignore that error.
     func remove(_ store: Store) {
         guard wasFree, (try? store.position(atOrBefore: .max)) == .zero else { return }
         var target = path

@@ -5,14 +5,14 @@ import TidemarkModel
 
 /// Records to save and to delete, gathered into requests.
 struct RecordRequests {
-    /// What was gathered, in order.
+    /// The collected requests, in order.
     private(set) var requests: [ModifyRecordsRequest] = []
     private let isAtomic: Bool
     private let limits: Limits
     private var byteCount = 0
 
-    /// Gathers one request that is all or nothing, however large it grows; or as many as limits
-    /// ask for, in which every item stands alone.
+    /// Creates a collector: of one atomic request of any size, or of as many requests as the limits
+    /// require, in which every item is independent.
     init(isAtomic: Bool, limits: Limits) {
         self.isAtomic = isAtomic
         self.limits = limits

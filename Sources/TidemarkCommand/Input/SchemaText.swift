@@ -6,11 +6,11 @@ import TidemarkModel
 
 /// The text of a schema that the command line names.
 struct SchemaText {
-    /// What errors call it.
+    /// The name of the text in errors.
     let name: String
     private let bytes: [UInt8]
 
-    /// No schema comes near this length; a longer file is something else.
+    /// The size limit: no schema is nearly that long, so a longer file is not a schema.
     private static let byteCountLimit = 16 << 20
     private static let pieceByteCount = 1 << 16
 
@@ -39,9 +39,9 @@ struct SchemaText {
         bytes = read
     }
 
-    /// What it says.
+    /// Returns the content of the schema file.
     ///
-    /// Throws an error that begins as compilers begin theirs, with the file and the place in it.
+    /// Throws an error that begins as compilers' errors do, with the file and the place in it.
     func file() throws -> SchemaFile {
         do {
             return try SchemaFile(bytes: bytes[...])

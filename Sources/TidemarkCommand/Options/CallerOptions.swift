@@ -4,7 +4,7 @@
 import ArgumentParser
 import TidemarkModel
 
-/// Who a command acts as, from where, and under which request id.
+/// The user, device and request id that a command uses.
 struct CallerOptions: ParsableArguments {
     @Option(
         name: .customLong("as"),

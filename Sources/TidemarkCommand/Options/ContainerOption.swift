@@ -5,7 +5,7 @@ import ArgumentParser
 import Tidemark
 import TidemarkModel
 
-/// Which app's data a command is about.
+/// The container of the app whose data a command reads or writes.
 struct ContainerOption: ParsableArguments {
     @Option(help: ArgumentHelp("The app's container.", valueName: "identifier"))
     var container = ContainerID.standard.identifier

@@ -4,7 +4,7 @@
 import ArgumentParser
 import TidemarkModel
 
-/// Which of a store's databases a command is about.
+/// The database of a store that a command reads or writes.
 struct DatabaseOptions: ParsableArguments {
     @OptionGroup var place: EnvironmentOptions
 
@@ -41,7 +41,7 @@ struct DatabaseOptions: ParsableArguments {
         )
     }
 
-    /// The same, for a command that looks at what a database itself holds.
+    /// The same database, for a command that reads the contents of the database itself.
     var holder: DatabaseID {
         get throws {
             if database != .shared { return id }

@@ -4,7 +4,7 @@
 public import ArgumentParser
 public import TidemarkModel
 
-/// Which environment of which container a command is about.
+/// The container and its environment that a command reads or writes.
 struct EnvironmentOptions: ParsableArguments {
     @OptionGroup var container: ContainerOption
 

@@ -5,7 +5,7 @@ import ArgumentParser
 import Tidemark
 import TidemarkModel
 
-/// How records are saved and deleted, and how that is told.
+/// The options for saving and deleting records, and for the output.
 struct ModifyOptions: ParsableArguments {
     @Flag(
         inversion: .prefixedNo,
@@ -20,9 +20,9 @@ struct ModifyOptions: ParsableArguments {
     @OptionGroup var caller: CallerOptions
     @OptionGroup var output: OutputOptions
 
-    /// What is read from standard input, gathered into requests.
+    /// Reads requests from standard input.
     ///
-    /// `add` says what a line means.
+    /// `add` adds the meaning of a line.
     func readRequests(
         _ add: (RecordLine, inout RecordRequests) throws(JSONError) -> Void
     ) throws -> [ModifyRecordsRequest] {
@@ -39,9 +39,9 @@ struct ModifyOptions: ParsableArguments {
         return requests.requests
     }
 
-    /// Sends requests one after another, and prints what became of each item.
+    /// Sends requests one after another, and prints the outcome of each item.
     ///
-    /// Throws, for status 1, if an item failed. All are sent, whatever became of those before.
+    /// All requests are sent, even if earlier ones fail. Throws, for status 1, if an item failed.
     func send(_ requests: [ModifyRecordsRequest], to store: Store) async throws {
         var output = ItemOutput(output)
         for (index, request) in requests.enumerated() {

@@ -15,10 +15,10 @@ enum Point: Equatable {
     case token(String)
     /// Every commit at or before a time in milliseconds since 1970.
     case time(Int64)
-    /// Everything but so many of the newest events.
+    /// Everything but the given number of newest events.
     case back(UInt64)
 
-    /// Reads a point; `now` tells the time from which an age counts, in milliseconds since 1970.
+    /// Reads a point; `now` returns the time from which an age counts, in milliseconds since 1970.
     init(_ text: String, now: () -> Int64 = PastTime.wallClock) throws(ValidationError) {
         if text.hasPrefix("t.") {
             self = .token(text)
@@ -47,7 +47,7 @@ enum Point: Equatable {
         return UInt64(text)
     }
 
-    /// The position so many events before the newest one.
+    /// Returns the position that is a number of events before the newest one.
     private static func position(
         _ count: UInt64,
         before newest: SequenceNumber
@@ -60,7 +60,7 @@ enum Point: Equatable {
         return SequenceNumber(rawValue: newest.rawValue - count)
     }
 
-    /// The position it stands for in a store.
+    /// Returns the position of the point in a store.
     func position(in store: Store) throws -> SequenceNumber {
         switch self {
         case .sequence(let number):
@@ -78,7 +78,7 @@ enum Point: Equatable {
         }
     }
 
-    /// The position it stands for, asked of a service.
+    /// Returns the position of the point, by a call to a service.
     func position(by service: any AdministrationService) async throws -> SequenceNumber {
         switch self {
         case .sequence(let number):
@@ -98,9 +98,10 @@ enum Point: Equatable {
         }
     }
 
-    /// The same in a store that is not open here.
+    /// Returns the position of the point in a store that is not open here.
     ///
-    /// A time is refused in a damaged store: the search passes over what is damaged, and may end too early.
+    /// A time is rejected in a damaged store: the search skips damaged events, and may end too
+    /// early.
     func position(inStoreAt path: String) throws -> SequenceNumber {
         if case .sequence(let number) = self {
             let position = SequenceNumber(rawValue: number)
@@ -129,7 +130,7 @@ enum Point: Equatable {
         )
     }
 
-    /// What `--help` says about every option that takes one.
+    /// The text of `--help` about every option that takes a point.
     static let explanation = """
         a sequence number, -N for N events before the newest, a change token (t.…), an RFC 3339 time, \
         a date (its start in UTC), or an age such as '2 hours ago'

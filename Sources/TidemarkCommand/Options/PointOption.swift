@@ -17,7 +17,7 @@ struct PointOption: ParsableArguments {
     )
     var at: Point?
 
-    /// The position, asked of a service; `nil` for now.
+    /// Returns the position, by a call to a service; `nil` for now.
     func position(by service: any AdministrationService) async throws -> SequenceNumber? {
         try await at?.position(by: service)
     }

@@ -4,13 +4,15 @@
 import ArgumentParser
 import TidemarkModel
 
-/// A permission by its name: CloudKit's own values are numbers, which say nothing in a help text.
+/// A permission by its name.
+///
+/// CloudKit's own values are numbers, which are meaningless in a help text.
 enum PermissionName: String, ExpressibleByArgument, CaseIterable {
     case none
     case readOnly
     case readWrite
 
-    /// What the name stands for.
+    /// The permission of the name.
     var permission: SharePermission {
         switch self {
         case .none: .none
@@ -20,7 +22,7 @@ enum PermissionName: String, ExpressibleByArgument, CaseIterable {
     }
 }
 
-/// Who is to take part in a share, and how.
+/// The participants of a share, and their permissions.
 struct ShareContentOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -48,7 +50,7 @@ struct ShareContentOptions: ParsableArguments {
     @Option(help: ArgumentHelp("What the share is called.", valueName: "text"))
     var title: String?
 
-    /// Puts what the options say into a share's content.
+    /// Applies the options to a share's content.
     func apply(to content: inout ShareContent) {
         for who in invite { add(participant(who), to: &content) }
         if oneTime {

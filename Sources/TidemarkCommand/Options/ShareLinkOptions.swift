@@ -4,7 +4,7 @@
 import ArgumentParser
 import TidemarkModel
 
-/// A link to a share, and who opens it.
+/// A link to a share, and the user that opens it.
 struct ShareLinkOptions: ParsableArguments {
     @Argument(help: "The share's link, or what it ends with.")
     var link: String

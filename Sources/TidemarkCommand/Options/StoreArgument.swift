@@ -111,7 +111,7 @@ struct StoreArgument: ParsableArguments {
 
     /// Opens it for reading, runs a command with it, and ends as ``finish(_:and:)`` does.
     ///
-    /// What is damaged is told also if the command could not go on because of it.
+    /// Damage is reported even if it made the command fail.
     func read(_ command: (Store) async throws -> Void) async throws {
         let store = try open(.reading)
         do {
@@ -136,8 +136,8 @@ struct StoreArgument: ParsableArguments {
 }
 
 extension CommandError {
-    /// What was looked for and is not there, with what somebody who reads a store can do about it; `nil`
-    /// for other errors.
+    /// Creates the error for an item that was not found, with a remedy for a person that reads a
+    /// store; `nil` for other errors.
     ///
     /// The error's own remedy is for apps that have a copy.
     fileprivate init?(lookingFor error: SyncError, in store: String) {

@@ -28,7 +28,7 @@ struct WrittenStoreArgument: ParsableArguments {
     /// The folder; throws for the address of a server.
     var folder: String { get throws { try argument.folder } }
 
-    /// How long it is between two attempts to open the store.
+    /// The interval between two attempts to open the store.
     private static let pause = Duration.milliseconds(100)
 
     /// Opens the store as ``StoreArgument/open(_:)`` does, once no other process has it open for writing.
@@ -36,7 +36,7 @@ struct WrittenStoreArgument: ParsableArguments {
         try await waiting { try argument.open(access) }
     }
 
-    /// Repeats what fails because the store is locked, for as long as that may be waited for.
+    /// Retries an operation that fails because the store is locked, until the waiting time is over.
     func waiting<Result>(_ body: () async throws -> Result) async throws -> Result {
         let end = ContinuousClock.now + wait
         var hasSaidSo = false
@@ -56,7 +56,7 @@ struct WrittenStoreArgument: ParsableArguments {
         }
     }
 
-    /// Opens the store for writing, runs a command with it, and closes it whatever comes of that.
+    /// Opens the store for writing, runs a command with it, and closes it in any case.
     func write(
         _ access: StoreAccess = .writing,
         _ command: (Store) async throws -> Void
@@ -65,14 +65,15 @@ struct WrittenStoreArgument: ParsableArguments {
         do {
             try await command(store)
         } catch {
-            // The first failure is the one to tell.
+            // Report the first failure.
             try? store.close()
             throw error
         }
         try store.close()
     }
 
-    /// Runs a command: at the server that the argument names, or that has the store open here, or else on files.
+    /// Runs a command: at the server that the argument names, or that has the store open here, or
+    /// else on files.
     func administer(
         _ access: StoreAccess = .writing,
         _ command: (any AdministrationService) async throws -> Void
@@ -82,13 +83,13 @@ struct WrittenStoreArgument: ParsableArguments {
             do {
                 return try await command(served)
             } catch let error as SyncError where error.code == .networkUnavailable {
-                // A server that was killed leaves its socket behind: nobody answers there.
+                // A server that was killed leaves its socket behind, and no process answers there.
             }
         }
         try await write(access) { store in try await command(argument.service(of: store)) }
     }
 
-    /// Runs a command as ``administer(_:_:)`` does, that works on files which nobody has open.
+    /// Runs a command as ``administer(_:_:)`` does, on files that no process has open.
     func administerFiles<Answer>(
         _ command: (any AdministrationService) async throws -> Answer
     ) async throws -> Answer {
@@ -117,7 +118,7 @@ struct WrittenStoreArgument: ParsableArguments {
         #endif
     }
 
-    /// Runs a command that only reads, as ``StoreArgument/ask(_:)`` does.
+    /// Runs a read-only command, as ``StoreArgument/ask(_:)`` does.
     func ask(_ command: (any AdministrationService) async throws -> Void) async throws {
         try await argument.ask(command)
     }

@@ -1,9 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bounds on what errors echo, so that nobody's terminal is filled with bad input.
+/// Bounds on the input that errors echo, so that bad input does not fill the terminal.
 extension String {
-    /// How many characters of an input are echoed.
+    /// The number of characters of an input to echo.
     static var echoCount: Int { 200 }
 
     /// The text as it is, or its beginning and how long it is.
@@ -13,10 +13,10 @@ extension String {
         return "\(prefix(Self.echoCount))… (\(Self.grouped(count)) characters)"
     }
 
-    /// A message that echoes of each of the inputs, and of any other, at most a bounded part.
+    /// Returns the message with at most a bounded part of each of the inputs.
     ///
-    /// Where an input cannot be found in it, the middle of a long line goes: its beginning says where the
-    /// problem is, its end what to do.
+    /// If an input is not found in the message, the middle of a long line is removed: its beginning
+    /// states the place of the problem, its end the remedy.
     func bounded(echoing inputs: [String]) -> String {
         var message = self
         for input in inputs {

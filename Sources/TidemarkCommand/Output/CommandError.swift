@@ -7,11 +7,11 @@ import Glibc
 import Darwin
 #endif
 
-/// Why a command could not do what was asked: text for a person.
+/// The reason why a command failed, as text for a person.
 ///
 /// The command ends with status 1.
 struct CommandError: Error, CustomStringConvertible {
-    /// What happened, to what, and what to do.
+    /// A description of the error: its cause, its subject and its remedy.
     let description: String
 
     init(_ description: String) {
@@ -24,9 +24,9 @@ func describe(_ errorNumber: Int32) -> String {
     String(cString: strerror(errorNumber))
 }
 
-/// Says something beside the output: damage, notes, progress.
+/// Prints a message apart from the output: damage, notes, progress.
 func note(_ text: String) {
-    // A note that cannot be delivered has nobody to complain to.
+    // A message that cannot be delivered has no other place to go.
     try? writeAll(
         Array("\(text.bounded(echoing: []))\n".utf8)[...],
         to: STDERR_FILENO,

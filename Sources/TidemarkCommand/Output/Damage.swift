@@ -5,9 +5,9 @@ import ArgumentParser
 import TidemarkLog
 
 extension LogError {
-    /// The error for a person: file, offset, what was expected and found, what to do.
+    /// The error for a person: file, offset, expected and actual content, remedy.
     var text: String {
-        // What the system refused names its file already.
+        // The message of a system error names its file already.
         let message = message.withWholeCommands
         guard let path, cause == nil else { return message }
         guard let offset else { return "\(path): \(message)" }
@@ -16,15 +16,15 @@ extension LogError {
 }
 
 extension String {
-    /// The text with what the commands that the library names take, as they are to be run.
+    /// The text with complete commands in place of the library's command names, ready to run.
     var withWholeCommands: String {
         replacing("`tidemark log salvage`", with: "`tidemark log salvage STORE NEW`")
             .replacing("`tidemark log verify`", with: "`tidemark log verify STORE`")
     }
 }
 
-/// Ends a command that read a store: says on standard error what was damaged, and what a stop
-/// left behind.
+/// Ends a command that read a store: reports damage and the remains of interrupted writes on
+/// standard error.
 ///
 /// Throws, for status 1, if anything was damaged.
 func finish(_ reader: any EventSource, and more: [LogError] = []) throws {
@@ -32,14 +32,14 @@ func finish(_ reader: any EventSource, and more: [LogError] = []) throws {
     try finish(reader.damage + more)
 }
 
-/// Says what was damaged; throws, for status 1, if anything was.
+/// Reports damage; throws, for status 1, if there is any.
 func finish(_ damage: [LogError]) throws {
     guard !damage.isEmpty else { return }
     for error in damage { note("Damaged: \(error.text)") }
     throw ExitCode.failure
 }
 
-/// Says that a store has still what was to be erased from it.
+/// Reports that a store still has data that was to be erased.
 func noteCutOffErasure() {
     note(
         """
@@ -49,9 +49,9 @@ func noteCutOffErasure() {
     )
 }
 
-/// Says that a stop left a write unfinished, if one did.
+/// Reports an unfinished write, if there is one.
 ///
-/// That is no damage: nobody was ever told that it was there.
+/// It is not damage: the write was never acknowledged.
 func noteTornTail(_ byteCount: UInt64) {
     guard byteCount > 0 else { return }
     note(

@@ -4,7 +4,7 @@
 import TidemarkModel
 import TidemarkReplay
 
-/// Writing what differs between two points: as JSON for programs, as lines of text for people.
+/// Writes the differences between two points: as JSON for programs, as lines of text for people.
 extension [UInt8] {
     /// Appends a difference.
     mutating func append(json difference: Difference) {
@@ -118,7 +118,7 @@ extension ZoneDifference.Kind {
 // MARK: - Text
 
 extension Difference {
-    /// The difference as lines: what it is about, and then its fields.
+    /// Returns the difference as lines: its subject, and then the fields.
     func lines(_ ink: Ink) -> [String] {
         switch self {
         case .zone(let zone):

@@ -5,9 +5,9 @@ import Tidemark
 import TidemarkModel
 import TidemarkReplay
 
-/// Why a device does not have a record, as a person reads it.
+/// The reason why a device does not have a record, as text for people.
 extension Explanation {
-    /// What is asked, the answer, what also holds, and what nobody knows.
+    /// Returns the question, the answer, further facts, and the unknowns.
     func lines(_ ink: Ink) -> [String] {
         let whose = user.map { " of \($0.userRecordName)" } ?? ""
         var lines = [

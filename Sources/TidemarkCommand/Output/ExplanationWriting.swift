@@ -5,9 +5,9 @@ import Tidemark
 import TidemarkModel
 import TidemarkReplay
 
-/// Why a device does not have a record, as JSON for programs.
+/// The reason why a device does not have a record, as JSON for programs.
 extension [UInt8] {
-    /// Appends what is asked, and the name of the answer.
+    /// Appends the subject of the question, and the name of the answer.
     mutating func append(subjectOf explanation: Explanation) {
         append(literal: "{\"answer\":")
         append(jsonString: explanation.causes.first?.name ?? "unknown")
@@ -56,7 +56,7 @@ extension [UInt8] {
         append(literal: "}")
     }
 
-    /// Appends something that nobody knows.
+    /// Appends a gap.
     mutating func append(json gap: Explanation.Gap) {
         append(literal: "{\"unknown\":")
         switch gap {

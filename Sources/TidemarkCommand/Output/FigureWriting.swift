@@ -21,7 +21,7 @@ extension [UInt8] {
     }
 }
 
-/// How many bytes there were for each one that is stored, with two digits behind the point.
+/// Returns the number of raw bytes for each stored byte, with two decimal digits.
 func ratioText(_ raw: UInt64, _ stored: UInt64) -> String {
     guard stored > 0 else { return "0.00" }
     let hundredths = (raw * 100 + stored / 2) / stored

@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// Colours for a person who looks at a terminal, and nothing anywhere else.
+/// Colours for a person at a terminal; no colours in other output.
 struct Ink {
-    /// What a colour says; raw values are the terminal's codes.
+    /// The meaning of a colour; raw values are the terminal's codes.
     enum Colour: Int {
         case removed = 31
         case added = 32

@@ -4,7 +4,7 @@
 import ArgumentParser
 import TidemarkModel
 
-/// What became of each item of a request: one line each for programs, a table for people.
+/// The outcome of each item of a request: one line each for programs, a table for people.
 struct ItemOutput {
     private var lines: [[UInt8]] = []
     private var table: Table
@@ -16,7 +16,7 @@ struct ItemOutput {
         table = Table([("result", .left), ("item", .left), ("tag or reason", .left)])
     }
 
-    /// Takes in one item: what was done if it was, to what, and with which record as its result.
+    /// Adds one item: the word for its success, its id, and the resulting record.
     mutating func add(
         _ done: StaticString,
         _ item: SyncError.Item,
@@ -68,7 +68,7 @@ extension SyncError.Item {
 }
 
 extension [UInt8] {
-    /// Appends what an item is known by.
+    /// Appends the identity of an item.
     mutating func append(json item: SyncError.Item) {
         append(literal: "{")
         switch item {
@@ -95,8 +95,8 @@ extension [UInt8] {
         }
     }
 
-    /// Appends an error: its code by name and number, what happened, what to do, and the records of
-    /// a conflict.
+    /// Appends an error: its code by name and number, its cause, its remedy, and the records of a
+    /// conflict.
     fileprivate mutating func append(json error: SyncError) {
         append(literal: "{\"code\":")
         append(jsonString: "\(error.code)")

@@ -58,7 +58,7 @@ extension [UInt8] {
         append(literal: told.moreComing ? "true" : "false")
     }
 
-    /// Appends who asked, from where, and under which request id.
+    /// Appends the user, the device and the request id of the caller.
     mutating func append(membersOf caller: Caller) {
         append(member: ",\"user\":", caller.user?.userRecordName)
         append(member: ",\"device\":", caller.device)
@@ -66,7 +66,7 @@ extension [UInt8] {
         append(member: ",\"request\":", caller.requestID)
     }
 
-    /// Appends what was refused by which rule.
+    /// Appends the rejected item and the rule.
     mutating func append(membersOf refusal: JournalEntry.Refusal) {
         append(member: ",\"code\":", "\(refusal.code)")
         append(literal: ",\"number\":")
@@ -77,7 +77,7 @@ extension [UInt8] {
 
 /// Entries of the journal, as a person reads them.
 extension JournalEntry {
-    /// One line, and one for each item that was refused.
+    /// Returns one line, and one for each rejected item.
     func lines(_ ink: Ink) -> [String] {
         var lines: [String] = []
         if lostCount > 0 { lines.append(ink.text("\(lostCount) entries are lost here.", .aside)) }
@@ -117,7 +117,7 @@ extension JournalEntry.Refusal {
 }
 
 extension SyncError.Item {
-    /// What it is, in words.
+    /// The name of the value, in words.
     var name: String {
         switch self {
         case .record(let record): "the record \(record)"

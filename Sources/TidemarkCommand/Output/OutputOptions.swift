@@ -3,7 +3,7 @@
 
 import ArgumentParser
 
-/// How a command prints what it found.
+/// The options for a command's output.
 struct OutputOptions: ParsableArguments {
     /// For whom the output is.
     enum Form: String, EnumerableFlag {
@@ -20,7 +20,7 @@ struct OutputOptions: ParsableArguments {
 
     @Flag var form: Form?
 
-    /// Whether programs are to read the output.
+    /// Returns true if the output is for programs.
     func isJSON(_ output: borrowing StandardOutput) -> Bool {
         switch form {
         case .json: true
@@ -29,8 +29,7 @@ struct OutputOptions: ParsableArguments {
         }
     }
 
-    /// Prints what was found: for programs each as an object on a line, for people as the rows of a
-    /// table.
+    /// Prints items: for programs each as an object on a line, for people as the rows of a table.
     func print<Item>(
         _ items: some Sequence<Item>,
         in table: Table,

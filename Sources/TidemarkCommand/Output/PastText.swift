@@ -4,9 +4,9 @@
 import TidemarkModel
 import TidemarkReplay
 
-/// What the log says about the past as a person reads it.
+/// Text for people about the log's past events.
 extension ChangeOrigin {
-    /// Who, on which device.
+    /// The user and the device.
     var author: String {
         [user?.userRecordName, device].compactMap(\.self).joined(separator: " on ").printable
     }
@@ -34,7 +34,7 @@ extension FieldValue {
 }
 
 extension String {
-    /// What a closure appends, without control characters, cut off where it is long.
+    /// Returns the text that a closure appends, without control characters and shortened if long.
     fileprivate static func short(_ append: (inout [UInt8]) -> Void) -> String {
         var bytes: [UInt8] = []
         append(&bytes)
@@ -46,7 +46,7 @@ extension String {
 }
 
 extension RecordHistory.Entry {
-    /// The entry as lines: what happened, and then its fields.
+    /// Returns the entry as lines: the change, and then its fields.
     func lines(_ ink: Ink) -> [String] {
         switch self {
         case .change(let change):
@@ -95,7 +95,7 @@ extension PastChange {
         }
     }
 
-    /// The fields, the parent, and what began with this version.
+    /// Returns the fields, and changes of the record type, the parent and the share.
     fileprivate func details(_ ink: Ink) -> [String] {
         var lines = fields.lines(isBeforeKnown: isBeforeKnown, ink)
         if let before = recordTypeBefore, let record {
@@ -110,15 +110,15 @@ extension PastChange {
 }
 
 extension PastChange.ParentMove {
-    /// The move as a line below what it is about.
+    /// The move as a line below its subject.
     var line: String {
         "    parent: \((before ?? "none").printable) → \((after ?? "none").printable)"
     }
 }
 
 extension [FieldChange] {
-    /// The fields as lines below what they are about: a value before and after, a text by its lines, a
-    /// list by its elements.
+    /// Returns the fields as lines below their subject: a value before and after, a text by its
+    /// lines, a list by its elements.
     func lines(isBeforeKnown: Bool, _ ink: Ink) -> [String] {
         let width = map(\.name.count).max() ?? 0
         return flatMap { field in
@@ -132,7 +132,7 @@ extension [FieldChange] {
 }
 
 extension FieldChange {
-    /// What changed inside a text of several lines or a list; nothing for other values.
+    /// Returns the changes inside a text of several lines or a list; nothing for other values.
     fileprivate func parts(_ ink: Ink) -> [String] {
         if let text = lines {
             return text.hunks.flatMap(\.unifiedLines).map { line in

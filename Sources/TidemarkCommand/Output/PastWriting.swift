@@ -4,9 +4,9 @@
 import TidemarkModel
 import TidemarkReplay
 
-/// Writing what the log says about the past: as JSON for programs.
+/// Writes the log's past as JSON for programs.
 extension [UInt8] {
-    /// Appends where an event comes from, as members of the object that has begun.
+    /// Appends the origin of an event, as members of the object that has begun.
     mutating func append(membersOf origin: ChangeOrigin) {
         append(literal: ",\"time\":")
         append(jsonNumber: origin.time)
@@ -63,7 +63,7 @@ extension [UInt8] {
         append(json: parent.before)
     }
 
-    /// Appends what was set and removed, and what it was before.
+    /// Appends the fields that were set and removed, with their old values.
     mutating func append(membersOf fields: [FieldChange]) {
         append(literal: ",\"set\":")
         append(json: fields) { $0.new }
@@ -99,7 +99,7 @@ extension [UInt8] {
         append(jsonString: text)
     }
 
-    /// Appends one field and who set it.
+    /// Appends one field and the event that set it.
     mutating func append(json field: Blame.Field) {
         append(literal: "{\"field\":")
         append(jsonString: field.name)

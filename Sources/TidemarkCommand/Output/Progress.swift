@@ -22,9 +22,9 @@ struct Progress: ~Copyable {
         isShown = isatty(descriptor) == 1
     }
 
-    /// Tells how far the work is: a part from 0 to 1 where it is known, and what has been counted.
+    /// Updates the progress: the part done, from 0 to 1 if known, and the count.
     ///
-    /// Cheap enough to call for every thousand records: it draws ten times a second at most.
+    /// Cheap enough to call for every thousand records: it draws at most ten times a second.
     mutating func update(part: Double?, _ counted: @autoclosure () -> String) {
         guard isShown else { return }
         let elapsed = start.duration(to: .now)
@@ -60,7 +60,7 @@ struct Progress: ~Copyable {
 }
 
 extension Progress {
-    /// Shows how far long work comes that a closure waits for, which is told to what it is given.
+    /// Shows the progress of a long operation, which the closure reports to its argument.
     static func showing<Answer>(
         _ unit: String,
         during body: (_ report: @escaping @Sendable (UInt64, UInt64) -> Void) async throws -> Answer
@@ -74,7 +74,7 @@ extension Progress {
         }
     }
 
-    /// Shows how far long work comes that a closure waits for.
+    /// Shows the progress of a long operation that a closure waits for.
     static func showing<Answer>(
         _ unit: String,
         during body: () async throws -> Answer

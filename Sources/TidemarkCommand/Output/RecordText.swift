@@ -5,7 +5,7 @@ import TidemarkModel
 
 /// A record as a person reads it.
 extension Record {
-    /// The record as lines: which one it is, who made it and changed it, and its fields.
+    /// Returns the record as lines: its id, its creator and modifier, and its fields.
     func lines(_ ink: Ink) -> [String] {
         let heading = [
             "\(recordID)".printable, recordType.printable, changeTag.map { "(\($0.text))" } ?? "",
@@ -28,7 +28,7 @@ extension Record {
 }
 
 extension Authorship {
-    /// When, by whom, on which device.
+    /// The time, the user and the device.
     fileprivate var text: String {
         let author = [user?.userRecordName, device].compactMap(\.self).joined(separator: " on ")
         let when = RFC3339.text(milliseconds: time)

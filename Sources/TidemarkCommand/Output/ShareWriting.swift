@@ -9,7 +9,7 @@ import TidemarkModel
 struct ShownShare {
     let record: Record
     let share: Share
-    /// Makes links of what they end with.
+    /// The prefix that turns the end of a link into a link.
     let urlPrefix: String
 
     /// `nil` if the record is not a share's.
@@ -57,7 +57,7 @@ extension OutputOptions {
 }
 
 extension ShareParticipant {
-    /// Who it is, and what they may do, for a person.
+    /// The participant and its permission, as text for people.
     fileprivate var text: String {
         if role == .owner { return "\(who) (owner)" }
         let pending = acceptance == .pending ? ", pending" : ""
@@ -65,7 +65,7 @@ extension ShareParticipant {
         return "\(who) (\(permission)\(administrator)\(pending))"
     }
 
-    /// The user, address or number; or that a link will tell.
+    /// The user, address or number; or a text for a participant that is only known by a link.
     private var who: String {
         if let user { return user.userRecordName }
         if !email.isEmpty { return email }

@@ -7,22 +7,22 @@ import Glibc
 import Darwin
 #endif
 
-/// What reads our output has gone.
+/// An error: the reader of our output has closed it.
 ///
-/// A normal end: `tidemark export … | head` is no failure.
+/// A normal end: `tidemark export … | head` is not a failure.
 struct ClosedPipe: Error {}
 
 /// Standard output, collected into large writes.
 ///
-/// On a terminal every line is written at once; anywhere else when 64 KiB have gathered. Whoever
-/// makes one calls ``flush()`` at the end: what is dropped without it is not written.
+/// On a terminal every line is written at once; elsewhere output is written in pieces of 64 KiB.
+/// Call ``flush()`` at the end: otherwise the rest is lost.
 struct StandardOutput: ~Copyable {
     private var buffer: [UInt8] = []
     private let descriptor: Int32
     private let writesEachLine: Bool
     private static let flushByteCount = 64 << 10
 
-    /// Whether a person is looking.
+    /// True if the output is a terminal.
     let isTerminal: Bool
 
     init(descriptor: Int32 = STDOUT_FILENO) {

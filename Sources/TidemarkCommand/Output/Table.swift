@@ -1,9 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Rows under headings, in columns as wide as what they hold.
+/// Rows under headings, in columns as wide as their contents.
 struct Table {
-    /// How the cells of a column are set.
+    /// The alignment of a column's cells.
     enum Alignment {
         case left
         case right

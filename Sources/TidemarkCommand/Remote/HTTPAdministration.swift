@@ -17,7 +17,7 @@ struct HTTPAdministration: AdministrationTransport {
 
     /// The most bytes of a line.
     private static let lineByteLimit = 64 << 20
-    /// The most bytes of what a server says instead of lines.
+    /// The maximum number of bytes of an error response, which a server sends instead of lines.
     private static let failureByteLimit = 1 << 20
 
     /// Speaks to a server at an address, as an administrator.
@@ -44,7 +44,7 @@ struct HTTPAdministration: AdministrationTransport {
         if let secret { request.headers.add(name: "Authorization", value: "Bearer \(secret)") }
         request.body = .bytes(call)
         var configuration = HTTPClient.Configuration()
-        // A server says something every ten seconds.
+        // A server sends a line at least every ten seconds.
         configuration.timeout = .init(connect: .seconds(10), read: .seconds(45))
         configuration.connectionPool.retryConnectionEstablishment = false
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
@@ -100,7 +100,7 @@ struct HTTPAdministration: AdministrationTransport {
         )
     }
 
-    /// Why a server did not answer in lines.
+    /// The reason why a server did not answer in lines.
     private func refusal(_ response: HTTPClientResponse) async throws -> SyncError {
         let body = try? await response.body.collect(upTo: Self.failureByteLimit)
         let line = body.map { Array($0.readableBytesView) } ?? []

@@ -50,16 +50,17 @@ struct ServerAddress {
         #endif
     }
 
-    /// True if others could read what is sent: it is not encrypted, and leaves this machine.
+    /// True if other parties could read the request: it is not encrypted, and leaves this machine.
     private var isExposed: Bool {
         guard url.hasPrefix("http://") else { return false }
         let host = URL(string: url)?.host() ?? ""
         return host != "localhost" && host != "::1" && !host.hasPrefix("127.")
     }
 
-    /// Puts the address that `--url` names in the place of a store's folder: behind the names of commands.
+    /// Replaces the store's folder in the arguments, after the command names, by the address that
+    /// `--url` names.
     ///
-    /// `root` is the command that the arguments are of.
+    /// `root` is the command to which the arguments belong.
     static func withStore(
         _ arguments: [String],
         of root: any ParsableCommand.Type

@@ -5,9 +5,9 @@ import Tidemark
 import TidemarkLog
 import TidemarkModel
 
-/// What a zone came to in a replay, for people.
+/// The result of a replay for a zone, for people.
 extension ReplayedZone {
-    /// What its rows stand in.
+    /// The table for the rows.
     static let table = Table([
         ("zone", .left), ("database", .left), ("created by", .right), ("records", .right),
         ("tombstones", .right), ("last", .right), ("views", .left),
@@ -24,7 +24,7 @@ extension ReplayedZone {
     }
 }
 
-/// What a replay came to as a whole.
+/// The result of a whole replay.
 struct ReplaySummary {
     var eventCount: Int
     /// The last position that was replayed.
@@ -32,7 +32,7 @@ struct ReplaySummary {
     var elapsed: Duration
     var differingZoneCount: Int
     var findingCount: Int
-    /// What became of the comparison; `nil` if none was asked for.
+    /// The outcome of the comparison; `nil` if none was requested.
     var views: ViewsCheck.Outcome?
 
     fileprivate var seconds: Double { elapsed / .seconds(1) }
@@ -41,7 +41,7 @@ struct ReplaySummary {
 }
 
 extension [UInt8] {
-    /// Appends what a zone came to.
+    /// Appends the result for a zone.
     mutating func append(json zone: ReplayedZone) {
         append(literal: "{\"zoneKey\":")
         append(jsonNumber: zone.key.rawValue)
@@ -60,7 +60,7 @@ extension [UInt8] {
 }
 
 extension StandardOutput {
-    /// Prints what a replay came to as a whole.
+    /// Prints the result of a whole replay.
     mutating func print(_ summary: ReplaySummary, _ options: OutputOptions) throws {
         let milliseconds = Int(summary.seconds * 1000)
         if options.isJSON(self) {

@@ -14,7 +14,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Where somebody who walks along the log wants to go.
+/// The move that a person makes along the log.
 enum StepCommand: Equatable {
     case next
     case previous
@@ -38,7 +38,7 @@ enum StepCommand: Equatable {
 
     /// The next line of standard input; `nil` at its end.
     static func read(isAsking: Bool) -> StepCommand? {
-        // Nobody is hurt by a prompt that cannot be written.
+        // A prompt that cannot be written does no harm.
         if isAsking { try? writeAll(Array("> ".utf8)[...], to: STDERR_FILENO, name: "the prompt") }
         return readLine().map { StepCommand($0) }
     }
@@ -51,7 +51,7 @@ struct StepPrinter: ~Copyable {
     private var output = StandardOutput()
     private let isJSON: Bool
     private let ink: Ink
-    /// Whether a person types the commands.
+    /// True if a person types the commands.
     let isAsking: Bool
 
     init(_ reader: any EventSource, _ options: OutputOptions) {
@@ -62,7 +62,7 @@ struct StepPrinter: ~Copyable {
         isAsking = isatty(STDIN_FILENO) == 1
     }
 
-    /// Prints a step, or says why there is none.
+    /// Prints a step, or the reason why there is none.
     mutating func print(_ step: LogStep?, orSay text: String) throws {
         guard let step else { return note(text) }
         let event = LoggedEvent(try decoder.decode(step.event), in: line)
@@ -90,7 +90,7 @@ extension [UInt8] {
 }
 
 extension LogStep {
-    /// The record's fields, one on a line: those that changed with what they were.
+    /// Returns the record's fields, one per line; changed fields include their old values.
     fileprivate func state(_ ink: Ink) -> [String] {
         let old = fields(of: before)
         let new = fields(of: change?.record)

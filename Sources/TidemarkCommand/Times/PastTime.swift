@@ -11,10 +11,10 @@ enum PastTime {
         UTC), or an age ('10 minutes ago': seconds, minutes, hours, days or weeks)
         """
 
-    /// Milliseconds since 1970; `nil` if the text has none of the forms.
+    /// Returns milliseconds since 1970; `nil` if the text has none of the forms.
     ///
-    /// `now` is asked only about an age. An age that reaches further back than time can be counted is
-    /// the earliest time there is.
+    /// `now` is called only for an age. An age that reaches back too far becomes the earliest time
+    /// that can be represented.
     static func milliseconds(_ text: String, now: () -> Int64 = wallClock) -> Int64? {
         if let time = RFC3339.milliseconds(text) { return time }
         if let start = RFC3339.milliseconds("\(text)T00:00:00Z") { return start }

@@ -3,34 +3,34 @@
 
 /// A copy of a log in another folder, brought up to date.
 ///
-/// In three steps, with room between them for what belongs to a store beside its log:
-/// ``init(from:to:environment:)``, ``copySegments()``, ``finish()``. Until the last one has switched
-/// to the new manifest, the folder is the backup that it was before: nothing that the old manifest
-/// names is changed but by a file that holds the same frames and more.
+/// A backup has three steps: ``init(from:to:environment:)``, ``copySegments()`` and ``finish()``.
+/// Between them, the caller copies the store's files outside of the log. Until the last step has
+/// switched to the new manifest, the folder is the previous backup. A file that the old manifest
+/// names is replaced only by a file that holds the same frames and more.
 ///
-/// No segment of a backup takes events. So whoever opens it, or a copy of it, for writing begins a
-/// new incarnation.
+/// No segment of a backup takes events. Opening the backup, or a copy of it, for writing therefore
+/// begins a new incarnation.
 package struct LogBackup {
-    /// What a backup holds, and what had to be copied for it.
+    /// The contents of a backup, and the amount that was copied for it.
     package struct Figures: Hashable, Sendable {
-        /// The last position that it holds.
+        /// The last position in the backup.
         package var last = SequenceNumber.zero
-        /// Segments that it holds.
+        /// The number of segments in the backup.
         package var segmentCount = 0
-        /// Those of them that were copied.
+        /// The number of those segments that were copied.
         package var copiedSegmentCount = 0
-        /// Bytes of those.
+        /// The size of the copied segments, in bytes.
         package var copiedByteCount: UInt64 = 0
-        /// Those that are one file with the source's.
+        /// The number of segments that share one file with the source.
         package var sharedSegmentCount = 0
     }
 
-    /// How sealed segments come into a copy.
+    /// The method for adding sealed segments to a copy.
     package enum Means: Sendable {
-        /// Each is read whole and checked first.
+        /// Each segment is read in full and checked before it is copied.
         case copies
-        /// By another name for the same file where the file system can do that, or else copied: such
-        /// a file never changes.
+        /// The copy gets a second name for the same file if the file system supports hard links;
+        /// otherwise the file is copied. A sealed segment never changes.
         case links
     }
 
@@ -41,21 +41,22 @@ package struct LogBackup {
     /// Keeps the segments of the source from being removed.
     private let reader: LogReader
     private let lockFile: any LogFile
-    /// What the backup will hold.
+    /// The manifest of the finished backup.
     private var manifest: Manifest
-    /// A segment of the source of which it will hold only the beginning, up to the end of the copy.
+    /// The source segment that contains the end of the copy; only its beginning is copied.
     private let cutSegment: Manifest.Segment?
     private let previous: LoadedManifest?
     private let means: Means
 
     private var fileSystem: any FileSystem { environment.fileSystem }
 
-    /// Looks at a store, open or not, and at a folder for its backup, which is made if it is not
-    /// there.
+    /// Examines a store, open or not, and the folder for its backup; creates the folder if it is
+    /// missing.
     ///
-    /// Takes in what is durable at this moment. Throws `notAStore`, `corrupted` or another error for
-    /// what is wrong with the source; `locked` while another process writes to the destination; and
-    /// `foreignFile` if that is no backup of this store that it continues.
+    /// The backup includes everything that is durable at this moment. Throws `notAStore`,
+    /// `corrupted` or another error if something is wrong with the source; `locked` while another
+    /// process writes to the destination; and `foreignFile` if the destination is not a backup of
+    /// this store that this one can continue.
     package init(
         from source: String,
         to destination: String,
@@ -73,7 +74,7 @@ package struct LogBackup {
         )
     }
 
-    /// The same for a part of a log that somebody reads.
+    /// Prepares a copy of a part of a log that a reader has open.
     init(
         of reader: LogReader,
         _ manifest: Manifest,
@@ -103,8 +104,8 @@ package struct LogBackup {
         if let previous { try check(previous) }
     }
 
-    /// Makes the folder, or sees to it that it is empty or holds a store or what a first backup of
-    /// this one has left that was cut off.
+    /// Creates the folder, or checks that an existing folder is empty, holds a store, or holds the
+    /// remains of an interrupted first backup of this store.
     static func prepare(
         _ folder: StoreFolder,
         for store: StoreID,
@@ -129,7 +130,7 @@ package struct LogBackup {
             )
         }
         guard names.contains("COPYING") else {
-            // The copy would be written over commits that may be nowhere else.
+            // The copy would overwrite commits that may exist nowhere else.
             try folder.checkHoldsNoCommits(fileSystem)
             return try LogError.wrapping { () throws(FileError) in
                 try fileSystem.open(folder.copying, .create).sync()
@@ -144,8 +145,8 @@ package struct LogBackup {
         }
     }
 
-    /// Checks that what is there is a backup of this store, and of nothing that the store does not
-    /// hold itself.
+    /// Checks that the existing store is a backup of this one, and holds nothing that this store
+    /// lacks.
     private func check(_ previous: LoadedManifest) throws(LogError) {
         func refusal(_ found: String) -> LogError {
             LogError(
@@ -181,8 +182,8 @@ package struct LogBackup {
 
     // MARK: Copying
 
-    /// Brings the segments that the copy does not have yet; those that are copied are read whole and
-    /// checked before.
+    /// Copies the segments that the backup does not have yet; each one is read in full and checked
+    /// first.
     ///
     /// Throws `corrupted` for damage in the source, `full` or `unreadable`.
     package mutating func copySegments() throws(LogError) {
@@ -217,8 +218,7 @@ package struct LogBackup {
             }
             let byteCount = segment.fileByteCount ?? framesEnd
             try Self.check(file, header, framesEnd: framesEnd, byteCount: byteCount)
-            // A file without a footer is as long as it was made, which is how others tell that it
-            // has not been cut.
+            // An unsealed file keeps its allocated length, which shows that it has not been cut.
             let length = segment.fileByteCount ?? max(framesEnd, header.allocatedByteCount)
             try LogError.wrapping { () throws(FileError) in
                 try copy(file, byteCount, to: destination.segment(segment.id), length: length)
@@ -229,8 +229,9 @@ package struct LogBackup {
         if let cutSegment { try copyBeginning(of: cutSegment) }
     }
 
-    /// Copies a segment's frames up to the end of the copy: the one that the end lies in is written
-    /// anew, with the commits before it.
+    /// Copies a segment's frames up to the end of the copy.
+    ///
+    /// The frame that contains the end is rewritten with only the commits before the end.
     private mutating func copyBeginning(of segment: Manifest.Segment) throws(LogError) {
         let (file, header) = try SegmentReader.open(
             segment.id,
@@ -259,7 +260,8 @@ package struct LogBackup {
         figures.copiedByteCount += framesEnd
     }
 
-    /// The first frame of a segment that has positions behind one; those before it are sound.
+    /// Returns the first frame of a segment with positions after a given one; the frames before it
+    /// are sound.
     private func frame(
         after last: SequenceNumber,
         of file: any LogFile,
@@ -288,8 +290,8 @@ package struct LogBackup {
         }
     }
 
-    /// The bytes of a frame in the place of another that has only its commits up to the end of the
-    /// copy; none if there are no such.
+    /// Returns the bytes of a frame that keeps only the commits up to the end of the copy; empty if
+    /// there are none.
     private func beginning(
         of frame: FrameScan.Frame,
         of file: any LogFile,
@@ -318,7 +320,8 @@ package struct LogBackup {
         return builder.encoded(at: place, compressor: FrameCompressor(dictionary: dictionary)).bytes
     }
 
-    /// Gives a sealed segment's file a second name, in the copy; `false` if that cannot be done.
+    /// Gives a sealed segment's file a second name in the copy; returns `false` if that is
+    /// impossible.
     private func link(
         _ file: any LogFile,
         as segment: Manifest.Segment
@@ -326,13 +329,13 @@ package struct LogBackup {
         let path = destination.segment(segment.id)
         return try LogError.wrapping { () throws(FileError) in
             guard try file.byteCount() == segment.fileByteCount else { return false }
-            // What an attempt has left that was cut off.
+            // The remains of an interrupted attempt.
             if try fileSystem.exists(path) { try fileSystem.remove(path) }
             return try fileSystem.linkIfPossible(file.path, to: path)
         }
     }
 
-    /// Adds a segment with one commit behind all others, under an incarnation of its own.
+    /// Adds a segment with one commit after all others, under a new incarnation.
     mutating func append(_ draft: CommitDraft) throws(LogError) {
         let incarnation = Incarnation(rawValue: environment.random() | 1)
         let id = SegmentID(first: figures.last.next)
@@ -359,7 +362,7 @@ package struct LogBackup {
         figures.segmentCount += 1
     }
 
-    /// Whether the backup has a sealed segment already.
+    /// Returns true if the backup already has a sealed segment.
     private func isThere(_ segment: Manifest.Segment, _ eventHash: EventHash) -> Bool {
         let found = Result { () throws(LogError) -> Bool in
             let (file, header) = try SegmentReader.open(
@@ -372,11 +375,11 @@ package struct LogBackup {
             guard byteCount == segment.fileByteCount else { return false }
             return try SegmentReader.footerSummary(of: file, header: header).eventHash == eventHash
         }
-        // What is missing or damaged is copied again.
+        // A missing or damaged segment is copied again.
         return (try? found.get()) ?? false
     }
 
-    /// Walks the frames of a segment to their end: what is damaged must not become a backup.
+    /// Checks every frame of a segment, so that damage is never copied into a backup.
     private static func check(
         _ file: any LogFile,
         _ header: FileHeader,
@@ -404,8 +407,8 @@ package struct LogBackup {
         }
     }
 
-    /// Copies the beginning of a file, and puts some bytes behind it, under a name of its own; syncs
-    /// it, and puts it in its place.
+    /// Copies the beginning of a file and appends bytes to it, under a temporary name; then syncs
+    /// the copy and renames it into place.
     private func copy(
         _ file: any LogFile,
         _ byteCount: UInt64,
@@ -435,7 +438,7 @@ package struct LogBackup {
             copy.close()
             try fileSystem.rename(temporary, to: path)
         } catch {
-            // Give the space back at once; the first failure is the one to tell.
+            // Free the space at once; report only the first failure.
             try? fileSystem.remove(temporary)
             throw error
         }
@@ -443,8 +446,8 @@ package struct LogBackup {
 
     // MARK: Finishing
 
-    /// Makes the copied segments durable and then the backup, and removes segments that it needs no
-    /// longer, unless somebody reads the backup as it was.
+    /// Makes the copied segments durable, then the backup, and removes segments that are no longer
+    /// needed, unless a reader has the previous backup open.
     package func finish() throws(LogError) -> Figures {
         try LogError.wrapping { () throws(FileError) in
             try fileSystem.syncDirectory(destination.segments)

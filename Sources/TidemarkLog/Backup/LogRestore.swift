@@ -1,35 +1,37 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A log made from another one, such as a backup: the same store in a new incarnation, up to where
-/// the other ends or to a point before.
+/// A log made from another one, such as a backup: the same store in a new incarnation, up to the
+/// end of the source or an earlier point.
 ///
-/// In three steps, as a ``LogBackup``: nothing is a store before the last one. What every older
-/// incarnation has handed out stays good up to the cut, and beyond it is expired.
+/// A restore has the same three steps as a ``LogBackup``; the folder is not a store before the last
+/// one. Change tokens of every older incarnation stay valid up to the cut, and are expired beyond
+/// it.
 package struct LogRestore {
-    /// Says what compactions have forgotten of what comes up to a position, as the commit that the new
-    /// log goes on with, of a time not before the given one; or throws `pruned` if what the store held
-    /// at that position is not there any more.
+    /// Returns the commit that records which events up to a position compaction has dropped.
+    ///
+    /// The new log continues with this commit, whose time is not before the given one. Throws
+    /// `pruned` if the store's state at that position no longer exists.
     package typealias Forgotten =
         (_ last: SequenceNumber, _ time: Int64) throws(LogError) -> CommitDraft
 
     private var copy: LogBackup
     private let destination: StoreFolder
     private let environment: LogEnvironment
-    /// What is written down behind the copied events.
+    /// The commit that follows the copied events.
     private let opening: CommitDraft?
 
-    /// The last position that the new log has from the old one.
+    /// The last position that the new log takes from the old one.
     package var last: SequenceNumber { copy.figures.last }
 
-    /// Looks at a log and at a folder for the new one, which must hold nothing, or what an attempt has
-    /// left that was cut off.
+    /// Examines a log and the folder for the new one, which must be empty or hold the remains of an
+    /// interrupted attempt.
     ///
-    /// Takes whole commits: of one that goes beyond `position`, nothing. If the log has been compacted
-    /// and does not go into the new one as a whole, `forgotten` is asked: what was dropped is written
-    /// down where the compaction began, and that may come after `position`. Throws what that throws;
-    /// `notAStore` if there is a store already, `foreignFile` if the folder is not free; or what is
-    /// wrong with the log.
+    /// Only whole commits are copied: a commit that extends beyond `position` is left out. If the
+    /// log has been compacted and is not copied as a whole, `forgotten` is called; the dropped
+    /// events are recorded where the compaction began, which may be after `position`. Throws the
+    /// errors of `forgotten`; `notAStore` if a store exists already; `foreignFile` if the folder is
+    /// not free; or the error for damage in the log.
     package init(
         from source: String,
         to destination: String,
@@ -45,7 +47,7 @@ package struct LogRestore {
         try reader.settle()
         if let damage = reader.damage.first { throw damage }
         let end = try Self.commitEnd(atOrBefore: position ?? reader.durableSequence, in: reader)
-        // Also if it comes before: a run that was cut off may have dropped something further back.
+        // Also for an earlier position: an interrupted run may have dropped an event further back.
         let isComplete =
             end.last == reader.durableSequence || reader.compactedThrough == .zero
             || end.last == .zero
@@ -62,8 +64,10 @@ package struct LogRestore {
         )
     }
 
-    /// Makes the folder of a new log from a store's, or throws what making that log would throw about
-    /// the folder: for those who put something there before the log comes.
+    /// Creates the folder of a new log, or throws the error that creating the log would throw about
+    /// the folder.
+    ///
+    /// For callers that write files there before the log is created.
     package static func makeFolder(
         _ path: String,
         for store: StoreID,
@@ -83,8 +87,8 @@ package struct LogRestore {
         try folder.checkFree(forCopyOf: store, environment.fileSystem)
     }
 
-    /// The end of the last commit that does not go beyond a position, and a time that is not before
-    /// that commit's.
+    /// Returns the end of the last commit that does not extend beyond a position, and a time not
+    /// before that commit's.
     private static func commitEnd(
         atOrBefore position: SequenceNumber,
         in reader: LogReader
@@ -92,7 +96,7 @@ package struct LogRestore {
         let end = min(position, reader.durableSequence)
         var result = (last: end, time: Int64.min)
         guard end > .zero, end < reader.durableSequence else { return result }
-        // Where compaction has dropped the event, a later one may be of the same commit.
+        // If compaction has dropped the event, a later one may belong to the same commit.
         try reader.scan(from: end, through: reader.durableSequence) { event in
             result.time = event.commit.time
             if event.commit.first <= end, event.commit.last > end {
@@ -104,8 +108,8 @@ package struct LogRestore {
         return result
     }
 
-    /// The manifest without what comes after a position, and the segment that the position is in, if
-    /// it ends later.
+    /// Returns the manifest without everything after a position, and the segment that contains the
+    /// position, if it ends later.
     private static func manifest(
         of reader: LogReader,
         through last: SequenceNumber
@@ -113,7 +117,7 @@ package struct LogRestore {
         var manifest = reader.finishedManifest
         let segment = manifest.segments.first { $0.id.first <= last && ($0.last ?? .zero) > last }
         manifest.segments.removeAll { ($0.last ?? .zero) > last }
-        // A later incarnation has handed out tokens of earlier positions too, and those stay good.
+        // A later incarnation has also issued tokens of earlier positions, and those stay valid.
         for index in manifest.line.entries.indices {
             let first = manifest.line.entries[index].first
             manifest.line.entries[index].first = min(first, last.next)
@@ -121,16 +125,16 @@ package struct LogRestore {
         return (manifest, segment)
     }
 
-    /// Brings the segments; what may be thrown is what ``LogBackup/copySegments()`` may throw.
+    /// Copies the segments; throws the errors of ``LogBackup/copySegments()``.
     package mutating func copySegments() throws(LogError) {
         try copy.copySegments()
         if let opening { try copy.append(opening) }
     }
 
-    /// Makes a store of what was brought, and begins its new incarnation.
+    /// Turns the copied files into a store and begins its new incarnation.
     package func finish() throws(LogError) -> LogBackup.Figures {
         let figures = try copy.finish()
-        // If this does not come about, the next opening does it: no segment takes events.
+        // If this fails, the next open does it: no segment takes events.
         let (log, _) = try SegmentLog.open(
             destination.path,
             creating: false,

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension StoreFolder {
-    /// Throws `notAStore` if a store is in the folder, where a new copy of `store` is to be made.
+    /// Throws `notAStore` if the folder for a new copy of `store` already holds a store.
     ///
-    /// Says what is there: a copy that was made before its maker was killed is whole, and whoever asks
-    /// again must be able to tell it from other stores.
+    /// The message names the store that exists. A copy that was finished before its process was
+    /// killed is complete, and a caller that retries must be able to tell that copy from other
+    /// stores.
     func checkFree(forCopyOf store: StoreID?, _ fileSystem: any FileSystem) throws(LogError) {
         let isThere = try LogError.wrapping { () throws(FileError) in
             try fileSystem.exists(current)
@@ -13,7 +14,7 @@ extension StoreFolder {
         guard isThere else { return }
         let found: String
         if let reader = try? LogReader(path, fileSystem: fileSystem) {
-            // A copy has the identity of what it was made of, and may be written like that.
+            // A copy has the identity of its source, and may be written to under it.
             let what =
                 reader.store == store
                 ? "The store itself or a complete copy of it" : "Another store"

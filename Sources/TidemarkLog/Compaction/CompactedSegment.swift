@@ -1,30 +1,31 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A segment that compaction writes: from its first frame to its footer in one go, then never again.
+/// A segment that compaction writes in one pass, from its first frame to its footer, and that never
+/// changes afterwards.
 ///
-/// It has the same frames as any other, or stripes; positions whose events are left out are gaps.
+/// It has ordinary frames or stripes. Positions whose events are left out become gaps.
 struct CompactedSegment: ~Copyable {
     private let path: String
     private let file: any LogFile
     private let header: FileHeader
     private let compressor: FrameCompressor
-    /// Tells about how long frames become, in a twentieth of the time that writing them takes.
+    /// Estimates the length of frames in a twentieth of the time that writing them takes.
     private let measure: FrameCompressor
-    /// What comes next, unless events are grouped by zone.
+    /// The frame in progress, unless events are grouped by zone.
     private var builder: FrameBuilder
-    /// What comes next, if events are grouped by zone.
+    /// The stripe in progress, if events are grouped by zone.
     private var stripe: StripeBuilder?
     private var offset: UInt64
     private var chain: UInt64
     private var syncedOffset: UInt64 = 0
     /// The commit of the last event.
     private var lastCommit = SequenceNumber.zero
-    /// What the written events add up to.
+    /// The sum of the hashes of all written events.
     private(set) var eventHash = EventHash()
     private(set) var eventCount: UInt64 = 0
 
-    /// Begins a file under a name that nobody takes for a segment's.
+    /// Creates a file under a temporary name that is never taken for a segment's.
     ///
     /// Only a segment that is grouped by zone needs a reader that knows stripes.
     init(
@@ -68,9 +69,9 @@ struct CompactedSegment: ~Copyable {
         }
     }
 
-    /// Adds an event, which comes after those before it, or in its place one of the store itself.
+    /// Adds an event after all previous ones, or an event of the store itself in its place.
     ///
-    /// Says whether that brought a frame to the file.
+    /// Returns true if a frame was written to the file.
     mutating func append(_ event: LogEvent, payload: [UInt8]? = nil) throws(LogError) -> Bool {
         let isFirst = event.commit.first != lastCommit
         let start = offset
@@ -94,8 +95,8 @@ struct CompactedSegment: ~Copyable {
         return offset > start
     }
 
-    /// Writes what was gathered, and the gap behind it, as long as that and what is at a position are too
-    /// many positions for one frame.
+    /// Writes the gathered frames and the gap after them while they and the event at a position
+    /// cover too many positions for one frame.
     private mutating func coverPositions(before position: SequenceNumber) throws(LogError) {
         guard stripe != nil else {
             while let frame = builder.takeFrame(before: position) { try write(frame) }
@@ -125,12 +126,12 @@ struct CompactedSegment: ~Copyable {
         builder.append(draft)
     }
 
-    /// So many bytes at most are written between two syncs: a writer whose commit comes meanwhile
-    /// does not wait for a whole segment.
+    /// The maximum number of bytes written between two syncs, so that a concurrent commit does not
+    /// wait for a whole segment.
     private static let syncByteCount = 1 << 20
 
-    /// Writes what was gathered of a stripe: as one, or as frames like all others if a stripe would
-    /// bring nothing or be much longer.
+    /// Writes the gathered stripe, or ordinary frames if a stripe would have no benefit or be much
+    /// longer.
     private mutating func writeStripe() throws(LogError) {
         guard let gathered = stripe else { return }
         stripe = StripeBuilder(first: gathered.next)
@@ -172,7 +173,7 @@ struct CompactedSegment: ~Copyable {
 
     /// Ends the segment at a position, reads all of it back, and makes its content durable.
     ///
-    /// Throws `corrupted` if what is read is not what was written.
+    /// Throws `corrupted` if the bytes read differ from the bytes written.
     consuming func finish(
         through last: SequenceNumber
     ) throws(LogError) -> (framesEnd: UInt64, fileByteCount: UInt64) {

@@ -1,33 +1,33 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is to become of an event when its segment is rewritten.
+/// The treatment of an event when its segment is rewritten.
 package enum EventFate: Hashable, Sendable {
     case kept
     case dropped
-    /// It is dropped, and an event of the store itself takes its position.
+    /// The event is dropped, and an event of the store itself takes its position.
     case replaced([UInt8])
 }
 
-/// A finished segment that a compaction looks at, and what it would keep of it.
+/// A finished segment that a compaction examines, and the amount that it would keep.
 package struct SegmentLoad: Hashable, Sendable {
     package let id: SegmentID
-    /// The last position that it covers.
+    /// The last position that the segment covers.
     package let last: SequenceNumber
-    /// Length of the file.
+    /// The length of the file in bytes.
     package let byteCount: UInt64
-    /// Whether a compaction wrote it.
+    /// True if a compaction wrote the segment.
     package let isCompacted: Bool
-    /// Events that are in it.
+    /// The number of events in the segment.
     package var eventCount: UInt64 = 0
-    /// Bytes of their payloads.
+    /// The size of the events' payloads, in bytes.
     package var payloadByteCount: UInt64 = 0
-    /// Events that are not kept as they are.
+    /// The number of events that are dropped or replaced.
     package var changedCount: UInt64 = 0
-    /// Bytes of payloads of those.
+    /// The size of the payloads of those events, in bytes.
     package var changedByteCount: UInt64 = 0
 
-    /// Nothing of it was looked at yet.
+    /// Creates a load of a segment of which no event has been counted yet.
     package init(id: SegmentID, last: SequenceNumber, byteCount: UInt64, isCompacted: Bool) {
         self.id = id
         self.last = last
@@ -35,7 +35,7 @@ package struct SegmentLoad: Hashable, Sendable {
         self.isCompacted = isCompacted
     }
 
-    /// Takes an event into account.
+    /// Counts an event and its fate.
     package mutating func count(_ event: LogEvent, _ fate: EventFate) {
         let byteCount = UInt64(event.payloadRange.count)
         eventCount += 1
@@ -45,7 +45,7 @@ package struct SegmentLoad: Hashable, Sendable {
         changedByteCount += byteCount
     }
 
-    /// About how long the file would be with what is kept.
+    /// The approximate length of the file with only the kept events.
     package var expectedByteCount: UInt64 {
         guard payloadByteCount > 0 else { return 0 }
         let share = Double(payloadByteCount - changedByteCount) / Double(payloadByteCount)
@@ -54,10 +54,11 @@ package struct SegmentLoad: Hashable, Sendable {
 }
 
 extension SegmentLoad {
-    /// Which neighbours of some segments are worth being written anew as one of a length, oldest first.
+    /// Returns the groups of neighboring segments that are worth merging into one segment each,
+    /// oldest first.
     ///
-    /// A segment that compaction has written and that loses nothing stays as it is, unless it is
-    /// small. All others are written anew, which makes them shorter even where nothing is dropped.
+    /// A compacted segment that loses no events stays as it is, unless it is small. All others are
+    /// rewritten, which makes them shorter even if no event is dropped.
     package static func rewrites(
         of loads: [SegmentLoad],
         segmentByteCount: Int
@@ -87,12 +88,13 @@ extension SegmentLoad {
 }
 
 extension EventSource {
-    /// All segments, as they are: what a compaction would look at if it began now.
+    /// Returns the current segments: the input of a compaction that begins now.
     package func segmentLoads() -> [SegmentLoad] { finishedManifest.segmentLoads }
 }
 
 extension Manifest {
-    /// Makes of the segment that takes events, if there is one, a finished one that ends at a position.
+    /// Turns the segment that takes events, if there is one, into a finished one that ends at a
+    /// position.
     mutating func finish(through last: SequenceNumber, framesEnd: UInt64) {
         closing = nil
         guard let active else { return }
@@ -118,17 +120,17 @@ extension Manifest {
     }
 }
 
-/// What rewriting some segments came to.
+/// The result of rewriting some segments.
 package struct SegmentRewrite: Hashable, Sendable {
-    /// Bytes of the files of the old segments.
+    /// The size of the old segments' files, in bytes.
     package var oldByteCount: UInt64
-    /// Bytes of the one that took their place.
+    /// The size of the new segment's file, in bytes.
     package var newByteCount: UInt64
 }
 
 extension SegmentLog {
-    /// The finished segments that lie before a position or end at it, oldest first, each with its
-    /// footer.
+    /// Returns the finished segments that lie before a position or end at it, oldest first, each
+    /// with its footer.
     ///
     /// Waits for those that are being sealed.
     package func finishedSegments(
@@ -157,35 +159,36 @@ extension SegmentLog {
 
     package var finishedManifest: Manifest {
         var now = manifest.manifest
-        // The file of a segment that takes events is longer than what is in it.
+        // The file of a segment that takes events is longer than its content.
         now.finish(through: durableSequence, framesEnd: disk.withLock { $0.active.offset })
         return now
     }
 
-    /// Which neighbouring segments are worth being written anew as one, oldest first.
+    /// Returns the groups of neighboring segments that are worth merging, oldest first.
     package func rewrites(of loads: [SegmentLoad]) -> [[SegmentLoad]] {
         SegmentLoad.rewrites(of: loads, segmentByteCount: configuration.segmentByteCount)
     }
 
-    /// Writes neighbouring segments anew as one that holds what is kept of them, and puts it in
-    /// their place, all or nothing.
+    /// Rewrites neighboring segments as one that holds only the kept events, and replaces them with
+    /// it, all or nothing.
     ///
-    /// `fate` is asked once for every event, in the order of the log, and must answer the same if
-    /// it is asked for the same segments again. Readers that are in the middle of the old ones go
-    /// on with them. What was read is compared with what the old footers promise, and what was
-    /// written is read back, before anything changes.
+    /// `fate` is called once for every event, in log order, and must return the same result if it
+    /// is called for the same segments again. Readers of the old segments continue with them.
+    /// Before anything changes, the events read are compared with the old footers, and the new file
+    /// is read back.
     ///
-    /// `didWrite` is called after each frame, and may throw to end this.
+    /// `didWrite` is called after each frame, and may throw to end the rewrite.
     ///
-    /// Throws `corrupted` for damage, `full`, `unreadable`, or `readOnly` once the log was closed: the
-    /// log is as it was.
+    /// Throws `corrupted` for damage, `full`, `unreadable`, or `readOnly` if the log has been
+    /// closed. The log is unchanged after an error.
     package func rewrite(
         _ group: [SegmentLoad],
         fate: (LogEvent) -> EventFate,
         didWrite: () throws(LogError) -> Void = {}
     ) throws(LogError) -> SegmentRewrite {
         let (id, incarnation, last) = successor(of: group)
-        // A name of its own: were the log closed meanwhile, the next writer makes spares too.
+        // A name of its own: if the log is closed meanwhile, the next writer creates spare segments
+        // too.
         let path = folder.spare(environment.random())
         do throws(LogError) {
             try manifest.reserve()
@@ -209,13 +212,13 @@ extension SegmentLog {
                 newByteCount: place.fileByteCount
             )
         } catch {
-            // Give the space back at once; the first failure is the one to tell.
+            // Free the space at once; report only the first failure.
             try? environment.fileSystem.remove(path)
             throw error
         }
     }
 
-    /// The segment that is to take the place of neighbouring ones, and its last position.
+    /// Returns the segment that will replace neighboring ones, and its last position.
     func successor(
         of group: [SegmentLoad]
     ) -> (id: SegmentID, incarnation: Incarnation, last: SequenceNumber) {
@@ -226,7 +229,7 @@ extension SegmentLog {
         return (id, first.incarnation, end.last)
     }
 
-    /// Copies what is kept of one segment.
+    /// Copies the kept events of one segment.
     private func copy(
         _ load: SegmentLoad,
         to output: inout CompactedSegment,
@@ -258,7 +261,7 @@ extension SegmentLog {
         try check(load, hash)
     }
 
-    /// Compares what was read of a segment with what its footer promises.
+    /// Compares the events read from a segment with the segment's footer.
     func check(_ load: SegmentLoad, _ hash: EventHash) throws(LogError) {
         let (file, header) = try SegmentReader.open(
             load.id,
@@ -277,7 +280,7 @@ extension SegmentLog {
         }
     }
 
-    /// Puts a segment in the place of others, for the manifest and for readers.
+    /// Replaces segments with another one, in the manifest and for readers.
     private func swap(
         _ group: [SegmentLoad],
         for id: SegmentID,
@@ -299,7 +302,7 @@ extension SegmentLog {
                     .sealed(id, fileByteCount: place.fileByteCount),
                 ])
             } catch {
-                // A manifest that could not be synced must not be written again: its end is unknown.
+                // A manifest whose sync failed must not be written again: its end is unknown.
                 fail(error)
                 throw error
             }
@@ -315,8 +318,8 @@ extension SegmentLog {
         }
     }
 
-    /// Does something to the files that only the store's one writer may do: once the log was closed,
-    /// somebody else may be that.
+    /// Runs an operation that only the store's writer may do, and throws if the log has been
+    /// closed, since another writer may exist then.
     func whileOpen<Result>(
         _ body: () throws(LogError) -> Result
     ) throws(LogError) -> Result {
@@ -328,9 +331,10 @@ extension SegmentLog {
         }
     }
 
-    /// Whether some segments have events of several zones, and more of them than fit into a block.
+    /// Returns true if some segments have events of several zones, and more events than fit into
+    /// one block.
     ///
-    /// What they become cannot have stripes otherwise, and older versions can read it.
+    /// Otherwise the rewritten segment cannot have stripes, and older versions can read it.
     func isWorthGrouping(_ group: [SegmentLoad]) throws(LogError) -> Bool {
         var zones: Set<ZoneKey> = []
         var byteCount = 0
@@ -338,7 +342,7 @@ extension SegmentLog {
             guard let segment = files.segment(at: load.id.first),
                 let reader = try files.reader(of: segment), let postings = reader.postings
             else { return true }
-            // Two of each segment say as much as all of them.
+            // Two blocks of each segment are as representative as all of them.
             zones.formUnion(postings.zones.prefix(2).map(\.key))
             byteCount += reader.entries(0..<reader.blockCount)
                 .reduce(0) { $0 + Int($1.rawByteCount) }
@@ -373,10 +377,10 @@ extension SegmentLog {
         return result
     }
 
-    /// Removes the files of segments that others have taken the place of, unless another process
-    /// may still be reading them; says whether none are left.
+    /// Removes the files of replaced segments, unless another process may still read them; returns
+    /// true if none are left.
     ///
-    /// Those that are left are removed by the next call, or by the next opening.
+    /// Remaining files are removed by the next call or the next open.
     package func removeReplacedSegments() throws(LogError) -> Bool {
         try whileOpen { () throws(LogError) in try removeReplacedSegmentsNow() }
     }

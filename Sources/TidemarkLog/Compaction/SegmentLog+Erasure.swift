@@ -1,11 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A segment that is to take the place of others, written and durable, under a name of its own.
+/// A segment that will replace others, written and durable, under a temporary name.
 package struct WrittenSegment: Sendable {
-    /// What it replaces.
+    /// The segments that it replaces.
     package let group: [SegmentLoad]
-    /// Length of its file.
+    /// The length of its file in bytes.
     package let byteCount: UInt64
     fileprivate let id: SegmentID
     fileprivate let incarnation: Incarnation
@@ -14,7 +14,7 @@ package struct WrittenSegment: Sendable {
 }
 
 extension LogEvent {
-    /// The same event with other bytes.
+    /// Returns the same event with other bytes.
     package func replacing(payload: [UInt8], envelope: [UInt8]) -> LogEvent {
         let end = envelope.count + payload.count
         return LogEvent(
@@ -28,23 +28,25 @@ extension LogEvent {
     }
 }
 
-/// Writing a log anew for an erasure: all of it, since every segment's dictionary is a sample of
-/// another one, and all of it or nothing.
+/// Rewriting a log for an erasure.
+///
+/// The whole log is rewritten, or nothing: every segment's dictionary is a sample of another
+/// segment.
 extension SegmentLog {
-    /// Whether another process, or another opening in this one, reads the store.
+    /// Returns true if another process, or another opening in this one, reads the store.
     package func isRead() throws(LogError) -> Bool {
         if hasOlderReaders { return true }
         return try LogError.wrapping { () throws(FileError) in try !manifest.hasNoReaders() }
     }
 
-    /// Writes all segments up to a position anew, and changes nothing yet.
+    /// Rewrites all segments up to a position, without changing the log yet.
     ///
-    /// Every event gets the form that `form` gives it, at its own position, or is left out; what is
-    /// asked twice must be answered the same. The dictionaries are samples of what is kept. What is
-    /// read is compared with what footers promise, and what is written is read back.
+    /// `form` returns the new form of each event at the same position, or leaves the event out; it
+    /// must return the same result if called again. The dictionaries are samples of the kept
+    /// events. The events read are compared with the footers, and the new files are read back.
     ///
-    /// `last` must be the end of a segment. Throws `full` if there is no room for a second log; then,
-    /// as after any failure, nothing of it is left.
+    /// `last` must be the end of a segment. Throws `full` if there is no space for a second log.
+    /// After any failure, all new files are removed.
     package func writeAnew(
         through last: SequenceNumber,
         form: (LogEvent) throws(LogError) -> LogEvent?
@@ -70,13 +72,14 @@ extension SegmentLog {
         }
     }
 
-    /// Removes segments that were written and are not needed.
+    /// Removes written segments that are not needed.
     package func discard(_ written: [WrittenSegment]) {
-        // If this fails, the next opening does it.
+        // If this fails, the next open does it.
         for segment in written { try? environment.fileSystem.remove(segment.path) }
     }
 
-    /// Neighbouring segments that become one, none of them longer than segments are.
+    /// Groups of neighboring segments that become one segment each, none longer than the configured
+    /// length.
     private func groups(of loads: [SegmentLoad]) -> [[SegmentLoad]] {
         var groups: [[SegmentLoad]] = []
         var byteCount: UInt64 = 0
@@ -125,7 +128,7 @@ extension SegmentLog {
                 path: path
             )
         } catch {
-            // Give the space back at once; the first failure is the one to tell.
+            // Free the space at once; report only the first failure.
             try? environment.fileSystem.remove(path)
             throw error
         }
@@ -149,7 +152,7 @@ extension SegmentLog {
         if let failure { throw failure }
     }
 
-    /// Pieces of what is kept of some segments, spread over them.
+    /// Samples of the kept events of some segments, evenly spread.
     private func sample(
         of group: [SegmentLoad],
         _ id: SegmentID,
@@ -181,7 +184,7 @@ extension SegmentLog {
         return sample
     }
 
-    /// Puts written segments in the places of all that they replace, all or nothing.
+    /// Replaces segments with the written ones, all or nothing.
     package func replaceAll(with written: [WrittenSegment]) throws(LogError) {
         if written.isEmpty { return }
         let fileSystem = environment.fileSystem
@@ -202,7 +205,7 @@ extension SegmentLog {
             do throws(LogError) {
                 try manifest.append(edits)
             } catch {
-                // A manifest that could not be synced must not be written again: its end is unknown.
+                // A manifest whose sync failed must not be written again: its end is unknown.
                 fail(error)
                 throw error
             }
@@ -224,7 +227,7 @@ extension SegmentLog {
 }
 
 extension StoreFolder {
-    /// Whether a segment has a dictionary.
+    /// Returns true if a segment has a dictionary.
     package func hasDictionary(
         _ id: SegmentID,
         of store: StoreID,

@@ -43,16 +43,16 @@ public struct FileError: Error, Hashable, Codable, Sendable {
 }
 
 extension FileError {
-    /// The disk, or the share of it this user may have, is full; it may work later.
+    /// True if the disk, or this user's quota, is full; the call may succeed later.
     package var isOutOfSpace: Bool { errorNumber == ENOSPC || errorNumber == EDQUOT }
 
-    /// Nothing is at the path.
+    /// True if nothing is at the path.
     package var isMissing: Bool { errorNumber == ENOENT || errorNumber == ENOTDIR }
 
-    /// The user may not do it.
+    /// True if the user lacks the permission for the call.
     package var isForbidden: Bool { errorNumber == EACCES || errorNumber == EPERM }
 
-    /// The file cannot have another name there; a copy of it can be made.
+    /// True if the file cannot have a second name there, but can be copied.
     package var meansNoLink: Bool {
         switch errorNumber {
         case EXDEV, EPERM, EACCES, EMLINK, EOPNOTSUPP, ENOTSUP, ENOSYS: call == .link
@@ -60,19 +60,19 @@ extension FileError {
         }
     }
 
-    /// Something is at the path already.
+    /// True if something is at the path already.
     package var isAlreadyThere: Bool { errorNumber == EEXIST }
 }
 
 extension FileError: CustomStringConvertible {
-    /// The call, the path, the system's own words and, where one is known, what to do.
+    /// The call, the path, the system's message and, if known, a remedy.
     public var description: String {
         let what = "\(call.rawValue) of \(path) failed: \(Self.words(for: errorNumber))"
         guard let remedy else { return what + "." }
         return what + ". " + remedy
     }
 
-    /// What somebody can do about it, as one or two sentences.
+    /// A remedy for the failure, as one or two sentences.
     package var remedy: String? {
         switch errorNumber {
         case ENOSPC: "Free space on that disk, then try again."
@@ -104,7 +104,7 @@ extension FileError: CustomStringConvertible {
         }
     }
 
-    /// The system's words for an error number, and the number.
+    /// Returns the system's message for an error number, followed by the number.
     private static func words(for number: Int32) -> String {
         let words = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             buffer.initialize(repeating: 0)

@@ -1,9 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The users of the machine who may read what a store makes; its owner alone writes it.
+/// The users of the machine that may read the files of a store; only the owner may write them.
 ///
-/// The process's umask is taken off, as always.
+/// The process's umask applies as usual.
 public struct FilePermissions: Hashable, Sendable {
     /// The mode of directories.
     package let mode: UInt32
@@ -15,7 +15,7 @@ public struct FilePermissions: Hashable, Sendable {
     /// Every user of the machine: 0755 and 0644.
     public static let everyone = FilePermissions(mode: 0o755)
 
-    /// The permissions to read of a mode.
+    /// Takes the read permissions from a mode.
     package init(mode: UInt32) { self.mode = 0o700 | mode & 0o055 }
 
     /// The mode of files.

@@ -9,7 +9,7 @@ import Musl
 import Glibc
 #endif
 
-/// How a file is opened.
+/// The mode in which a file is opened.
 package enum FileMode: Sendable {
     /// An existing file, for reading only.
     case read
@@ -19,13 +19,13 @@ package enum FileMode: Sendable {
     case create
 }
 
-/// What is known of a file without opening it.
+/// The properties of a file that are known without opening it.
 package struct FileStatus: Hashable, Sendable {
-    /// Its length in bytes.
+    /// The length of the file in bytes.
     package var byteCount: UInt64
-    /// When its content last changed, in milliseconds since 1970 by the file system's clock.
+    /// The time of the last content change, in milliseconds since 1970 by the file system's clock.
     package var modified: Int64
-    /// Who may read it.
+    /// The users that may read the file.
     package var permissions: FilePermissions
 
     package init(byteCount: UInt64, modified: Int64, permissions: FilePermissions = .owner) {
@@ -35,11 +35,11 @@ package struct FileStatus: Hashable, Sendable {
     }
 }
 
-/// The file calls that a store makes, and nothing else: the seam at which it meets a disk.
+/// All file calls that a store makes: the only interface between a store and a disk.
 ///
-/// Paths are plain strings with `/` between components. Every call either does all that it says
-/// or throws. A call that was interrupted (`EINTR`) goes on, except a sync: no sync is repeated.
-/// After a failed write or truncation any part of it may have happened.
+/// Paths are plain strings with `/` between components. Every call either completes or throws. A
+/// call that was interrupted (`EINTR`) is continued, except a sync: no sync is repeated. After a
+/// failed write or truncation, any part of it may have been done.
 package protocol FileSystem: Sendable {
     /// Makes one directory; succeeds if it is there already. Durable after `syncDirectory` of the
     /// directory it lies in.
@@ -49,16 +49,16 @@ package protocol FileSystem: Sendable {
     /// directory it lies in, and as content after its own `sync`: each needs both.
     func open(_ path: String, _ mode: FileMode) throws(FileError) -> any LogFile
 
-    /// Whether anything is at the path.
+    /// Returns true if anything is at the path.
     func exists(_ path: String) throws(FileError) -> Bool
 
-    /// What is known of the file at a path; `nil` if nothing is there.
+    /// Returns the properties of the file at a path; `nil` if nothing is there.
     func status(of path: String) throws(FileError) -> FileStatus?
 
-    /// How many names the file at a path has; zero if nothing is there.
+    /// Returns the number of names (hard links) of the file at a path; zero if nothing is there.
     func linkCount(of path: String) throws(FileError) -> Int
 
-    /// The names in a directory, sorted as bytes, without `.` and `..`.
+    /// Returns the names in a directory, sorted as bytes, without `.` and `..`.
     func list(_ directory: String) throws(FileError) -> [String]
 
     /// Renames a file, replacing what is at the target: at every moment, also after a crash, the
@@ -66,35 +66,42 @@ package protocol FileSystem: Sendable {
     /// file's content: do that first.
     func rename(_ path: String, to target: String) throws(FileError)
 
-    /// Gives a file another name beside the one it has, where nothing is yet; what is written by
-    /// either name is read by both. Durable after `syncDirectory` of the directory the new name lies
-    /// in. Not every file system can do it, and none from one to another.
+    /// Gives a file an additional name; nothing may exist there yet.
+    ///
+    /// A write under either name is visible under both. Durable after `syncDirectory` of the
+    /// directory of the new name. Not every file system supports this, and none supports it across
+    /// file systems.
     func link(_ path: String, to target: String) throws(FileError)
 
-    /// Removes a file; those who have it open keep it until they close it. Durable after
-    /// `syncDirectory`.
+    /// Removes a file; processes that have it open keep it until they close it.
+    ///
+    /// Durable after `syncDirectory`.
     func remove(_ path: String) throws(FileError)
 
     /// Makes the creations, renames and removals in a directory durable.
     func syncDirectory(_ path: String) throws(FileError)
 
-    /// The same file system with a directory held on to: paths that begin with that directory's lead
-    /// into it, wherever it is moved and whatever is put in its place. Other paths are as before.
+    /// Returns the same file system bound to a directory.
+    ///
+    /// Paths that begin with the directory's path lead into that directory, even if it is moved or
+    /// another one takes its place. Other paths are unaffected.
     func holding(_ directory: String) throws(FileError) -> any FileSystem
 
-    /// Whether the path of the directory that is held on to still leads to it: for those who have files
-    /// opened by others, which know paths alone.
+    /// Returns true if the path of the bound directory still leads to it.
+    ///
+    /// For callers that have files opened by libraries that only know paths.
     func isInPlace() throws(FileError) -> Bool
 
-    /// The same file system, where what is made can be read by other users too.
+    /// Returns the same file system with new files and directories readable by other users too.
     func permitting(_ permissions: FilePermissions) -> any FileSystem
 }
 
 extension FileSystem {
-    /// All bytes of a file up to its last hole; fails with `EFBIG` if they are more than a limit.
+    /// Returns all bytes of a file up to its last hole; fails with `EFBIG` if they are more than a
+    /// limit.
     ///
-    /// No file that is read as a whole is longer than 1 GiB: segments of a journal, checks of views, what
-    /// is being erased.
+    /// Files that are read as a whole are at most 1 GiB: journal segments, checks of views, and the
+    /// list of data being erased.
     package func contents(
         of path: String,
         limit: Int = 1 << 30
@@ -115,23 +122,24 @@ extension FileSystem {
         return bytes
     }
 
-    /// The same file system, where what is made can be read by those who may read a directory; unchanged if
-    /// nothing is there.
+    /// Returns the same file system with new files readable by the users that may read a directory;
+    /// unchanged if the directory does not exist.
     package func permitting(asIn directory: String) throws(FileError) -> any FileSystem {
         guard let status = try status(of: directory) else { return self }
         return permitting(status.permissions)
     }
 
-    /// For file systems whose directories cannot be moved.
+    /// The default implementation for file systems whose directories cannot be moved.
     package func holding(_ directory: String) throws(FileError) -> any FileSystem { self }
 
-    /// For file systems without users.
+    /// The default implementation for file systems without users.
     package func permitting(_ permissions: FilePermissions) -> any FileSystem { self }
 
-    /// For the same.
+    /// The default implementation for file systems whose directories cannot be moved.
     package func isInPlace() throws(FileError) -> Bool { true }
 
-    /// Gives a file another name; `false` if the file system cannot, so that it has to be copied.
+    /// Gives a file an additional name; `false` if the file system does not support that, so that
+    /// the file must be copied.
     package func linkIfPossible(
         _ path: String,
         to target: String
@@ -146,10 +154,10 @@ extension FileSystem {
     }
 }
 
-/// One open file; closed when it is closed or dropped.
+/// An open file, which is closed by `close()` or when it is deallocated.
 ///
-/// Safe to use from several threads at once; the offset is always given, never kept. Only closing
-/// is not: nobody may be inside a call of the file when it is closed.
+/// Safe to use from several threads at once: the offset is always an argument, never state. Closing
+/// is the exception: no other call may be running when the file is closed.
 package protocol LogFile: AnyObject, Sendable {
     /// The path it was opened by.
     var path: String { get }
@@ -157,11 +165,11 @@ package protocol LogFile: AnyObject, Sendable {
     /// Its length in bytes.
     func byteCount() throws(FileError) -> UInt64
 
-    /// The first range at or behind an offset that may hold other bytes than zeros; `nil` if only zeros
-    /// follow.
+    /// Returns the first range at or after an offset that may hold bytes other than zeros; `nil` if
+    /// only zeros follow.
     ///
-    /// A file that was extended has a hole there, which takes no space and no time to pass over. A file
-    /// system that does not know its holes answers with the rest of the file.
+    /// An extended file has a hole there, which takes no space and no time to skip. A file system
+    /// that does not report holes returns the rest of the file.
     func dataRange(from offset: UInt64) throws(FileError) -> Range<UInt64>?
 
     /// Reads until the buffer is full or the file ends; returns the bytes read.
@@ -170,29 +178,33 @@ package protocol LogFile: AnyObject, Sendable {
     /// Writes all of the bytes, growing the file if needed. Not durable before `sync`.
     func write(_ bytes: RawSpan, at offset: UInt64) throws(FileError)
 
-    /// Makes all that was written, and the length, durable (`fdatasync`).
+    /// Makes all written bytes, and the length, durable (`fdatasync`).
     ///
-    /// Throws also if the machine's file has no name any more: then nobody will find what it holds.
+    /// Throws also if the file no longer has a name on the machine's file system, because its
+    /// content could not be found again.
     func sync() throws(FileError)
 
     /// Cuts or extends (with zeros) to a length.
     func truncate(to byteCount: UInt64) throws(FileError)
 
-    /// Fills the file with zeros from its end up to a length, reserving the space for real, so
-    /// that a later `sync` over it neither allocates nor fails for want of space. Does nothing if
-    /// the file is that long already. If it throws, the file is as long as before. Not durable
-    /// before `sync`.
+    /// Fills the file with zeros from its end up to a length, reserving the space.
+    ///
+    /// A later `sync` then neither allocates nor fails for lack of space. Does nothing if the file
+    /// is that long already. If it throws, the file has its old length. Not durable before `sync`.
     func allocate(to byteCount: UInt64) throws(FileError)
 
-    /// Takes an advisory lock without waiting, upgrading or downgrading one already held;
-    /// `false` if another open file, of this process or another, holds one against it; the file
-    /// then holds no lock, not even one it held before. Dropped when the file is closed.
+    /// Takes an advisory lock without waiting, upgrading or downgrading one already held.
+    ///
+    /// Returns `false` if another open file, of this process or another, holds a conflicting lock.
+    /// The file then holds no lock, not even one that it held before. The lock is released when the
+    /// file is closed.
     func lock(_ kind: FileLock) throws(FileError) -> Bool
 
-    /// Gives up the lock.
+    /// Releases the lock.
     func unlock() throws(FileError)
 
-    /// The process that has an exclusive lock on the file; `nil` if none has, or none can be told.
+    /// Returns the process that holds an exclusive lock on the file; `nil` if there is none or it
+    /// is unknown.
     func lockHolder() -> LockHolder?
 
     /// Closes the file. Later calls are a programming error; closing twice is not.
@@ -200,10 +212,10 @@ package protocol LogFile: AnyObject, Sendable {
 }
 
 extension LogFile {
-    /// For files that other processes do not have.
+    /// The default implementation for files that other processes cannot open.
     package func lockHolder() -> LockHolder? { nil }
 
-    /// For files without holes: the rest of the file.
+    /// The default implementation for files without holes, which returns the rest of the file.
     package func dataRange(from offset: UInt64) throws(FileError) -> Range<UInt64>? {
         let end = try byteCount()
         return offset < end ? offset..<end : nil

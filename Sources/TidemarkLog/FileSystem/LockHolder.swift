@@ -9,11 +9,11 @@ import Musl
 import Glibc
 #endif
 
-/// The process that has a file locked, where the system tells.
+/// The process that holds a lock on a file, if the system reports it.
 package struct LockHolder: Hashable, Sendable, CustomStringConvertible {
     /// The process's number.
     package var process: Int32
-    /// Its name, up to 15 bytes of it.
+    /// The process's name, at most 15 bytes of it.
     package var name: String?
 
     package init(process: Int32, name: String? = nil) {
@@ -25,13 +25,14 @@ package struct LockHolder: Hashable, Sendable, CustomStringConvertible {
         name.map { "Process \(process) (\($0))" } ?? "Process \(process)"
     }
 
-    /// Whether it is this process.
+    /// True if the holder is this process.
     package var isThisProcess: Bool { process == getpid() }
 
     /// Finds the holder of an exclusive lock on an inode in Linux's table of locks (`/proc/locks`).
     ///
-    /// A stacked file system names other devices there than elsewhere, so the device decides only
-    /// between several files. `nil` if none is found, or if it is not visible from here.
+    /// A stacked file system may report another device there than elsewhere, so the device only
+    /// decides between several files with one inode number. `nil` if no holder is found or visible
+    /// from this process.
     init?(table: String, inode: UInt64, major: UInt32, minor: UInt32) {
         var found: [(device: Substring, process: Int32)] = []
         for line in table.split(separator: "\n") {
@@ -74,14 +75,14 @@ extension LockHolder {
         name = Self.text("/proc/\(process)/comm").map { String($0.dropLast()) }
     }
 
-    /// Reads a file of the kernel's, which does not tell its length.
+    /// Reads a kernel file, whose length is not known in advance.
     private static func text(_ path: String) -> String? {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { close(file) }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
-        // Far more than any table of locks.
+        // Much longer than any table of locks.
         while bytes.count < 1 << 24 {
             let count = read(file, &buffer, buffer.count)
             guard count > 0 else { break }

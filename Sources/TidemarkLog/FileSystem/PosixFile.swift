@@ -16,9 +16,9 @@ final class PosixFile: LogFile {
     let path: String
     /// The descriptor, or `closed`; swapped out once, so that it is closed once.
     private let descriptor: Atomic<Int32>
-    /// Whether a lock was ever taken.
+    /// True if a lock was ever taken.
     private let hasLocked = Atomic<Bool>(false)
-    /// Whether its file system counts the names that a file has.
+    /// True if the file system counts the names of a file.
     private let hasCountedNames: Bool
     private static let closed: Int32 = -1
 
@@ -34,11 +34,11 @@ final class PosixFile: LogFile {
 
     func close() {
         let open = descriptor.exchange(Self.closed, ordering: .acquiringAndReleasing)
-        // A failed close is not repeated: the descriptor is gone and may be somebody else's, and
-        // what matters was synced before.
+        // A failed close is not repeated: the descriptor is invalid and may belong to another file,
+        // and all important data was synced before.
         guard open != Self.closed else { return }
-        // A process that was forked and has not yet become another program has a copy of the
-        // descriptor, and with it the lock, until it does; giving it up reaches all copies.
+        // A forked process that has not yet called exec has a copy of the descriptor, and thereby
+        // the lock. An explicit unlock releases the lock for all copies.
         if hasLocked.load(ordering: .acquiring) { _ = flock(open, LOCK_UN) }
         closeDescriptor(open)
     }
@@ -54,7 +54,7 @@ final class PosixFile: LogFile {
         let end = try byteCount()
         guard offset < end else { return nil }
         let start = lseek(descriptor, try position(offset, 0, .stat), seekData)
-        // A file system that does not know its holes refuses the call.
+        // A file system that does not report holes fails the call.
         guard start >= 0 else { return errno == ENXIO ? nil : offset..<end }
         let hole = lseek(descriptor, start, seekHole)
         return UInt64(start)..<(hole > start ? UInt64(hole) : end)
@@ -90,7 +90,8 @@ final class PosixFile: LogFile {
                 if count > 0 {
                     done += count
                 } else if count == 0 {
-                    // No system should accept nothing of something; asking again could spin.
+                    // No system should write zero bytes of a nonempty buffer; a retry could loop
+                    // forever.
                     throw failure(.write, EIO)
                 } else if errno != EINTR {
                     throw failure(.write, errno)
@@ -101,7 +102,7 @@ final class PosixFile: LogFile {
 
     func sync() throws(FileError) {
         // Never repeated, not even after EINTR: a second sync may succeed although the first one
-        // has thrown the pages away.
+        // discarded the pages.
         let descriptor = openDescriptor()
         guard makeDurable(descriptor, .file) == 0 else { throw failure(.sync, errno) }
         guard hasCountedNames else { return }
@@ -131,7 +132,7 @@ final class PosixFile: LogFile {
             guard number == 0 else { throw failure(.allocate, number) }
             try writeZeros(from: start, to: byteCount)
         } catch {
-            // The caller sees why allocating failed; a file left long holds only zeros.
+            // The caller receives the allocation error; a file left long holds only zeros.
             try? truncate(to: start)
             throw FileError(call: .allocate, path: path, errorNumber: error.errorNumber)
         }
@@ -145,7 +146,7 @@ final class PosixFile: LogFile {
             let number = errno
             if number == EINTR { continue }
             guard number == EWOULDBLOCK else { throw failure(.lock, number) }
-            // Systems differ in whether a refused change leaves the old lock; here it never does.
+            // Systems differ in whether a failed conversion keeps the old lock; here it never does.
             try unlock()
             return false
         }
@@ -175,7 +176,7 @@ final class PosixFile: LogFile {
         FileError(call: call, path: path, errorNumber: number)
     }
 
-    /// An offset as the system counts it, if `byteCount` more bytes fit behind it.
+    /// Returns an offset as the system counts it, if `byteCount` more bytes fit behind it.
     private func position(
         _ offset: UInt64,
         _ byteCount: Int,
@@ -207,13 +208,14 @@ private let seekData: Int32 = 3
 private let seekHole: Int32 = 4
 #endif
 
-/// What a descriptor is of, where syncing differs by it.
+/// The kind of file behind a descriptor, as far as syncing differs by it.
 enum SyncTarget {
     case file
     case directory
 }
 
-/// Waits until what was written is on the medium; like the system's calls, 0 or -1 and `errno`.
+/// Waits until written bytes are on the medium; returns 0, or -1 and sets `errno`, as system calls
+/// do.
 func makeDurable(_ descriptor: Int32, _ target: SyncTarget) -> Int32 {
     #if canImport(Darwin)
     // `fsync` there only hands the data to the drive. Drives and file systems without the full
@@ -233,9 +235,10 @@ func closeDescriptor(_ descriptor: Int32) {
     _ = close(descriptor)
 }
 
-/// Asks for the space of a range; 0, or why there is none.
+/// Reserves the space of a range; returns 0 or an error number.
 ///
-/// A file system that cannot reserve answers 0, and the writes that follow find out.
+/// If a file system cannot reserve space, this returns 0, and the following writes report a full
+/// disk.
 private func reserve(_ descriptor: Int32, _ offset: off_t, _ byteCount: off_t) -> Int32 {
     #if canImport(Darwin)
     var request = fstore_t(

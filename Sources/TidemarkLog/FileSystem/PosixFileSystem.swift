@@ -11,13 +11,13 @@ import Glibc
 
 /// The file system of the machine.
 ///
-/// Files and directories are made for the owner alone, unless others are permitted to read them. Every
-/// descriptor is closed in child processes.
+/// Files and directories are accessible only to the owner, unless other users are permitted to read
+/// them. Every descriptor is closed in child processes.
 package struct PosixFileSystem: FileSystem {
     private var held: HeldDirectory?
     private var permissions = FilePermissions.owner
 
-    /// The file system, with no directory held on to.
+    /// Creates the file system without a bound directory.
     package init() {}
 
     package func permitting(_ permissions: FilePermissions) -> any FileSystem {
@@ -44,7 +44,7 @@ package struct PosixFileSystem: FileSystem {
         return there.st_dev == mine.st_dev && there.st_ino == mine.st_ino
     }
 
-    /// Where the calls that begin at a directory find a path.
+    /// Returns the directory descriptor and path that a call on a path uses.
     private func place(of path: String) -> (directory: Int32, path: String) {
         held?.place(of: path) ?? (AT_FDCWD, path)
     }
@@ -89,12 +89,12 @@ package struct PosixFileSystem: FileSystem {
         )
     }
 
-    /// A pipe in the place of a file would keep whoever opens it waiting for its other end.
+    /// Opens a path without blocking: if a pipe is there, opening it would wait for its other end.
     private func openWithoutWaiting(_ path: String, _ flags: Int32) throws(FileError) -> Int32 {
         do throws(FileError) {
             return try openDescriptor(path, flags | O_NONBLOCK, for: .open)
         } catch {
-            // A file that another process has a lease on is worth waiting for.
+            // If another process has a lease on the file, wait for it.
             guard error.errorNumber == EWOULDBLOCK, let status = try readStatus(path),
                 status.st_mode & S_IFMT == S_IFREG
             else { throw error }
@@ -181,7 +181,7 @@ package struct PosixFileSystem: FileSystem {
         }
     }
 
-    /// What the system knows of what is at a path, or nothing if nothing is there.
+    /// Returns the system's status of a path; `nil` if nothing is there.
     private func readStatus(_ path: String) throws(FileError) -> stat? {
         var status = stat()
         let place = place(of: path)
@@ -213,7 +213,7 @@ package struct PosixFileSystem: FileSystem {
     }
 }
 
-/// A directory that stays the one it was, and the path by which it was found.
+/// A directory held by a descriptor, and the path by which it was found.
 private final class HeldDirectory: Sendable {
     let path: String
     private let descriptor: Int32
@@ -227,7 +227,8 @@ private final class HeldDirectory: Sendable {
         closeDescriptor(descriptor)
     }
 
-    /// The directory and the rest of a path that begins with its own; `nil` for any other path.
+    /// Returns the directory and the rest of a path that begins with its own; `nil` for any other
+    /// path.
     func place(of path: String) -> (directory: Int32, path: String)? {
         // As bytes: strings that are equal for Unicode may be different names.
         guard path.utf8.starts(with: self.path.utf8) else { return nil }
@@ -247,7 +248,7 @@ private func modificationTime(_ status: stat) -> timespec {
     #endif
 }
 
-/// The name in a directory entry, read in place: an entry may be shorter than its C type.
+/// Returns the name in a directory entry, read in place: an entry may be shorter than its C type.
 private func nameOfEntry(_ entry: UnsafeMutablePointer<dirent>) -> String {
     guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return "" }
     let name = UnsafeRawPointer(entry).advanced(by: offset)

@@ -5,7 +5,7 @@ import CLZ4
 import Dispatch
 import TidemarkLock
 
-/// How much time compressing may take.
+/// The amount of time that compression may take.
 enum CompressionLevel {
     /// LZ4.
     case fast
@@ -13,24 +13,24 @@ enum CompressionLevel {
     case high
 }
 
-/// Compresses the blocks of a frame, those of a large one on two threads at once.
+/// Compresses the blocks of a frame; a large frame's blocks on two threads at once.
 ///
-/// One lone caller waits for its frame to be compressed, and nothing else of it can be done
-/// meanwhile: the second core is free then, and compressing takes as long as the sync.
+/// A single caller waits until its frame is compressed, and its other work depends on that. The
+/// second core is idle then, and compressing takes as long as the sync.
 struct FrameCompressor: Sendable {
-    /// Fewer blocks are not worth waking another thread for: each takes some forty microseconds.
+    /// With fewer blocks, waking another thread (about 40 µs) costs more than it saves.
     private static let sharedBlockCount = 6
 
     private let lanes: [BlockCompressor]
 
-    /// Compressors against a dictionary: fast ones for those who wait, or ones that take twenty
-    /// times as long and make blocks shorter, for those who have time.
+    /// Creates compressors for a dictionary: fast ones while callers wait, or ones that take twenty
+    /// times as long and make blocks shorter.
     init(dictionary: [UInt8], level: CompressionLevel = .fast) {
         lanes = (0..<2).map { _ in BlockCompressor(dictionary: dictionary, level: level) }
     }
 
-    /// Writes the stored form of neighbouring blocks, one right after another, to the start of a
-    /// buffer with room for all of their raw bytes, and returns their lengths.
+    /// Writes the stored form of consecutive blocks to the start of a buffer with room for all of
+    /// their raw bytes, and returns their lengths.
     func compress(
         _ raw: [UInt8],
         blocks: [Range<Int>],
@@ -41,9 +41,10 @@ struct FrameCompressor: Sendable {
         }
         let middle = blocks.count / 2
         let halves = [blocks[..<middle], blocks[middle...]]
-        // The second half goes where it would begin if nothing shrank, then up to the first.
+        // The second half is written where it would begin if nothing shrank, then moved up to the
+        // first.
         let start = blocks[middle].lowerBound - blocks[0].lowerBound
-        // Each thread writes to a part of its own.
+        // Each thread writes to its own part of the buffer.
         nonisolated(unsafe) let parts = [
             UnsafeMutableRawBufferPointer(rebasing: output[..<start]),
             UnsafeMutableRawBufferPointer(rebasing: output[start...]),
@@ -63,16 +64,15 @@ struct FrameCompressor: Sendable {
 
 /// Compresses blocks independently of each other, each against the segment's dictionary.
 ///
-/// LZ4 finds its way through a dictionary that lies right before the block almost twice as fast as
-/// through one that lies elsewhere. So the dictionary is kept before a buffer of one block, and
-/// blocks are copied there. LZ4's packaged version cannot attach a dictionary to a stream either:
-/// it is loaded once into a template, whose 16 KiB are copied for every block (about half a
-/// microsecond).
+/// LZ4 searches a dictionary directly before the block almost twice as fast as one elsewhere in
+/// memory. So the dictionary is kept before a buffer of one block, and blocks are copied there.
+/// LZ4's packaged version cannot attach a dictionary to a stream: it is loaded once into a
+/// template, whose 16 KiB are copied for every block (about half a microsecond).
 ///
 /// Unchecked: a frame is compressed by one writer at a time, and each of its threads has one of the
 /// two compressors to itself.
 final class BlockCompressor: @unchecked Sendable {
-    /// LZ4's state with the dictionary loaded, and the one that each block spoils.
+    /// LZ4's state with the dictionary loaded, and the working copy that each block overwrites.
     private let template: UnsafeMutableRawPointer
     private let stream: UnsafeMutableRawPointer
     private let streamByteCount: Int
@@ -109,8 +109,8 @@ final class BlockCompressor: @unchecked Sendable {
         buffer.deallocate()
     }
 
-    /// Writes the stored form of neighbouring blocks to the start of a buffer, one right after
-    /// another, and returns their lengths.
+    /// Writes the stored form of consecutive blocks to the start of a buffer, and returns their
+    /// lengths.
     func compress(
         _ raw: [UInt8],
         blocks: ArraySlice<Range<Int>>,
@@ -134,7 +134,7 @@ final class BlockCompressor: @unchecked Sendable {
 
     /// Writes a block's stored form and returns its length.
     ///
-    /// A block that does not shrink is stored as it is, which its equal lengths tell.
+    /// A block that does not shrink is stored uncompressed, which its equal lengths show.
     private func compress(
         _ raw: UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
@@ -182,11 +182,11 @@ extension UnsafeRawBufferPointer {
 
 /// Reads and decodes the stored blocks of one segment.
 ///
-/// LZ4 reads a dictionary that lies right before its output about a third faster than one that
-/// lies elsewhere. So the dictionary is kept before a buffer of one block, and what was decoded
-/// there is copied out. What is read from the file has a buffer too, which is used again.
+/// LZ4 reads a dictionary directly before its output about a third faster than one elsewhere in
+/// memory. So the dictionary is kept before a buffer of one block, and decoded blocks are copied
+/// out. Bytes read from the file also have a reusable buffer.
 ///
-/// Unchecked: a decoder belongs to whoever has taken it out of its segment's pool.
+/// Unchecked: a decoder has one owner at a time, which took it out of its segment's pool.
 final class BlockDecoder: @unchecked Sendable {
     private let dictionaryByteCount: Int
     private let buffer: UnsafeMutableRawBufferPointer
@@ -205,10 +205,10 @@ final class BlockDecoder: @unchecked Sendable {
         stored.deallocate()
     }
 
-    /// Whether it had to make room for a block that is longer than others.
+    /// True if the decoder had to grow its buffer for an unusually long block.
     var isGrown: Bool { stored.count > Layout.blockByteCount }
 
-    /// Lends room for the stored form of a block, which stays until the next one is asked for.
+    /// Returns a buffer for the stored form of a block, which is valid until the next call.
     func room(byteCount: Int) -> UnsafeMutableRawBufferPointer {
         if byteCount > stored.count {
             stored.deallocate()
@@ -217,7 +217,7 @@ final class BlockDecoder: @unchecked Sendable {
         return UnsafeMutableRawBufferPointer(rebasing: stored[..<byteCount])
     }
 
-    /// The raw bytes of a stored block; `nil` if they are not what LZ4 wrote.
+    /// Returns the raw bytes of a stored block; `nil` if they are not what LZ4 wrote.
     func decode(_ stored: RawSpan, rawByteCount: Int) -> [UInt8]? {
         if stored.byteCount == rawByteCount { return stored.withUnsafeBytes { [UInt8]($0) } }
         guard stored.byteCount <= Int(Int32.max) else { return nil }
@@ -229,7 +229,7 @@ final class BlockDecoder: @unchecked Sendable {
         let output = UnsafeMutableRawBufferPointer(rebasing: buffer[dictionaryByteCount..<end])
         let byteCount = LZ4.decode(stored, into: output, dictionary: dictionary)
         guard byteCount == rawByteCount else { return nil }
-        // Of the buffer and not of a slice of one, which is copied byte by byte.
+        // From the whole buffer, not from a slice of one, which is copied byte by byte.
         return [UInt8](output)
     }
 }

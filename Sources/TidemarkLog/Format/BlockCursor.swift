@@ -5,7 +5,7 @@
 final class DecodedBlock: Sendable {
     let bytes: [UInt8]
     let entry: BlockEntry
-    /// `nil` if nobody has asked for it yet.
+    /// The positions of its events; `nil` until first requested.
     let map: BlockMap?
 
     init(bytes: [UInt8], entry: BlockEntry, map: BlockMap? = nil) {
@@ -14,10 +14,10 @@ final class DecodedBlock: Sendable {
         self.map = map
     }
 
-    /// Bytes that it takes in memory, or somewhat less.
+    /// The approximate number of bytes that the block takes in memory.
     var byteCount: Int { bytes.count + (map?.byteCount ?? 0) }
 
-    /// The same block with a map.
+    /// Returns the same block with a map.
     ///
     /// O(events).
     func mapped() -> DecodedBlock {
@@ -29,13 +29,13 @@ final class DecodedBlock: Sendable {
 struct BlockCursor {
     /// The block's entry.
     let entry: BlockEntry
-    /// The event that the cursor is at; before the first one, nothing but the block.
+    /// The event at the cursor; before the first one, nothing but the block.
     ///
-    /// Kept and not made for each who asks, which would count owners of the block anew every time.
+    /// Stored, not computed on access, which would retain the block every time.
     private(set) var event: LogEvent
     private var place: Place
 
-    /// Where a cursor is.
+    /// The place of a cursor.
     fileprivate struct Place {
         var offset = 0
         /// The position of what comes next.
@@ -93,7 +93,7 @@ struct BlockCursor {
     mutating func advance(
         to target: SequenceNumber = .zero
     ) throws(Malformed) -> Bool {
-        // A copy of the place costs less than one more owner of the bytes.
+        // Copying the place costs less than one more reference to the bytes.
         var place = place
         let isFound = try place.advance(in: event.block.span.bytes, to: target)
         self.place = place
@@ -118,8 +118,8 @@ struct BlockCursor {
 }
 
 extension BlockCursor {
-    /// Moves to the first event at or after a position by way of a map, or by walking if the map
-    /// has nothing there; `false` at the end of the block.
+    /// Moves to the first event at or after a position by a map, or by walking if the map has no
+    /// entry; `false` at the end of the block.
     mutating func jump(
         to target: SequenceNumber,
         by map: BlockMap
@@ -142,7 +142,8 @@ extension BlockCursor {
         place.position = entry.first.rawValue + UInt64(start.position)
     }
 
-    /// The map of a block; empty if the block is malformed, so that whoever walks it meets that.
+    /// Returns the map of a block; empty if the block is malformed, so that walking the block
+    /// reports the error.
     fileprivate static func map(of block: DecodedBlock) -> BlockMap {
         var cursor = BlockCursor(block)
         var map = BlockMap()
@@ -229,7 +230,7 @@ extension BlockCursor.Place {
 }
 
 extension RawSpan {
-    /// Finds bytes behind their count and moves past them; `nil` if they are cut off.
+    /// Reads a byte count and the bytes after it, and moves past them; `nil` if they are cut off.
     @inline(__always)
     fileprivate func countedBytes(at offset: inout Int) -> Range<Int>? {
         guard let count = variableInteger(at: &offset), count <= UInt64(byteCount - offset) else {

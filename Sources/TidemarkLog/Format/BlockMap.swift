@@ -1,19 +1,19 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where the events of one decoded block lie.
+/// The places of the events in one decoded block.
 ///
-/// Walking to an event touches memory for each one before it, and each of those waits for the one
-/// before: in a block that has left the processor's cache that is slower than decoding it. Who wants
-/// few events of a block looks here first.
+/// Walking to an event reads memory for each event before it, and each read depends on the previous
+/// one. In a block outside the processor's cache, that is slower than decoding the block. A reader
+/// of few events uses the map instead.
 struct BlockMap: Sendable {
     /// One event.
     struct Place: Sendable {
         /// Counted from the block's first.
         var position: UInt32
-        /// Where the event before it ends: entries of commits and gaps may come between.
+        /// The end of the previous event; entries of commits and gaps may follow before this event.
         var offset: UInt32
-        /// The index of the first event of its commit that is in the block.
+        /// The index of the first event of its commit in the block.
         var commit: UInt32
     }
 
@@ -26,9 +26,9 @@ struct BlockMap: Sendable {
     /// Adds the next event.
     mutating func append(_ place: Place) { places.append(place) }
 
-    /// The index of the first event at or after a position; `nil` if the block has none.
+    /// Returns the index of the first event at or after a position; `nil` if the block has none.
     ///
-    /// One look where the block has no gaps before it, otherwise O(log events).
+    /// O(1) if the block has no gaps before the position, otherwise O(log events).
     func index(atOrAfter position: Int) -> Int? {
         // Gaps only bring an event closer to the start.
         if position < places.count, places[position].position == position { return position }
@@ -41,7 +41,8 @@ struct BlockMap: Sendable {
         return low < places.count ? low : nil
     }
 
-    /// Where a walk that comes to an event next is: the offset, and the position that it expects.
+    /// Returns the state of a walk that reaches an event next: the offset, and the expected
+    /// position.
     func start(of index: Int) -> (offset: Int, position: Int) {
         let place = places[index]
         return (Int(place.offset), index > 0 ? Int(places[index - 1].position) + 1 : 0)

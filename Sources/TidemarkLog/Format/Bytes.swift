@@ -12,7 +12,7 @@ import Glibc
 #endif
 
 extension RawSpan {
-    /// The little-endian integer at an offset, which must lie within the span.
+    /// Returns the little-endian integer at an offset, which must lie within the span.
     @inlinable @inline(__always)
     package func integer<Value: FixedWidthInteger & BitwiseCopyable>(
         at offset: Int,
@@ -22,16 +22,16 @@ extension RawSpan {
         return Value(littleEndian: unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: type))
     }
 
-    /// The position at an offset.
+    /// Returns the position at an offset.
     @inlinable @inline(__always)
     package func sequence(at offset: Int) -> SequenceNumber {
         SequenceNumber(rawValue: integer(at: offset))
     }
 
-    /// Has the processor load bytes that are about to be read, as far as they are there, at most a KiB.
+    /// Prefetches bytes that are about to be read, as far as they exist, at most 1 KiB.
     ///
-    /// Who goes from one event to the next touches a few places of each, too far apart for the
-    /// processor to see what comes: without this it waits for memory at every one.
+    /// A walk of events touches few places of each, too far apart for the processor to predict.
+    /// Without prefetching, it waits for memory at each event.
     @inline(__always)
     func prefetch(at offset: Int, byteCount wanted: Int) {
         let end = min(offset + min(wanted, 1 << 10), byteCount)
@@ -45,7 +45,7 @@ extension RawSpan {
         }
     }
 
-    /// The byte at an offset, which must lie within the span.
+    /// Returns the byte at an offset, which must lie within the span.
     @inlinable @inline(__always)
     package func byte(at offset: Int) -> UInt8 {
         integer(at: offset)
@@ -88,7 +88,7 @@ extension RawSpan {
         return nil
     }
 
-    /// Whether every byte of a range is zero.
+    /// Returns true if every byte of a range is zero.
     package func isZero(in range: Range<Int>) -> Bool {
         guard !range.isEmpty else { return true }
         return extracting(range).withUnsafeBytes { bytes in
@@ -140,7 +140,7 @@ package func zigzag(_ value: Int64) -> UInt64 {
     UInt64(bitPattern: (value << 1) ^ (value >> 63))
 }
 
-/// The inverse of `zigzag`.
+/// Returns the inverse of `zigzag`.
 @inlinable @inline(__always)
 package func unzigzag(_ value: UInt64) -> Int64 {
     Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)

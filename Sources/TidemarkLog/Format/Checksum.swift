@@ -3,14 +3,14 @@
 
 import CXXHash
 
-/// The XXH3-64 of some bytes: the checksum and the hash of every format of this project.
+/// Returns the XXH3-64 of some bytes: the checksum and the hash of every format of this project.
 ///
-/// It finds accidents, not forgeries. About 10 GB/s for long inputs.
+/// It detects accidents, not forgeries. About 10 GB/s for long inputs.
 package func xxh3(_ bytes: RawSpan, seed: UInt64) -> UInt64 {
     bytes.withUnsafeBytes { XXH3_64bits_withSeed($0.baseAddress, $0.count, seed) }
 }
 
-/// The XXH3-128 of some bytes, where two things must not meet by chance.
+/// Returns the XXH3-128 of some bytes, for uses where two values must not collide by chance.
 package func xxh3Wide(_ bytes: RawSpan, seed: UInt64) -> (low: UInt64, high: UInt64) {
     let hash = bytes.withUnsafeBytes { XXH3_128bits_withSeed($0.baseAddress, $0.count, seed) }
     return (hash.low64, hash.high64)

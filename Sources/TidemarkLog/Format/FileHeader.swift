@@ -11,39 +11,39 @@ package struct FileHeader: Hashable, Sendable {
     package var incarnation: Incarnation
     /// The first sequence number that the file covers; a manifest's own number in a manifest.
     package var first: SequenceNumber
-    /// How often the covered range has been rewritten by compaction.
+    /// The number of times that compaction has rewritten the covered range.
     package var generation: UInt32
-    /// When the file was created, in milliseconds since 1970.
+    /// The creation time of the file, in milliseconds since 1970.
     package var created: Int64
     /// Random; part of the seed of every checksum in the file.
     package var salt: UInt64
-    /// The file was made, and synced, this long: a shorter one has been damaged.
+    /// The length with which the file was created and synced; a shorter file is damaged.
     package var allocatedByteCount: UInt64 = 0
     /// The dictionary that follows the header, empty in a store's first segment.
     package var dictionary = DictionaryReference()
 
-    /// What a header says about the dictionary that follows it.
+    /// A reference to the dictionary that follows a header.
     package struct DictionaryReference: Hashable, Sendable {
         package var storedByteCount: UInt32 = 0
         package var rawByteCount: UInt32 = 0
-        /// Over the stored bytes, seeded by their place.
+        /// The checksum of the stored bytes, seeded by their place.
         package var checksum: UInt64 = 0
         /// The segment that the sample was taken from; erasing it erases the dictionary too.
         package var sourceFirst = SequenceNumber.zero
         package var sourceGeneration: UInt32 = 0
     }
 
-    /// Where the first frame begins.
+    /// The offset of the first frame.
     package var framesOffset: Int {
         Layout.aligned(Layout.fileHeaderByteCount + Int(dictionary.storedByteCount))
     }
 
-    /// What the chain word of the first frame holds: the header's own checksum.
+    /// The chain word of the first frame: the header's own checksum.
     package var chain: UInt64 {
         encoded().span.bytes.integer(at: Layout.fileHeaderByteCount - 8)
     }
 
-    /// The header's 256 bytes.
+    /// Returns the header's 256 bytes.
     package func encoded() -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Layout.fileHeaderByteCount)
@@ -72,7 +72,7 @@ package struct FileHeader: Hashable, Sendable {
         return bytes
     }
 
-    /// Why bytes are not a header that this build reads.
+    /// The reason why bytes are not a header that this build reads.
     package enum DecodingFailure: Error, Hashable, Sendable {
         case tooShort
         case notTidemark
@@ -81,7 +81,7 @@ package struct FileHeader: Hashable, Sendable {
         case wrongKind(UInt8)
     }
 
-    /// Reads a header back; the span begins with it and may go on.
+    /// Reads a header from the start of the span, which may be longer.
     package init(
         decoding bytes: RawSpan,
         expecting expectedKind: FileKind

@@ -1,13 +1,13 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads a file forward through one buffer, so that many small structures cost few calls and a long
-/// walk no memory.
+/// Reads a file forward through one buffer, so that many small structures take few calls, and a
+/// long walk takes little memory.
 struct FileWindow {
     private static let byteCount = 1 << 20
 
     let file: any LogFile
-    /// The file's length when the window was made, or when it was found to be shorter than that.
+    /// The file's length when the window was created, or a shorter length that was found later.
     private(set) var fileByteCount: UInt64
     private(set) var bytes: [UInt8] = []
     /// The part of the file that is in `bytes`.
@@ -18,7 +18,7 @@ struct FileWindow {
         fileByteCount = try LogError.wrapping { () throws(FileError) in try file.byteCount() }
     }
 
-    /// The first range at or behind an offset that may hold other bytes than zeros.
+    /// Returns the first range at or after an offset that may hold bytes other than zeros.
     func dataRange(from offset: UInt64) throws(LogError) -> Range<UInt64>? {
         let file = file
         return try LogError.wrapping(at: offset) { () throws(FileError) in
@@ -26,10 +26,10 @@ struct FileWindow {
         }
     }
 
-    /// Makes a range of the file present and returns where it lies in `bytes`; a range that runs
-    /// past the end of the file comes back shorter.
+    /// Loads a range of the file and returns its place in `bytes`; the result is shorter if the
+    /// range runs past the end of the file.
     ///
-    /// A writer cuts a segment to its length when it seals it, also while it is read.
+    /// A writer truncates a segment when it seals it, even while it is read.
     mutating func range(at offset: UInt64, byteCount: Int) throws(LogError) -> Range<Int> {
         var end = min(offset + UInt64(byteCount), fileByteCount)
         guard offset < end else { return 0..<0 }
@@ -60,10 +60,10 @@ struct FileWindow {
 }
 
 extension LogFile {
-    /// Reads a range; shorter than asked only where the file ends.
+    /// Reads a range; the result is shorter only if the file ends.
     func bytes(at offset: UInt64, byteCount: Int) throws(LogError) -> [UInt8] {
-        // An array without room is the one empty array that all threads share, and even saying that
-        // nothing was put into it would be a write.
+        // An array without capacity is the one empty array that all threads share; even setting its
+        // count to zero would be a write.
         if byteCount == 0 { return [] }
         return try LogError.wrapping(at: offset) { () throws(FileError) in
             var failure: FileError?
@@ -83,7 +83,7 @@ extension LogFile {
         }
     }
 
-    /// Reads into memory that may hold nothing yet; see ``read(into:at:)``.
+    /// Reads into uninitialized memory; see ``read(into:at:)``.
     func read(
         into buffer: UnsafeMutableRawBufferPointer,
         at offset: UInt64
@@ -94,9 +94,9 @@ extension LogFile {
 }
 
 extension LogError {
-    /// Runs a file call and turns its failure into one of the log.
+    /// Runs a file call and converts its failure to an error of the log.
     ///
-    /// `offset` is where in the file it happened, if that is known.
+    /// `offset` is the place in the file, if it is known.
     package static func wrapping<Result>(
         at offset: UInt64? = nil,
         _ body: () throws(FileError) -> Result
@@ -104,7 +104,7 @@ extension LogError {
         do throws(FileError) { return try body() } catch { throw LogError(error, offset: offset) }
     }
 
-    /// A failed file call as a failure of the log: `full` for want of space, else `unreadable`.
+    /// Converts a failed file call: `full` if there is no space, otherwise `unreadable`.
     package init(_ error: FileError, offset: UInt64? = nil) {
         self.init(
             error.isOutOfSpace ? .full : .unreadable,

@@ -1,10 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What stands at the end of a sealed segment: where every block is, which blocks hold a zone's
-/// events, and what the whole adds up to.
+/// The end of a sealed segment: the place of every block, the blocks of each zone, and totals of
+/// the segment.
 ///
-/// Everything in it can be computed again from the frames.
+/// All of the footer can be computed again from the frames.
 package struct Footer: Hashable, Sendable {
     /// The fixed part: 160 bytes, read at every opening.
     package struct Summary: Hashable, Sendable {
@@ -23,7 +23,7 @@ package struct Footer: Hashable, Sendable {
         package var blockCount: UInt32
         package var zoneCount: UInt32
         package var postingsByteCount: UInt32
-        /// Where the footer begins: the end of the frames.
+        /// The offset of the footer, which is the end of the frames.
         package var offset: UInt64
         fileprivate var directoryChecksum: UInt64 = 0
         fileprivate var postingsChecksum: UInt64 = 0
@@ -32,10 +32,10 @@ package struct Footer: Hashable, Sendable {
     package var summary: Summary
     /// One entry a block, in the order of the file.
     package var directory: [BlockEntry]
-    /// Which blocks hold a zone's events, ascending by zone.
+    /// The blocks that hold each zone's events, ascending by zone.
     package var postings: ZonePostings
 
-    /// The footer's bytes and the trailer's, as they follow the frames of one file.
+    /// Returns the footer's bytes and the trailer's, as they follow the frames of one file.
     package func encoded(for header: FileHeader) -> [UInt8] {
         var directoryBytes: [UInt8] = []
         directoryBytes.reserveCapacity(directory.count * Layout.blockEntryByteCount)
@@ -179,10 +179,10 @@ extension Footer.Summary {
         )
     }
 
-    /// Reads a trailer, the last 32 bytes of a file: where the footer begins and its length without
+    /// Reads a trailer, the last 32 bytes of a file: the footer's offset, and its length without
     /// the trailer.
     ///
-    /// `nil` if this is no trailer of that file.
+    /// `nil` if the bytes are not a trailer of that file.
     package static func footerPlace(
         decodingTrailer bytes: RawSpan,
         salt: UInt64
@@ -207,13 +207,13 @@ package struct EventHash: Hashable, Sendable {
     /// The hash of no events.
     package init() {}
 
-    /// A hash that was read.
+    /// Creates a hash from stored words.
     package init(low: UInt64, high: UInt64) {
         self.low = low
         self.high = high
     }
 
-    /// Adds what another sum holds.
+    /// Adds another sum.
     package mutating func add(_ other: EventHash) {
         low &+= other.low
         high &+= other.high
@@ -225,7 +225,7 @@ package struct EventHash: Hashable, Sendable {
         add(event.sequence, zone: event.zone, payload.span.bytes)
     }
 
-    /// Adds what an event is made of.
+    /// Adds one event, given by its parts.
     mutating func add(_ sequence: SequenceNumber, zone: ZoneKey, _ payload: RawSpan) {
         let seed = Layout.seed(salt: zone.rawValue, offset: sequence.rawValue)
         let hash = xxh3Wide(payload, seed: seed)

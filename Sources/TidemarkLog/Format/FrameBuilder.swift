@@ -12,7 +12,7 @@ struct FrameBuilder: Sendable {
     private(set) var commitCount = 0
     private(set) var lastTime = Int64.min
     private(set) var lastReceived = Int64.min
-    /// The commit whose entry the last block has last, where events are gathered one by one.
+    /// The commit of the last entry in the last block, if events are gathered one by one.
     private var openCommit: SequenceNumber?
     private var raw: [UInt8] = []
     private var blocks: [RawFrame.Block] = []
@@ -21,13 +21,13 @@ struct FrameBuilder: Sendable {
         self.first = first
     }
 
-    /// Whether nothing has been gathered.
+    /// True if nothing has been gathered.
     var isEmpty: Bool { positionCount == 0 }
 
     /// Raw bytes gathered so far.
     var rawByteCount: Int { raw.count }
 
-    /// Whether the next commit belongs to another frame.
+    /// True if the next commit belongs to another frame.
     var isFull: Bool {
         raw.count >= Layout.frameByteCountTarget || positionCount >= Layout.framePositionCount
     }
@@ -42,7 +42,8 @@ struct FrameBuilder: Sendable {
         (first + positionCount).previous
     }
 
-    /// The most that adding a draft can add to the encoded frame, whatever its bytes compress to.
+    /// Returns the maximum number of bytes that a draft can add to the encoded frame, regardless of
+    /// compression.
     static func byteCountBound(of draft: borrowing CommitDraft) -> Int {
         let commitHeader = 64 + draft.envelope.count
         let entryCount = draft.events.count + (draft.part?.gaps.count ?? 0)
@@ -84,11 +85,11 @@ struct FrameBuilder: Sendable {
         }
     }
 
-    /// Gathers one event of another segment at its own position, which is not before `next`, or in its
-    /// place one of the store itself.
+    /// Gathers one event of another segment at its own position, which is not before `next`, or an
+    /// event of the store itself in its place.
     ///
-    /// Positions in between become a gap. `isFirst` says that no event of its commit was gathered
-    /// before, in whichever frame.
+    /// Positions in between become a gap. `isFirst` is true if no event of its commit was gathered
+    /// before, in any frame.
     mutating func append(_ event: LogEvent, isFirst: Bool, payload replacement: [UInt8]? = nil) {
         let payload = replacement.map { $0[...] } ?? event.payload
         appendGap(before: event.sequence)
@@ -115,15 +116,15 @@ struct FrameBuilder: Sendable {
         blocks[blocks.count - 1].positionCount += 1
     }
 
-    /// Gathers the positions up to one, which hold no event.
+    /// Gathers the empty positions before a position.
     mutating func appendGap(before end: SequenceNumber) {
         if end > next { appendGap(UInt32(end.rawValue - next.rawValue)) }
     }
 
-    /// Ends the frame, with some of the gap behind it, if it would cover too many positions together
-    /// with one; `nil` if it would not.
+    /// Ends the frame, with a part of the following gap, if the frame would cover too many
+    /// positions with one more; otherwise returns `nil`.
     ///
-    /// Asked again, it ends another one.
+    /// A further call ends the next frame.
     mutating func takeFrame(before position: SequenceNumber) -> RawFrame? {
         let end = first.rawValue + UInt64(Layout.framePositionCount)
         guard position.rawValue >= end else { return nil }
@@ -170,7 +171,7 @@ struct FrameBuilder: Sendable {
         raw.append(commit: commit, draft.envelope[...], eventIndex: eventIndex)
     }
 
-    /// The frame's bytes for one place in one file, and its block table.
+    /// Returns the frame's bytes for one place in one file, and its block table.
     consuming func encoded(
         at place: FramePlace,
         compressor: FrameCompressor
@@ -178,7 +179,7 @@ struct FrameBuilder: Sendable {
         frame().encoded(at: place, compressor: compressor)
     }
 
-    /// What has been gathered.
+    /// Returns the gathered frame.
     consuming func frame() -> RawFrame {
         RawFrame(
             kind: .commits,
@@ -194,7 +195,7 @@ struct FrameBuilder: Sendable {
 }
 
 extension [UInt8] {
-    /// Appends the entry of a commit, of which the event with an index comes next.
+    /// Appends the entry of a commit; the event at an index of the commit comes next.
     mutating func append(
         commit: LogCommit,
         _ envelope: ArraySlice<UInt8>,
@@ -218,21 +219,21 @@ extension [UInt8] {
         append(contentsOf: payload)
     }
 
-    /// Appends the entry for positions that hold nothing here.
+    /// Appends the entry for positions that are empty here.
     mutating func append(gap positionCount: UInt64) {
         append(EntryTag.gap)
         append(variableInteger: positionCount)
     }
 }
 
-/// Where a frame is about to be written, and what it says about the frames before it.
+/// The place of a frame that is about to be written, and its statements about earlier frames.
 struct FramePlace: Sendable {
     var salt: UInt64
     var offset: UInt64
     var syncedOffset: UInt64
     var chain: UInt64
 
-    /// Puts header and table into the room left for them at the start of a frame's bytes.
+    /// Writes header and table into the space reserved at the start of a frame's bytes.
     func fill(
         _ bytes: inout [UInt8],
         kind: FrameKind,
@@ -267,7 +268,7 @@ struct FramePlace: Sendable {
         bytes.withUnsafeMutableBytes { $0.copyBytes(from: start) }
     }
 
-    /// A frame without commits: a marker, a closing frame, or one block of the log's own.
+    /// Returns a frame without commits: a marker, a closing frame, or one block of the log's own.
     func controlFrame(
         _ kind: FrameKind,
         next: SequenceNumber,
@@ -311,7 +312,7 @@ struct FramePlace: Sendable {
     }
 }
 
-/// The chain word that the frame after one has: the hash of its header.
+/// Returns the chain word of the following frame: the hash of a frame's header.
 func chainWord(after frame: RawSpan) -> UInt64 {
     xxh3(frame.extracting(0..<Layout.frameHeaderByteCount), seed: 0)
 }

@@ -9,7 +9,7 @@ package struct FrameHeader: Hashable, Sendable {
     package var blockCount: UInt32
     /// The first position in the frame; in a frame without events, the next one to come.
     package var first: SequenceNumber
-    /// How many positions the frame covers.
+    /// The number of positions that the frame covers.
     package var positionCount: UInt32
     package var commitCount: UInt32
     /// Everything in the file before this offset was durable when the frame was written.
@@ -28,7 +28,7 @@ package struct FrameHeader: Hashable, Sendable {
         (first + Int(positionCount)).previous
     }
 
-    /// The header's 80 bytes for one place in one file.
+    /// Returns the header's 80 bytes for one place in one file.
     package func encoded(salt: UInt64, offset: UInt64) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Layout.frameHeaderByteCount)
@@ -51,8 +51,8 @@ package struct FrameHeader: Hashable, Sendable {
         return bytes
     }
 
-    /// Reads a header back; `nil` if the 80 bytes at the start of the span are not one that was
-    /// written at this place in this file.
+    /// Reads a header; `nil` if the 80 bytes at the start of the span were not written at this
+    /// place in this file.
     package init?(decoding bytes: RawSpan, salt: UInt64, offset: UInt64) {
         guard bytes.byteCount >= Layout.frameHeaderByteCount,
             bytes.integer(at: 0, as: UInt32.self) == Layout.frameMagic
@@ -110,8 +110,8 @@ package struct FrameHeader: Hashable, Sendable {
     }
 }
 
-/// One line of a frame's block table, and of a sealed segment's directory: where a block is and
-/// what it must be.
+/// One line of a frame's block table and of a sealed segment's directory: the place, length and
+/// checksum of a block.
 package struct BlockEntry: Hashable, Sendable {
     /// The first position that the block covers.
     package var first: SequenceNumber
@@ -123,7 +123,7 @@ package struct BlockEntry: Hashable, Sendable {
     package var positionCount: UInt32
     /// Over the stored bytes, seeded by their place.
     package var checksum: UInt64
-    /// Whether the block holds no events, but says which blocks of its stripe do.
+    /// True if the block holds no events but a map of the stripe's blocks.
     package var isMap = false
 
     /// The last position that the block covers.
@@ -141,7 +141,7 @@ package struct BlockEntry: Hashable, Sendable {
         bytes.append(integer: checksum)
     }
 
-    /// No block has as many raw bytes as this bit of their number says.
+    /// The bit of the raw byte count that marks a map; no block is that long.
     private static let mapFlag: UInt32 = 1 << 31
 
     /// Reads an entry back from a table whose checksum has been checked.

@@ -1,10 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Walks the frames of one file in order and says precisely where and why it has to stop.
+/// Walks the frames of one file in order, and reports the exact place and cause of a stop.
 ///
-/// Opening, reading, sealing, verifying and salvaging all walk with this one type, so that they
-/// agree about what a sound frame is.
+/// Opening, reading, sealing, verifying and salvaging all use this type, so that they agree on the
+/// definition of a sound frame.
 struct FrameScan {
     /// A frame that is sound in every checked respect.
     struct Frame: Hashable {
@@ -12,24 +12,24 @@ struct FrameScan {
         var offset: UInt64
         var blocks: [BlockEntry]
 
-        /// Where the next frame begins.
+        /// The offset of the next frame.
         var end: UInt64 { offset + UInt64(header.byteCount) }
     }
 
-    /// Why the walk is over.
+    /// The reason why the walk has ended.
     enum Stop: Hashable {
         /// Nothing was written here: the bytes of a frame header are all zero, or the file ends.
         case blank
-        /// The place where the walk was told to end.
+        /// The limit of the walk.
         case limit
-        /// What is here is not the frame that belongs here.
+        /// The bytes at the offset are not the frame that belongs there.
         case unsound(Unsound)
     }
 
-    /// What is wrong with a frame.
+    /// A defect of a frame.
     struct Unsound: Hashable {
         var reason: String
-        /// How many bytes the frame covers, as far as that can be trusted.
+        /// The number of bytes that the frame covers, as far as that can be trusted.
         var extent: Int
         /// The frame, if its header and its block table are sound and only a block is not, or the file
         /// ends before its last block does.
@@ -44,10 +44,10 @@ struct FrameScan {
     let header: FileHeader
     private(set) var offset: UInt64
     private(set) var chain: UInt64
-    /// The position that the next frame must begin with; `nil` where positions are not counted.
+    /// The expected first position of the next frame; `nil` if positions are not counted.
     private(set) var next: SequenceNumber?
     var limit: UInt64
-    /// Whether the walk was told where to end: the file is finished, and may have been cut to size.
+    /// True if the walk has a limit: the file is finished, and may have been truncated.
     let isLimited: Bool
     var window: FileWindow
 
@@ -64,9 +64,9 @@ struct FrameScan {
         isLimited = limit != nil
     }
 
-    /// The next frame, or why there is none.
+    /// Returns the next frame, or the reason why there is none.
     ///
-    /// After a stop every further call says the same.
+    /// After a stop, every further call returns the same.
     mutating func step() throws(LogError) -> Step {
         if offset >= limit { return .stop(isLimited ? .limit : .blank) }
         let place = try window.range(at: offset, byteCount: Layout.frameHeaderByteCount)
@@ -115,7 +115,7 @@ struct FrameScan {
         return .frame(result)
     }
 
-    /// Goes on behind a frame of which only a block is not sound.
+    /// Continues after a frame in which only a block is unsound.
     mutating func pass(_ frame: Frame) throws(LogError) {
         let place = try window.range(at: frame.offset, byteCount: Layout.frameHeaderByteCount)
         chain = chainWord(after: window.bytes.span.bytes.extracting(place))
@@ -132,7 +132,7 @@ struct FrameScan {
         if next != nil { next = frame.first }
     }
 
-    /// The stored bytes of a block of the frame that was returned last.
+    /// Returns the stored bytes of a block of the frame that was returned last.
     mutating func stored(_ entry: BlockEntry) throws(LogError) -> [UInt8] {
         let place = try window.range(
             at: UInt64(entry.offset),
@@ -141,7 +141,7 @@ struct FrameScan {
         return [UInt8](window.bytes[place])
     }
 
-    /// Searches forward from an offset for a frame header that is valid where it stands.
+    /// Searches forward from an offset for a frame header that is valid at its place.
     mutating func search(from start: UInt64) throws(LogError) -> (UInt64, FrameHeader)? {
         var found: (UInt64, FrameHeader)?
         _ = try survey(from: start) { offset, frame in
@@ -151,11 +151,11 @@ struct FrameScan {
         return found
     }
 
-    /// Looks through the file once, from an offset to where the walk would end.
+    /// Scans the file once, from an offset to the end of the walk.
     ///
-    /// Calls with each frame header that is valid where it stands, until `visit` returns `false`.
-    /// Returns where the last byte was that is not zero. Zeros cost little more than reading them, and
-    /// holes of the file nothing.
+    /// Calls `visit` with each frame header that is valid at its place, until it returns `false`.
+    /// Returns the offset of the last nonzero byte. Zeros cost little more than reading them, and
+    /// holes of the file cost nothing.
     mutating func survey(
         from start: UInt64,
         visit: (UInt64, FrameHeader) -> Bool
@@ -197,7 +197,7 @@ struct FrameScan {
 }
 
 extension FrameScan {
-    /// Reads a frame's block table; `nil` if it is not the one that the header speaks of.
+    /// Reads a frame's block table; `nil` if its checksum does not match the header.
     private mutating func table(of frame: FrameHeader) throws(LogError) -> [BlockEntry]? {
         let tableOffset = offset + UInt64(Layout.frameHeaderByteCount)
         let tableByteCount = Int(frame.blockCount) * Layout.blockEntryByteCount
@@ -214,7 +214,8 @@ extension FrameScan {
             expectedOffset += UInt64(entry.storedByteCount)
             entries.append(entry)
             if frame.kind == .stripe, !entry.isMap {
-                // Behind the maps, whose positions join up, come blocks anywhere in them.
+                // After the maps, whose positions are contiguous, blocks may lie anywhere in the
+                // maps' range.
                 guard entry.first >= frame.first, entry.first <= frame.last,
                     entry.last <= frame.last
                 else { return nil }
@@ -233,7 +234,7 @@ extension FrameScan {
         return entries
     }
 
-    /// What is wrong with a frame's blocks or its padding, if anything.
+    /// Returns the defect of a frame's blocks or padding, if there is one.
     private mutating func fault(in frame: Frame) throws(LogError) -> String? {
         var end = frame.offset + UInt64(Layout.frameHeaderByteCount)
         end += UInt64(frame.blocks.count * Layout.blockEntryByteCount)

@@ -3,8 +3,8 @@
 
 /// The constants of files on disk.
 ///
-/// `Docs/formats/segment.md` is normative: a change here is a change there, in the golden files,
-/// and of `formatVersion`.
+/// `Docs/formats/segment.md` is normative: a change here requires a change there, in the golden
+/// files, and of `formatVersion`.
 package enum Layout {
     /// The newest version that this build writes and reads.
     package static let formatVersion: UInt16 = 2
@@ -40,29 +40,30 @@ package enum Layout {
     package static let commitByteCountLimit = 1 << 30
     /// A frame is closed when it holds this many raw bytes.
     package static let frameByteCountTarget = 1 << 20
-    /// A frame is closed when it covers this many positions, most of them without events: it counts
-    /// them in 32 bits, and the commit that it ends with goes beyond.
+    /// A frame is closed when it covers this many positions, most of them without events.
+    ///
+    /// A frame counts positions in 32 bits, and its last commit may extend beyond this limit.
     package static let framePositionCount = 1 << 30
-    /// No position is greater, so that none overflows by what is added to it.
+    /// The greatest position, so that no sum of positions overflows.
     package static let lastPosition: UInt64 = 1 << 62
     /// A stripe is closed when it holds this many bytes of payloads and envelopes.
     package static let stripeByteCount = 4 << 20
-    /// A stripe may be longer than frames of the same events by one part in so many: grouping repeats
-    /// the heads of commits whose zones lie apart.
+    /// The divisor of the permitted growth: a stripe may be longer than frames of the same events
+    /// by one part in this number, because grouping repeats the heads of commits.
     package static let stripeGrowthDivisor = 8
     /// A zone with fewer raw bytes than this in a stripe shares blocks with others.
     package static let ownBlockByteCount = 4 << 10
-    /// A map is closed when it has this many raw bytes: who looks for one event walks through half
-    /// of it.
+    /// A map is closed when it has this many raw bytes; a lookup of one event walks half of it on
+    /// average.
     package static let mapByteCount = 4 << 10
     /// The smallest segment, and the growth step of small stores.
     package static let smallestSegmentByteCount = 1 << 20
     /// A manifest is allocated in steps of this.
     package static let manifestByteCount = 64 << 10
 
-    /// No frame begins at or behind this offset, since blocks have offsets of 32 bits.
+    /// No frame begins at or after this offset, since block offsets have 32 bits.
     package static let frameOffsetLimit: UInt64 = 1 << 32
-    /// A segment of a journal ends when it is this long, whatever was configured.
+    /// The length at which a journal segment ends, regardless of the configuration.
     package static let journalSegmentByteCount = 64 << 20
 
     /// Rounds up to the frame alignment.
@@ -70,14 +71,15 @@ package enum Layout {
         (byteCount + frameAlignment - 1) & ~(frameAlignment - 1)
     }
 
-    /// The seed of a checksum over bytes at a place in a file: neither stale bytes nor bytes that
-    /// a user stored can pass for something written there.
+    /// Returns the seed of a checksum over bytes at a place in a file.
+    ///
+    /// Neither stale bytes nor user data can be mistaken for bytes that were written there.
     package static func seed(salt: UInt64, offset: UInt64) -> UInt64 {
         salt &+ (offset &+ 1) &* 0x9E37_79B9_7F4A_7C15
     }
 }
 
-/// What a file is for.
+/// The purpose of a file.
 ///
 /// Raw values are on disk.
 package enum FileKind: UInt8, Sendable {
@@ -86,7 +88,7 @@ package enum FileKind: UInt8, Sendable {
     case journal = 3
 }
 
-/// What a frame is for.
+/// The purpose of a frame.
 ///
 /// Raw values are on disk.
 package enum FrameKind: UInt8, Sendable {
@@ -96,14 +98,14 @@ package enum FrameKind: UInt8, Sendable {
     case marker = 2
     /// Written and synced by a clean close.
     case closing = 3
-    /// The first frame after an unclean stop: what was discarded.
+    /// The first frame after an unclean stop, which records the discarded bytes.
     case recovery = 4
     /// Edits of the manifest.
     case edits = 5
     /// Commits whose events are grouped by zone; only compaction writes them.
     case stripe = 6
 
-    /// Whether such frames hold events.
+    /// True if frames of this kind hold events.
     package var holdsEvents: Bool { self == .commits || self == .stripe }
 }
 
@@ -115,6 +117,6 @@ enum EntryTag {
     static let commit: UInt8 = 1
     /// An event.
     static let event: UInt8 = 2
-    /// Positions that hold no event (dropped by compaction, lost and passed over by salvage).
+    /// Positions that hold no event: dropped by compaction, or lost and skipped by salvage.
     static let gap: UInt8 = 3
 }

@@ -21,24 +21,24 @@ struct RawFrame: Sendable {
     var raw: [UInt8]
     var blocks: [Block]
 
-    /// Where the blocks' raw bytes are.
+    /// The ranges of the blocks' raw bytes.
     private var ranges: [Range<Int>] {
         zip(blocks, blocks.dropFirst().map(\.start) + [raw.count]).map { $0.start..<$1 }
     }
 
-    /// Where the block table ends and the first block begins, counted from the frame's start.
+    /// The end of the block table and start of the first block, relative to the frame's start.
     private var tableEnd: Int {
         Layout.frameHeaderByteCount + blocks.count * Layout.blockEntryByteCount
     }
 
-    /// How many bytes the frame has if a compressor encodes it.
+    /// Returns the length of the frame if a compressor encodes it.
     func byteCount(by compressor: FrameCompressor) -> Int {
         withUnsafeTemporaryAllocation(byteCount: raw.count, alignment: 1) { room in
             compressor.compress(raw, blocks: ranges, into: room).reduce(tableEnd, +)
         }
     }
 
-    /// The frame's bytes for one place in one file, and its block table.
+    /// Returns the frame's bytes for one place in one file, and its block table.
     consuming func encoded(
         at place: FramePlace,
         compressor: FrameCompressor

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Gathers the events of one stripe, then puts those of each zone beside each other.
+/// Gathers the events of one stripe, then groups them by zone.
 ///
 /// A stripe begins and ends between two commits.
 struct StripeBuilder {
@@ -35,7 +35,7 @@ struct StripeBuilder {
     /// Bytes of payloads and envelopes that were gathered.
     var byteCount: Int { bytes.count }
 
-    /// Gathers an event, which is not before `next`, or in its place one of the store itself.
+    /// Gathers an event that is not before `next`, or an event of the store itself in its place.
     mutating func append(_ event: LogEvent, payload replacement: [UInt8]? = nil) {
         if commits.last?.commit.first != event.commit.first {
             let start = bytes.count
@@ -55,19 +55,20 @@ struct StripeBuilder {
         next = event.sequence.next
     }
 
-    /// Where the stripe has to end, if it would cover too many positions together with one.
+    /// Returns the position at which the stripe must end, if it would cover too many positions with
+    /// one more.
     func lastPosition(before position: SequenceNumber) -> SequenceNumber? {
         let last = first.rawValue + UInt64(Layout.framePositionCount) - 1
         return position.rawValue > last ? SequenceNumber(rawValue: last) : nil
     }
 
-    /// Covers positions up to one that hold nothing.
+    /// Covers empty positions up to a given one.
     mutating func cover(through last: SequenceNumber) {
         next = max(next, last.next)
     }
 
-    /// Whether grouping by zone can bring anything: there are several zones, and more than one block
-    /// of events.
+    /// True if grouping by zone can have a benefit: there are several zones, and more than one
+    /// block of events.
     var isWorthwhile: Bool {
         guard let zone = events.first?.zone, events.contains(where: { $0.zone != zone }) else {
             return false
@@ -75,7 +76,7 @@ struct StripeBuilder {
         return byteCountBound(of: events.indices) > Layout.blockByteCount
     }
 
-    /// What was gathered, as frames like all others.
+    /// Returns the gathered events as ordinary frames.
     func frames() -> [RawFrame] {
         var frames: [RawFrame] = []
         var builder = FrameBuilder(first: first)
@@ -106,7 +107,7 @@ struct StripeBuilder {
         return frames
     }
 
-    /// The most that an event takes in a block, behind another one.
+    /// Returns the maximum size of an event in a block, after another one.
     private func byteCountBound(of index: Int, after previous: Int?) -> Int {
         let event = events[index]
         let isFollowing = previous.map { events[$0].commit == event.commit } ?? false
@@ -124,7 +125,8 @@ struct StripeBuilder {
 
     // MARK: Grouping
 
-    /// The stripe as a frame, in which zones with so many raw bytes have blocks of their own.
+    /// Returns the stripe as a frame in which zones with at least this many raw bytes have their
+    /// own blocks.
     ///
     /// O(events × log events).
     consuming func frame(
@@ -151,8 +153,8 @@ struct StripeBuilder {
         )
     }
 
-    /// The events in groups that have blocks of their own, each in the order of positions: those of a
-    /// zone, or of several zones that have few.
+    /// Returns the groups of events that have their own blocks, each in position order: one zone,
+    /// or several small zones.
     private func blockGroups(_ ownBlockByteCount: Int) -> [[Int]] {
         let order = events.indices.sorted { left, right in
             let zones = (events[left].zone, events[right].zone)
@@ -233,13 +235,13 @@ private struct StripeLayout {
 
     mutating func endBlock() { isOpen = false }
 
-    /// Whether the open block has something in it, and no room for so many bytes more.
+    /// Returns true if the open block is not empty and has no room for more bytes.
     func lacksRoom(for byteCount: Int) -> Bool {
         guard isOpen, let block = blocks.last else { return false }
         return raw.count - block.start + byteCount > Layout.blockByteCount
     }
 
-    /// Goes to an event's position, in a new block if none is open.
+    /// Moves to an event's position, in a new block if none is open.
     mutating func begin(_ index: Int, at sequence: SequenceNumber) {
         if !isOpen { blocks.append(RawFrame.Block(start: raw.count, first: sequence)) }
         isOpen = true

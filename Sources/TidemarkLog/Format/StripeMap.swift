@@ -1,8 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Walks one map of a stripe: rows that say, in the order of positions, which of the stripe's blocks
-/// the next ones are in.
+/// Walks one map of a stripe: rows that give, in position order, the block of the next positions.
 struct StripeMapCursor {
     private let bytes: [UInt8]
     private let last: UInt64
@@ -35,8 +34,8 @@ struct StripeMapCursor {
         return true
     }
 
-    /// Moves to the row that a position is in, which is not before the one that the cursor is at;
-    /// `false` if the map has none.
+    /// Moves to the row of a position, which is not before the current row; `false` if the map has
+    /// none.
     mutating func advance(to sequence: SequenceNumber) -> Bool {
         while end <= sequence.rawValue {
             guard advance() else { return false }
@@ -56,7 +55,7 @@ struct StripeMapWriter {
         next = first
     }
 
-    /// Adds a row: positions up to one before another are in a block.
+    /// Adds a row: the positions before a given one are in a block.
     mutating func append(before end: SequenceNumber, block: Int) {
         if blocks.last.map({ raw.count - $0.start >= Layout.mapByteCount }) ?? true {
             blocks.append(RawFrame.Block(start: raw.count, first: next, isMap: true))

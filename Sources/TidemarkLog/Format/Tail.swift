@@ -1,18 +1,19 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What lies behind the last sound frame of a file that was being written.
+/// The bytes after the last sound frame of a file that was being written.
 enum Tail: Hashable {
     /// Nothing: every byte is zero.
     case clean
-    /// A write that was cut short before it was acknowledged; so many bytes are of no use.
+    /// A write that was interrupted before it was acknowledged; the given number of bytes is
+    /// useless.
     case torn(byteCount: UInt64)
-    /// Bytes that were durable once are not what was written.
+    /// Bytes that were durable once differ from the bytes written.
     case corrupted(LogError)
 }
 
 extension FrameScan {
-    /// Decides what a stop means: the rule of `Docs/formats/segment.md`, "The torn tail".
+    /// Classifies a stop by the rule of `Docs/formats/segment.md`, "The torn tail".
     ///
     /// `promised` is an offset that the manifest vouches for, if it does.
     mutating func tail(after stop: Stop, promised: UInt64? = nil) throws(LogError) -> Tail {
@@ -68,7 +69,7 @@ extension FrameScan {
         next.map { "\($0.rawValue - 1)" } ?? "before it"
     }
 
-    /// Goes on behind damage, at the next place that can be trusted; `false` if there is none.
+    /// Continues after damage, at the next trustworthy place; `false` if there is none.
     ///
     /// Returns the damaged frame if its block table is sound, so that its other blocks can be read.
     mutating func goOn(behind stop: Stop) throws(LogError) -> (goesOn: Bool, frame: Frame?) {
@@ -89,7 +90,7 @@ extension FrameScan {
         }
     }
 
-    /// Whether one of the sectors that a frame covers is still all zero where the frame covers it.
+    /// Returns true if a sector that a frame covers is still all zero in the covered part.
     ///
     /// Segments are never reused, so an unwritten sector is zero. The last seven bytes may be
     /// padding and prove nothing.

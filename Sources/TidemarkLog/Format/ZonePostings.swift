@@ -12,13 +12,13 @@ package struct ZonePostings: Hashable, Sendable {
     /// The lists, one after another.
     private var blocks: [UInt32] = []
 
-    /// A zone and where its list ends.
+    /// A zone and the end of its list.
     package struct Zone: Hashable, Sendable {
         package var key: ZoneKey
         fileprivate var end: Int
     }
 
-    /// The blocks that hold a zone's events, ascending.
+    /// Returns the blocks that hold a zone's events, ascending.
     ///
     /// O(log zones).
     package func blocks(of zone: ZoneKey) -> ArraySlice<UInt32> {
@@ -32,7 +32,7 @@ package struct ZonePostings: Hashable, Sendable {
         return blocks[(low == 0 ? 0 : zones[low - 1].end)..<zones[low].end]
     }
 
-    /// Those of a zone's blocks that are in a range of indexes.
+    /// Returns the zone's blocks in a range of indexes.
     ///
     /// O(log zones + log blocks).
     package func blocks(of zone: ZoneKey, in range: Range<Int>) -> ArraySlice<UInt32> {
@@ -63,7 +63,7 @@ package struct ZonePostings: Hashable, Sendable {
             pairs.append((zone, block))
         }
 
-        /// Sorts what was gathered.
+        /// Sorts the gathered pairs.
         ///
         /// O(n log n).
         package consuming func postings() -> ZonePostings {

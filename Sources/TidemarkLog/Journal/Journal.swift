@@ -4,39 +4,42 @@
 import Dispatch
 import TidemarkLock
 
-/// How long a journal keeps what, and how much of it waits in memory.
+/// The limits of a journal: the size and age of its entries, and the bytes that wait in memory.
 package struct JournalConfiguration: Hashable, Sendable {
-    /// About so many bytes are kept; then the oldest eighth goes.
+    /// The approximate size of the journal in bytes; beyond it, the oldest eighth is removed.
     package var byteCount = 64 << 20
-    /// Entries that are older go, an eighth of this later at most; milliseconds.
+    /// The maximum age of entries in milliseconds; older ones are removed at most an eighth of this
+    /// time later.
     package var lifetime: Int64 = 30 * 24 * 60 * 60 * 1000
-    /// At most so many bytes wait to be written; entries beyond that are lost, and counted.
+    /// The maximum number of bytes waiting to be written; entries beyond it are lost, and counted.
     package var waitingByteCount = 4 << 20
 
     package init() {}
 }
 
-/// What a journal has taken in since it was opened.
+/// The counts of a journal since it was opened.
 package struct JournalFigures: Hashable, Sendable {
-    /// Entries that were written.
+    /// The number of entries that were written.
     package var entryCount: UInt64 = 0
-    /// Entries that could not be written.
+    /// The number of entries that could not be written.
     package var lostCount: UInt64 = 0
-    /// Why, the last time; `nil` if that was for want of room in memory.
+    /// The last write failure; `nil` if the last entry was lost because the waiting bytes reached
+    /// their limit.
     package var failure: FileError?
 }
 
-/// What was asked and answered, in segments beside the log: entries of bytes that it does not look
-/// into, the oldest of which go by size and by age.
+/// The requests and results of a store, in segments next to the log; the oldest entries are removed
+/// by size and by age.
 ///
-/// Nobody waits for it. An entry is in memory when ``append(_:at:)`` returns, in the file soon after, and
-/// never synced for an answer: a crash of the machine may take the newest ones. Whatever the disk does, no
-/// call but ``removeEntries(where:)`` fails; what could not be written is counted.
+/// Entries are opaque bytes. No caller waits for the journal: an entry is in memory when
+/// ``append(_:at:)`` returns, in the file soon after, and never synced for a result. A crash of the
+/// machine may lose the newest entries. If the disk fails, no call but ``removeEntries(where:)``
+/// throws; entries that could not be written are counted.
 package final class Journal: Sendable {
     private struct Waiting {
         /// Entries without checksums.
         var bytes: [UInt8] = []
-        /// Entries that had no room since the last one that had.
+        /// The number of entries that had no room since the last one that had.
         var lostCount: UInt32 = 0
         var isScheduled = false
         var isClosed = false
@@ -44,17 +47,17 @@ package final class Journal: Sendable {
     }
 
     private let waiting = Lock(Waiting())
-    /// Held over calls to the file system: one thing at a time happens to the files.
+    /// Held during calls to the file system, so that only one operation uses the files at a time.
     private let files: Lock<JournalFiles>
     private let configuration: JournalConfiguration
     private let writesInline: Bool
     private let queue = DispatchQueue(label: "tidemark.journal", qos: .utility)
-    /// How long entries wait for others, in milliseconds.
+    /// The time that entries wait to form a batch, in milliseconds.
     private static let delay = 100
-    /// So many bytes do not wait.
+    /// The number of bytes that are written without delay.
     private static let batchByteCount = 64 << 10
 
-    /// The journal of a store in a folder; touches no file before there is something to write.
+    /// Creates the journal of a store in a folder; no file is accessed before the first write.
     package init(
         _ folder: StoreFolder,
         of store: StoreID,
@@ -67,10 +70,10 @@ package final class Journal: Sendable {
         files = Lock(JournalFiles(folder, store, incarnation, configuration, environment))
     }
 
-    /// What was taken in since it was opened.
+    /// The counts since the journal was opened.
     package var figures: JournalFigures { waiting.withLock { $0.figures } }
 
-    /// Takes an entry in; `time` is in milliseconds since 1970.
+    /// Adds an entry; `time` is in milliseconds since 1970.
     package func append(_ content: [UInt8], at time: Int64) {
         let isDue = waiting.withLock { waiting in
             if waiting.isClosed { return false }
@@ -103,12 +106,12 @@ package final class Journal: Sendable {
         if isDue { flush() }
     }
 
-    /// Writes what was taken in, so that those who read the files see it; does not sync.
+    /// Writes all added entries, so that readers of the files see them; does not sync.
     package func flush() {
         files.withLock { files in write(to: &files) }
     }
 
-    /// Writes and syncs what was taken in, and takes in no more.
+    /// Writes and syncs all added entries, and accepts no more.
     package func close() {
         waiting.withLock { $0.isClosed = true }
         files.withLock { files in
@@ -117,10 +120,11 @@ package final class Journal: Sendable {
         }
     }
 
-    /// Removes entries for good, and whatever lies in damaged places; returns how many entries.
+    /// Removes entries permanently, and all bytes in damaged places; returns the number of removed
+    /// entries.
     ///
-    /// Rewrites the segments that hold some, one at a time; durable when it returns. Throws what kept it
-    /// from that: then some may be there still, and it can be repeated.
+    /// Rewrites the segments that hold such entries, one at a time; the removal is durable when
+    /// this returns. After an error, some entries may remain, and the call can be repeated.
     package func removeEntries(
         where isUnwanted: (RawSpan) -> Bool
     ) throws(FileError) -> Int {

@@ -1,22 +1,23 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The entries of a journal's segment as bytes: `Docs/formats/journal.md` has them.
+/// The binary format of a journal segment's entries, described in `Docs/formats/journal.md`.
 package enum JournalEntries {
-    /// Before the content of an entry: its length, how many were lost before it, a checksum, the time.
+    /// The size of an entry's head: the length, the number of entries lost before it, a checksum,
+    /// and the time.
     static let headByteCount = 24
     /// An entry's content has at most this many bytes.
     package static let contentByteCountLimit = 1 << 20
 
     /// One entry where it lies in a segment.
     package struct Entry {
-        /// Where it begins.
+        /// The offset of the entry in the segment.
         package var offset: Int
         /// Milliseconds since 1970.
         package var time: Int64
-        /// How many entries before it could not be written.
+        /// The number of entries directly before it that could not be written.
         package var lostCount: UInt32
-        /// Where its content is.
+        /// The range of the entry's content.
         package var content: Range<Int>
     }
 
@@ -30,7 +31,7 @@ package enum JournalEntries {
         bytes.pad(to: Layout.aligned(bytes.count))
     }
 
-    /// How many entries were appended to some bytes, and how many those say were lost before.
+    /// Returns the number of entries in some bytes, and the number that they record as lost.
     static func count(in bytes: [UInt8]) -> (entries: Int, lost: UInt32) {
         let span = bytes.span.bytes
         var count: (entries: Int, lost: UInt32) = (0, 0)
@@ -47,9 +48,9 @@ package enum JournalEntries {
         offset + headByteCount + Int(bytes.integer(at: offset, as: UInt32.self))
     }
 
-    /// Gives entries that lie one after another the checksums of the place where they are written.
+    /// Computes the checksums of consecutive entries for the place where they are written.
     ///
-    /// `lost` entries are noted in the first one, beside those that it knows of.
+    /// `lost` is added to the lost count of the first entry.
     static func seal(_ bytes: inout [UInt8], salt: UInt64, offset: UInt64, lost: UInt32) {
         var start = 0
         while start < bytes.count {
@@ -67,7 +68,8 @@ package enum JournalEntries {
         }
     }
 
-    /// The checksum of an entry: over its time and content, seeded also by its first eight bytes.
+    /// Returns the checksum of an entry: over its time and content, seeded also by its first eight
+    /// bytes.
     private static func checksum(_ entry: RawSpan, _ seed: UInt64) -> UInt64 {
         xxh3(
             entry.extracting(16..<entry.byteCount),
@@ -75,7 +77,7 @@ package enum JournalEntries {
         )
     }
 
-    /// The entry at an offset of a segment; `nil` if there is no sound one.
+    /// Returns the entry at an offset of a segment; `nil` if there is no sound one.
     static func entry(in segment: RawSpan, at offset: Int, salt: UInt64) -> Entry? {
         guard offset + headByteCount <= segment.byteCount else { return nil }
         let length = Int(segment.integer(at: offset, as: UInt32.self))
@@ -92,21 +94,21 @@ package enum JournalEntries {
         )
     }
 
-    /// A stretch of a segment that holds no sound entry, with sound ones behind it.
+    /// A part of a segment without a sound entry, followed by sound ones.
     package struct Damage: Hashable, Sendable {
         package var range: Range<Int>
     }
 
-    /// What walking a segment came to.
+    /// The result of walking a segment.
     package struct Walk: Sendable {
-        /// Behind the last sound entry: what follows was cut off while it was written.
+        /// The end of the last sound entry; the bytes after it were cut off while being written.
         package var end: Int
         package var damage: [Damage] = []
     }
 
     /// Visits the sound entries of a segment in order, until `visit` returns `false`.
     ///
-    /// Where there is none, the next one is searched for at every multiple of eight.
+    /// After an unsound place, the next entry is searched for at every multiple of eight.
     @discardableResult
     package static func walk(
         _ segment: RawSpan,

@@ -1,9 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The segments of a journal as its writer has them: the one that takes entries, and when the oldest go.
+/// The segments of a journal from the writer's side: the one that takes entries, and the removal of
+/// the oldest.
 struct JournalFiles: Sendable {
-    /// What became of some entries.
+    /// The result of writing entries.
     struct Outcome {
         var writtenCount = 0
         var lostCount = 0
@@ -16,7 +17,7 @@ struct JournalFiles: Sendable {
         var file: any LogFile
         var salt: UInt64
         var created: Int64
-        /// Where the next entry goes.
+        /// The offset of the next entry.
         var end: UInt64
     }
 
@@ -26,11 +27,11 @@ struct JournalFiles: Sendable {
     private let configuration: JournalConfiguration
     private let environment: LogEnvironment
     private var active: Active?
-    /// Entries that could not be written since the last one that could.
+    /// The number of entries that could not be written since the last one that was.
     private var lostCount: UInt32 = 0
 
     private var fileSystem: any FileSystem { environment.fileSystem }
-    /// A segment ends at this length, or when it covers this long.
+    /// The length, and the period of time, at which a segment ends.
     private var segmentByteCount: UInt64 {
         UInt64(min(max(configuration.byteCount / 8, 4096), Layout.journalSegmentByteCount))
     }
@@ -50,7 +51,7 @@ struct JournalFiles: Sendable {
         self.environment = environment
     }
 
-    /// Writes entries behind the others; those that cannot be written are lost.
+    /// Appends entries; entries that cannot be written are lost.
     mutating func write(_ bytes: inout [UInt8]) -> Outcome {
         let count = JournalEntries.count(in: bytes)
         do throws(FileError) {
@@ -67,23 +68,24 @@ struct JournalFiles: Sendable {
             lostCount = 0
             return Outcome(writtenCount: count.entries)
         } catch {
-            // The place is written again by what comes next.
+            // The next write overwrites this place.
             lostCount &+= UInt32(truncatingIfNeeded: count.entries) &+ count.lost
             return Outcome(lostCount: count.entries, failure: error)
         }
     }
 
-    /// Syncs and closes what is open.
+    /// Syncs and closes the open segment.
     mutating func end() {
         guard let active else { return }
         self.active = nil
-        // If this fails, nobody was promised anything.
+        // A failure is harmless: no caller was promised durability.
         try? active.file.sync()
         try? fileSystem.syncDirectory(folder.journal)
         try? fileSystem.syncDirectory(folder.path)
     }
 
-    /// The segment that takes entries: the newest, unless it is full or old; then a new one.
+    /// Returns the segment that takes entries: the newest, or a new one if the newest is full or
+    /// old.
     private mutating func activeSegment() throws(FileError) -> Active {
         if active == nil { active = try reopened() }
         if let active {
@@ -102,7 +104,8 @@ struct JournalFiles: Sendable {
         return begun
     }
 
-    /// The newest segment, cut behind its last sound entry; `nil` if there is none to go on with.
+    /// Returns the newest segment, truncated after its last sound entry; `nil` if there is none to
+    /// continue.
     private func reopened() throws(FileError) -> Active? {
         guard let number = try JournalReader.numbers(in: folder, fileSystem).last else {
             return nil
@@ -123,7 +126,7 @@ struct JournalFiles: Sendable {
             file: file,
             salt: header.salt,
             created: header.created,
-            // Entries begin at multiples of eight, also where the last one's padding was cut off.
+            // Entries begin at multiples of eight, even if the last one's padding was cut off.
             end: UInt64(Layout.aligned(walk.end))
         )
     }
@@ -168,7 +171,7 @@ struct JournalFiles: Sendable {
         }
         var byteCount = UInt64(configuration.byteCount)
         byteCount -= min(byteCount, segmentByteCount)
-        // Behind a segment that is too old as a whole, or does not fit, none is kept.
+        // After a segment that is entirely too old or does not fit, no older one is kept.
         var isOver = false
         var nextCreated = active.created
         for number in numbers.reversed() {
@@ -186,13 +189,13 @@ struct JournalFiles: Sendable {
         }
     }
 
-    /// How long ago a time was that a file says, which may be any number.
+    /// Returns the age of a time stored in a file, which may be any number.
     private func age(of created: Int64) -> Int64 {
         let (age, isBeyond) = environment.now().subtractingReportingOverflow(created)
         return isBeyond ? (created < 0 ? .max : .min) : age
     }
 
-    /// When a segment was begun; `nil` where its header does not say so.
+    /// Returns the creation time of a segment; `nil` if its header does not contain it.
     private func created(_ path: String) throws(FileError) -> Int64? {
         let file = try fileSystem.open(path, .read)
         defer { file.close() }
@@ -205,14 +208,14 @@ struct JournalFiles: Sendable {
 
     // MARK: Removing
 
-    /// Rewrites the segments that hold entries which are not wanted, or damage; returns how many entries
-    /// were removed.
+    /// Rewrites the segments that hold unwanted entries or damage; returns the number of removed
+    /// entries.
     mutating func rewrite(
         without isUnwanted: (RawSpan) -> Bool
     ) throws(FileError) -> Int {
         end()
         guard try fileSystem.exists(folder.journal) else { return 0 }
-        // A removal that was cut off leaves one.
+        // An interrupted removal leaves one.
         for name in try fileSystem.list(folder.journal) where name.hasSuffix(".tmp") {
             try fileSystem.remove(folder.journal + "/" + name)
         }
@@ -232,7 +235,7 @@ struct JournalFiles: Sendable {
         let span = bytes.span.bytes
         guard let old = try? FileHeader(decoding: span, expecting: .journal), old.store == store
         else {
-            // Nobody can tell what is in it.
+            // The content of this segment is unknown.
             try fileSystem.remove(path)
             return 0
         }
@@ -260,7 +263,7 @@ struct JournalFiles: Sendable {
             try file.sync()
             try fileSystem.rename(next, to: path)
         } catch {
-            // Give the space back at once; the first failure is the one to tell.
+            // Free the space at once; report only the first failure.
             try? fileSystem.remove(next)
             throw error
         }

@@ -1,33 +1,33 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads a journal, whether or not somebody writes it.
+/// Reads a journal, even while a writer has it open.
 ///
-/// A segment is held in memory while it is read, and no other.
+/// Only the segment that is being read is held in memory.
 package struct JournalReader {
-    /// What could not be read, and was passed over.
+    /// The damage that was skipped.
     package private(set) var damage: [LogError] = []
-    /// Segments that were read.
+    /// The number of segments that were read.
     package private(set) var segmentCount = 0
-    /// Their bytes.
+    /// The size of those segments, in bytes.
     package private(set) var byteCount: UInt64 = 0
-    /// Sound entries in them.
+    /// The number of sound entries in them.
     package private(set) var entryCount = 0
-    /// Entries that could not be written, as far as later ones say so.
+    /// The number of entries that could not be written, as far as later entries record it.
     package private(set) var lostCount: UInt64 = 0
 
     private let folder: StoreFolder
     private let store: StoreID
     private let fileSystem: any FileSystem
 
-    /// Reads nothing yet.
+    /// Creates a reader, without reading anything yet.
     package init(_ folder: StoreFolder, of store: StoreID, _ fileSystem: any FileSystem) {
         self.folder = folder
         self.store = store
         self.fileSystem = fileSystem
     }
 
-    /// The numbers of the segments there are, oldest first.
+    /// Returns the numbers of the existing segments, oldest first.
     static func numbers(
         in folder: StoreFolder,
         _ fileSystem: any FileSystem
@@ -36,9 +36,10 @@ package struct JournalReader {
         return try fileSystem.list(folder.journal).compactMap(StoreFolder.journalNumber).sorted()
     }
 
-    /// Visits all entries, oldest first: when they came, how many were lost before, and what they say.
+    /// Visits all entries, oldest first, with their time, the number of entries lost before, and
+    /// their content.
     ///
-    /// What is damaged is passed over and noted; so is what the disk refuses to read.
+    /// Damage and read errors are recorded and skipped.
     package mutating func read(_ visit: (Int64, UInt32, RawSpan) -> Void) {
         do throws(FileError) {
             for number in try Self.numbers(in: folder, fileSystem) { try read(number, visit) }
@@ -56,7 +57,7 @@ package struct JournalReader {
         do throws(FileError) {
             bytes = try fileSystem.contents(of: path)
         } catch {
-            // Its time had come since the folder was listed.
+            // The segment was removed for its age since the folder was listed.
             if !error.isMissing { note(error) }
             return
         }
@@ -76,7 +77,7 @@ package struct JournalReader {
                 return
             }
         } catch {
-            // A crash may leave a file of which nothing but the name is there.
+            // A crash may leave a file that has a name but no content.
             if !bytes.span.bytes.isZero(in: 0..<bytes.count) {
                 damage.append(
                     LogError(

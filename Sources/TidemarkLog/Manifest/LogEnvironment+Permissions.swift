@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LogEnvironment {
-    /// The same effects, where what is made can be read by those who may read the first of some stores
-    /// that is there.
+    /// Returns the same environment, with new files readable by the users that may read the first
+    /// existing store of a list.
     package func permitting(asIn folders: StoreFolder...) throws(LogError) -> LogEnvironment {
         var permitting = self
         permitting.fileSystem = try LogError.wrapping { () throws(FileError) in

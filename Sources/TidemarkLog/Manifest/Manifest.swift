@@ -1,31 +1,31 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which segments are the log, how long each finished one is, and the store's incarnations: the
-/// fold of a manifest file's edits.
+/// The segments of the log, the length of each finished one, and the store's incarnations: the
+/// result of applying a manifest file's edits.
 package struct Manifest: Hashable, Sendable {
-    /// What is known of one segment.
+    /// The manifest's information about one segment.
     package struct Segment: Hashable, Sendable {
         package var id: SegmentID
         package var incarnation: Incarnation
-        /// Whether compaction wrote it: it may lack events that its positions had.
+        /// True if compaction wrote the segment, which may then lack events of its positions.
         package var isCompacted = false
-        /// The last position it covers; `nil` while it takes events.
+        /// The last position of the segment; `nil` while it takes events.
         package var last: SequenceNumber?
-        /// Where its frames end; `nil` while it takes events.
+        /// The end of the segment's frames; `nil` while it takes events.
         package var framesEnd: UInt64?
-        /// The length of the file with its footer; `nil` before it has one.
+        /// The length of the file with its footer; `nil` before it has a footer.
         package var fileByteCount: UInt64?
     }
 
     package var store: StoreID
     package var line: IncarnationLine
-    /// In the order of the log; the last one may still take events.
+    /// The segments in log order; only the last one may take events.
     package var segments: [Segment] = []
-    /// Set by a clean close: the last position and where the active segment's frames end.
+    /// Set by a clean close: the last position and the end of the active segment's frames.
     package var closing: Closing?
 
-    /// What a clean close leaves behind.
+    /// The state that a clean close records.
     package struct Closing: Hashable, Sendable {
         package var last: SequenceNumber
         package var framesEnd: UInt64
@@ -39,14 +39,14 @@ package struct Manifest: Hashable, Sendable {
         segments.last { $0.isCompacted }?.last ?? .zero
     }
 
-    /// The last position that the log is known to have had: that of a clean close, or else of the last
-    /// segment that has ended.
+    /// The last known position of the log: from a clean close, or else from the last finished
+    /// segment.
     var lastKnown: SequenceNumber {
         let ended = segments.last.map { $0.last ?? $0.id.first.previous } ?? .zero
         return max(ended, closing?.last ?? .zero)
     }
 
-    /// Applies an edit; `false` if it does not fit what is there.
+    /// Applies an edit; returns `false` if the edit does not match the current state.
     package mutating func apply(_ edit: ManifestEdit) -> Bool {
         switch edit {
         case .added(let id, let incarnation):
@@ -79,8 +79,8 @@ package struct Manifest: Hashable, Sendable {
         return true
     }
 
-    /// Puts a compacted segment where it belongs; `false` if it does not begin and end where the
-    /// segments that it replaces do.
+    /// Inserts a compacted segment; returns `false` if its range does not match the segments that
+    /// it replaces.
     private mutating func replace(
         with id: SegmentID,
         _ incarnation: Incarnation,
@@ -104,9 +104,10 @@ package struct Manifest: Hashable, Sendable {
         return true
     }
 
-    /// The edits that make this state out of nothing: what a new manifest file begins with.
+    /// The edits that create this state from nothing, with which a new manifest file begins.
     ///
-    /// A clean close is not among them, since it is over once a writer has opened the store.
+    /// A clean close is not included, because it is no longer valid once a writer has opened the
+    /// store.
     package var snapshot: [ManifestEdit] {
         var edits = line.entries.map { ManifestEdit.began($0.incarnation, first: $0.first) }
         for segment in segments {

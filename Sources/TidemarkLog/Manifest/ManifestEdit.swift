@@ -1,24 +1,24 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// One change of what the manifest says.
+/// One change of the manifest.
 ///
-/// A frame of edits counts whole or not at all.
+/// A frame of edits is applied as a whole or not at all.
 package enum ManifestEdit: Hashable, Sendable {
     /// A segment begins to take events.
     case added(SegmentID, Incarnation)
-    /// Compaction has written a segment: it takes the place of all segments up to a position, or
-    /// follows the others.
+    /// Compaction has written a segment, which replaces all segments up to a position or follows
+    /// the others.
     case compacted(SegmentID, Incarnation, last: SequenceNumber)
-    /// A segment takes no more events: the last position it covers, and where its frames end.
+    /// A segment takes no more events: its last position, and the end of its frames.
     case ended(SegmentID, last: SequenceNumber, framesEnd: UInt64)
-    /// A segment has its footer, and the whole file is so long.
+    /// A segment has its footer, and its file has its final length.
     case sealed(SegmentID, fileByteCount: UInt64)
     /// A segment is no longer part of the log.
     case removed(SegmentID)
     /// New events belong to an incarnation, from a position on.
     case began(Incarnation, first: SequenceNumber)
-    /// The writer closed the store: the last position, and where the active segment's frames end.
+    /// The writer closed the store: the last position, and the end of the active segment's frames.
     case closed(last: SequenceNumber, framesEnd: UInt64)
 
     /// The tags of edits.
@@ -73,7 +73,7 @@ package enum ManifestEdit: Hashable, Sendable {
         }
     }
 
-    /// Reads an edit back; `nil` if it is none that this build knows.
+    /// Reads an edit; `nil` if this build does not know it.
     init?(decoding bytes: RawSpan, at offset: Int) {
         guard offset + Self.byteCount <= bytes.byteCount else { return nil }
         func word(_ index: Int) -> UInt64 { bytes.integer(at: offset + 8 * index) }

@@ -6,9 +6,9 @@ import TidemarkLock
 
 /// A manifest on disk: a file header, then one frame for each set of edits, each synced alone.
 ///
-/// `CURRENT` names the one that counts, and changes by a rename. A manifest is written by one
-/// opening of the store only; the next opening starts a new one with a snapshot, so that a lock on
-/// a manifest tells which opening a reader belongs to.
+/// `CURRENT` names the valid manifest, and is changed by a rename. Each open of the store writes a
+/// new manifest that begins with a snapshot, so that a lock on a manifest shows which opening a
+/// reader belongs to.
 final class ManifestFile: Sendable {
     let number: UInt64
     private let file: any LogFile
@@ -19,14 +19,14 @@ final class ManifestFile: Sendable {
         var manifest: Manifest
         var offset: UInt64
         var chain: UInt64
-        /// How long the file is.
+        /// The length of the file in bytes.
         var byteCount: UInt64
     }
 
-    /// What the manifest says now.
+    /// The current state of the manifest.
     var manifest: Manifest { state.withLock { $0.manifest } }
 
-    /// Makes a manifest that begins with a snapshot, durable but not yet current.
+    /// Creates a manifest that begins with a snapshot; it is durable but not yet current.
     init(
         creating manifest: Manifest,
         number: UInt64,
@@ -69,7 +69,7 @@ final class ManifestFile: Sendable {
         try write(edits)
     }
 
-    /// Appends edits and makes them durable, all or none of them.
+    /// Appends edits and makes them durable, all or nothing.
     func append(_ edits: [ManifestEdit]) throws(LogError) {
         try state.withLock { (state) throws(LogError) in
             var next = state.manifest
@@ -83,8 +83,8 @@ final class ManifestFile: Sendable {
         }
     }
 
-    /// Makes room for the edits that a few segments bring, and for so many others, so that a full
-    /// disk shows now and not when they are written.
+    /// Reserves space for the edits of a few segments and the given number of others, so that a
+    /// full disk is detected now and not when they are written.
     func reserve(editCount: Int = 0) throws(LogError) {
         let byteCount = UInt64(editCount * ManifestEdit.byteCount)
         try state.withLock { (state) throws(LogError) in
@@ -106,7 +106,7 @@ final class ManifestFile: Sendable {
         try state.withLock { (state) throws(LogError) in try write(edits, state: &state) }
     }
 
-    /// The lock is held while the disk works: edits are rare, and their order is their meaning.
+    /// The lock is held during the write: edits are rare, and their order is significant.
     private func write(_ edits: [ManifestEdit], state: inout State) throws(LogError) {
         var payload: [UInt8] = []
         for edit in edits { edit.append(to: &payload) }
@@ -134,9 +134,9 @@ final class ManifestFile: Sendable {
         state.chain = chainWord(after: frame.span.bytes)
     }
 
-    /// Removes the manifests before this one that nobody reads any more; whether any are left.
+    /// Removes older manifests that have no readers; returns true if any are left.
     ///
-    /// Failing to is no harm: whoever comes next tries again.
+    /// A failure is harmless: the next call tries again.
     func removeOlder(in folder: StoreFolder, fileSystem: any FileSystem) -> Bool {
         guard let names = try? fileSystem.list(folder.path) else { return true }
         var areLeft = false
@@ -152,9 +152,9 @@ final class ManifestFile: Sendable {
         return areLeft
     }
 
-    /// Whether nobody reads by this manifest.
+    /// Returns true if no reader uses this manifest.
     ///
-    /// Whoever begins to from here on finds in it what has been written to it by now.
+    /// A reader that begins later finds all edits that have been written by now.
     func hasNoReaders() throws(FileError) -> Bool {
         let isFree = try file.lock(.exclusive)
         try file.unlock()
@@ -162,13 +162,13 @@ final class ManifestFile: Sendable {
     }
 }
 
-/// A manifest as a reader finds it.
+/// A manifest as loaded by a reader.
 struct LoadedManifest {
     var manifest: Manifest
     var number: UInt64
-    /// Open, and locked against removal for as long as it stays open.
+    /// Open, and locked against removal while it is open.
     var file: any LogFile
-    /// What is wrong with its end, if anything: it is not a torn write.
+    /// The damage at the manifest's end, if it is not a torn write.
     var damage: LogError?
 }
 
@@ -188,11 +188,12 @@ extension LoadedManifest {
             guard let file = try open(path, fileSystem: fileSystem) else { continue }
             missing = nil
             guard try LogError.wrapping({ () throws(FileError) in try file.lock(.shared) }) else {
-                // A writer that looks whether anybody reads holds the lock for an instant.
+                // A writer that checks for readers holds the lock for an instant.
                 _ = DispatchSemaphore(value: 0).wait(timeout: .now() + .milliseconds(5))
                 continue
             }
-            // A writer may have moved on, and removed this one, before the lock was taken.
+            // A writer may have switched to a new manifest, and removed this one, before the lock
+            // was taken.
             guard try currentNumber(in: folder, fileSystem: fileSystem) == number else { continue }
             return try read(file, number: number)
         }
@@ -212,7 +213,7 @@ extension LoadedManifest {
         )
     }
 
-    /// How often reading begins anew because a writer came between its steps.
+    /// The number of times that loading restarts because a writer changed the store in between.
     private static let attemptCount = 40
 
     /// Opens a manifest for reading; `nil` if it is not there.
@@ -230,7 +231,7 @@ extension LoadedManifest {
         }
     }
 
-    /// The number of the manifest that `CURRENT` names; `nil` if there is no `CURRENT`.
+    /// Returns the number of the manifest that `CURRENT` names; `nil` if there is no `CURRENT`.
     static func currentNumber(
         in folder: StoreFolder,
         fileSystem: any FileSystem
@@ -256,14 +257,14 @@ extension LoadedManifest {
         return number
     }
 
-    /// What `CURRENT` holds: a manifest's name and the hash of it.
+    /// Returns the content of `CURRENT`: a manifest's name and the hash of the name.
     private static func currentText(_ number: UInt64) -> String {
         let name = StoreFolder.manifestName(number)
         let hash = xxh3(Array(name.utf8).span.bytes, seed: 0)
         return "\(name) \(String(hash, radix: 16))\n"
     }
 
-    /// Makes a manifest the one that counts; durable when it returns.
+    /// Makes a manifest the current one; durable when it returns.
     static func makeCurrent(
         _ number: UInt64,
         in folder: StoreFolder,
@@ -277,14 +278,14 @@ extension LoadedManifest {
             try file.write(Array(currentText(number).utf8).span.bytes, at: 0)
             try file.sync()
             file.close()
-            // The manifest's own name must be durable before anything refers to it.
+            // The manifest's own name must be durable before `CURRENT` refers to it.
             try fileSystem.syncDirectory(folder.path)
             try fileSystem.rename(folder.nextCurrent, to: folder.current)
             try fileSystem.syncDirectory(folder.path)
         }
     }
 
-    /// Folds the edits of a manifest file.
+    /// Applies the edits of a manifest file.
     static func read(
         _ file: any LogFile,
         number: UInt64
@@ -345,7 +346,7 @@ extension FileHeader {
 }
 
 extension LogError {
-    /// Says what is wrong with a file header.
+    /// Describes the defect of a file header.
     init(_ failure: FileHeader.DecodingFailure, path: String, found byteCount: Int) {
         switch failure {
         case .tooShort:

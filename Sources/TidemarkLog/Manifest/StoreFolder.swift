@@ -1,11 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What tells one segment file from another: its name.
+/// The identity of a segment file, as given by its name.
 package struct SegmentID: Hashable, Comparable, Codable, Sendable {
     /// The first position it covers.
     package var first: SequenceNumber
-    /// How often the range has been rewritten.
+    /// The number of times that the range has been rewritten.
     package var generation: UInt32
 
     package init(first: SequenceNumber, generation: UInt32 = 0) {
@@ -22,7 +22,7 @@ package struct SegmentID: Hashable, Comparable, Codable, Sendable {
         padded(first.rawValue, to: 20) + "-" + String(generation) + ".seg"
     }
 
-    /// Reads a file's name back; `nil` if it is not exactly one that `fileName` makes.
+    /// Parses a file's name; `nil` if it is not exactly one that `fileName` returns.
     package init?(fileName: String) {
         guard fileName.hasSuffix(".seg") else { return nil }
         let parts = fileName.dropLast(4).split(separator: "-", omittingEmptySubsequences: false)
@@ -33,16 +33,17 @@ package struct SegmentID: Hashable, Comparable, Codable, Sendable {
     }
 }
 
-/// The names of everything that the log keeps in a store's folder, made and read here alone.
+/// The names of all files that the log keeps in a store's folder; no other code makes or parses
+/// them.
 package struct StoreFolder: Hashable, Sendable {
-    /// The store's folder, as it was given.
+    /// The path of the store's folder, as it was given.
     package let path: String
 
     package init(_ path: String) {
         self.path = path
     }
 
-    /// The folder that the store's folder lies in.
+    /// The parent of the store's folder.
     package var parent: String {
         guard let end = path.lastIndex(where: { $0 != "/" }) else { return "/" }
         guard let slash = path[...end].lastIndex(of: "/") else { return "." }
@@ -51,18 +52,18 @@ package struct StoreFolder: Hashable, Sendable {
 
     /// Locked exclusively by the writer while the store is open.
     package var lock: String { path + "/LOCK" }
-    /// Names the manifest that counts.
+    /// Names the current manifest.
     package var current: String { path + "/CURRENT" }
     /// The next `CURRENT`, until it is renamed.
     package var nextCurrent: String { path + "/CURRENT.tmp" }
-    /// What `CURRENT` is called until a salvage has come to its end.
+    /// The name of `CURRENT` while a salvage is unfinished.
     package var unfinishedCurrent: String { path + "/CURRENT.unfinished" }
-    /// There from the first call of a backup, restore or fork into a folder that was no store until its
-    /// `CURRENT` is there.
+    /// The marker of an unfinished backup, restore or fork into a new folder: present from the
+    /// first call until `CURRENT` exists.
     package var copying: String { path + "/COPYING" }
-    /// Room that is kept back for compacting a full disk.
+    /// Disk space that is reserved for compacting a store on a full disk.
     package var reserve: String { path + "/RESERVE" }
-    /// Says what is being erased, until that is done.
+    /// The record of an unfinished erasure.
     package var erasing: String { path + "/ERASING" }
     /// The next `ERASING`, until it is renamed.
     package var nextErasing: String { path + "/ERASING.tmp" }
@@ -78,43 +79,44 @@ package struct StoreFolder: Hashable, Sendable {
     /// The folder of the journal.
     package var journal: String { path + "/journal" }
 
-    /// A segment's file.
+    /// Returns the path of a segment's file.
     package func segment(_ id: SegmentID) -> String { segments + "/" + id.fileName }
 
-    /// A segment that is being prepared.
+    /// Returns the path of a segment that is being prepared.
     package func spare(_ number: UInt64) -> String { segments + "/spare-\(number).tmp" }
 
-    /// Whether a name in the segments' folder is that of a segment being prepared.
+    /// Returns true if a name in the segments' folder belongs to a segment being prepared.
     package static func isSpare(_ name: String) -> Bool {
         name.hasPrefix("spare-") && name.hasSuffix(".tmp")
     }
 
-    /// A segment of the journal.
+    /// Returns the path of a segment of the journal.
     package func journalSegment(_ number: UInt64) -> String {
         journal + "/" + padded(number, to: 8) + ".jnl"
     }
 
-    /// The number in the name of a journal's segment, `nil` for any other name.
+    /// Returns the number in the name of a journal's segment; `nil` for any other name.
     package static func journalNumber(_ name: String) -> UInt64? {
         guard name.hasSuffix(".jnl"), let number = UInt64(name.dropLast(4)),
             padded(number, to: 8) + ".jnl" == name,
-            // Nothing comes to such a number by counting, and the next one has to be one.
+            // Counting never reaches such a number, and the next number must exist too.
             number <= UInt64(Int64.max)
         else { return nil }
         return number
     }
 
-    /// Refuses a folder that lies in a store's: there it would go with the store, or with its caches.
+    /// Rejects a folder inside a store's folder, where it would be removed with the store or its
+    /// caches.
     func checkOutsideOfStores(_ fileSystem: any FileSystem) throws(LogError) {
         var above = StoreFolder(parent)
-        // No file of a store lies deeper. The system follows links where it goes up.
+        // No file of a store lies deeper. The system follows links on the way up.
         for _ in 0..<4 {
             let isStore: Bool
             do throws(FileError) {
                 let hasCurrent = try fileSystem.exists(above.current)
                 isStore = try fileSystem.exists(above.segments) && hasCurrent
             } catch {
-                // Who may not look there has no store of theirs there.
+                // If the user may not look there, no store of the user can be there.
                 if error.isForbidden { return }
                 throw LogError(error)
             }
@@ -129,15 +131,15 @@ package struct StoreFolder: Hashable, Sendable {
         }
     }
 
-    /// A manifest's file.
+    /// Returns the path of a manifest's file.
     package func manifest(_ number: UInt64) -> String { path + "/" + Self.manifestName(number) }
 
-    /// A manifest's name: `manifest-` and at least six digits.
+    /// Returns a manifest's name: `manifest-` and at least six digits.
     package static func manifestName(_ number: UInt64) -> String {
         "manifest-" + padded(number, to: 6)
     }
 
-    /// The number in a manifest's name, `nil` for any other name.
+    /// Returns the number in a manifest's name; `nil` for any other name.
     package static func manifestNumber(_ name: String) -> UInt64? {
         guard name.hasPrefix("manifest-"), let number = UInt64(name.dropFirst(9)),
             manifestName(number) == name

@@ -3,7 +3,7 @@
 
 import TidemarkLock
 
-/// How often blocks were found in a cache, and how often not.
+/// The numbers of lookups in a cache that found a block and that did not.
 package struct CacheUse: Hashable, Sendable {
     package var hitCount: UInt64 = 0
     package var missCount: UInt64 = 0
@@ -14,10 +14,9 @@ package struct CacheUse: Hashable, Sendable {
     }
 }
 
-/// Decoded blocks kept for the next reader, under a budget of bytes; the one used least recently
-/// goes first.
+/// A cache of decoded blocks with a limit in bytes; the least recently used block is removed first.
 final class BlockCache: Sendable {
-    /// What names a block for as long as its file exists.
+    /// The identity of a block while its file exists.
     struct Key: Hashable {
         var segment: SegmentID
         var offset: UInt32
@@ -49,10 +48,10 @@ final class BlockCache: Sendable {
         state = Lock(State(slots: [anchor]))
     }
 
-    /// How often it had what it was asked for.
+    /// The numbers of lookups that found a block and that did not.
     var use: CacheUse { state.withLock { $0.use } }
 
-    /// The block, if it is kept.
+    /// Returns the block if it is in the cache.
     func block(_ key: Key) -> DecodedBlock? {
         state.withLock { state -> DecodedBlock? in
             guard let index = state.places[key] else {
@@ -66,8 +65,7 @@ final class BlockCache: Sendable {
         }
     }
 
-    /// Keeps a block, in the place of one without a map; a block larger than the whole budget is not
-    /// kept.
+    /// Adds a block, replacing one without a map; a block larger than the whole limit is not added.
     func keep(_ block: DecodedBlock, _ key: Key) {
         guard block.byteCount <= budget else { return }
         state.withLock { state in

@@ -1,22 +1,22 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A stripe whose maps and blocks were read, as far as they can be.
+/// A stripe with all of its readable maps and blocks.
 struct DecodedStripe {
     private var maps: [(entry: BlockEntry, block: DecodedBlock?)] = []
     private var entries: [BlockEntry] = []
-    /// The blocks that can be read, each with its number among all of them.
+    /// The readable blocks, each with its number in the stripe.
     private(set) var sound: [(number: Int, block: DecodedBlock)] = []
-    /// Numbers of those of which at least a part cannot.
+    /// The numbers of blocks that are at least partly unreadable.
     private var failed: Set<Int> = []
 
-    /// How many maps it has, readable or not.
+    /// The number of maps in the stripe, readable or not.
     var mapCount: Int { maps.count }
 
-    /// The rows of its maps.
+    /// The rows of the stripe's maps.
     var rows: StripeRows { StripeRows(maps: maps[...]) }
 
-    /// Adds the next map or block, `nil` if it cannot be read.
+    /// Adds the next map or block; `nil` if it is unreadable.
     mutating func add(_ block: DecodedBlock?, _ entry: BlockEntry) {
         if entry.isMap { return maps.append((entry, block)) }
         if let block {
@@ -27,15 +27,16 @@ struct DecodedStripe {
         entries.append(entry)
     }
 
-    /// Notes that a block cannot be read to its end.
+    /// Records that a block cannot be read to its end.
     mutating func fail(_ entry: BlockEntry) {
         if let number = entries.firstIndex(of: entry) { failed.insert(number) }
     }
 
-    /// The positions of which nobody knows what they hold, ascending.
+    /// Returns the positions of which the content is unknown, ascending.
     ///
-    /// They are those that the maps give to blocks that cannot be read; where a map cannot be read
-    /// either, all that such blocks cover. What other blocks hold is not among them.
+    /// These are the positions that the maps assign to unreadable blocks. If a map is unreadable
+    /// too, they are all positions that such blocks cover. Positions found in other blocks are
+    /// excluded.
     func unread() throws(LogError) -> [ClosedRange<SequenceNumber>] {
         if failed.isEmpty { return [] }
         var suspects: [ClosedRange<UInt64>] = []
@@ -57,7 +58,7 @@ struct DecodedStripe {
         return try removingFound(from: suspects)
     }
 
-    /// Takes the positions of events that can be read out of ascending ranges.
+    /// Removes the positions of readable events from ascending ranges.
     private func removingFound(
         from suspects: [ClosedRange<UInt64>]
     ) throws(LogError) -> [ClosedRange<SequenceNumber>] {
@@ -88,7 +89,7 @@ struct DecodedStripe {
     }
 }
 
-/// Goes through the rows of a stripe's maps beside its events.
+/// Walks the rows of a stripe's maps in parallel with its events.
 struct StripeRows {
     fileprivate var maps: ArraySlice<(entry: BlockEntry, block: DecodedBlock?)>
     private var cursor: StripeMapCursor?
@@ -98,9 +99,9 @@ struct StripeRows {
         cursor = maps.first?.block.map(StripeMapCursor.init)
     }
 
-    /// The map that says something else of an event than that it is in a block; `nil` if there is none.
+    /// Returns the map that does not assign an event to its block; `nil` if there is none.
     ///
-    /// Events are asked about in order, and a map is told of once.
+    /// Call this function for events in order. Each map is returned at most once.
     mutating func contradicting(_ sequence: SequenceNumber, block: Int) -> BlockEntry? {
         while let map = maps.first, map.entry.last < sequence {
             maps.removeFirst()

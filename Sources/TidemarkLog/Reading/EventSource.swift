@@ -1,40 +1,45 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The log as a reader sees it: up to the durable watermark, never beyond.
+/// The log from a reader's side: up to the durable watermark, never beyond.
 ///
 /// Two things are sources: the log that this process writes (`SegmentLog`), and the files of a
 /// store that another process may be writing (`LogReader`).
 package protocol EventSource: AnyObject, Sendable {
-    /// The store whose log this is.
+    /// The store that the log belongs to.
     var store: StoreID { get }
 
     /// The store's incarnations, oldest first, each with its cut.
     var line: IncarnationLine { get }
 
-    /// The last sequence number that is on disk for certain; zero for an empty log.
+    /// The last sequence number that is durable; zero for an empty log.
     var durableSequence: SequenceNumber { get }
 
-    /// The last position of a segment that compaction has written: what stands before it may lack
-    /// events that others refer to. Zero if there is none.
+    /// The last position of a segment that compaction has written; zero if there is none.
+    ///
+    /// Up to this position, events may be missing that others refer to.
     var compactedThrough: SequenceNumber { get }
 
-    /// Reads events by position: ascending, each at most once, all within the log. Neighbours in
-    /// one block cost one decoding. `visit` returns `false` to stop.
+    /// Reads events by position: ascending, each at most once, all within the log.
+    ///
+    /// Neighboring events in one block take one decoding. `visit` returns `false` to stop.
     func read(
         _ sequences: [SequenceNumber],
         _ visit: (LogEvent) -> Bool
     ) throws(LogError)
 
-    /// Visits every event of a range in order until `visit` returns `false`. An empty or
-    /// backward range visits nothing.
+    /// Visits every event of a range in order until `visit` returns `false`.
+    ///
+    /// An empty or backward range visits nothing.
     func scan(
         from first: SequenceNumber,
         through last: SequenceNumber,
         _ visit: (LogEvent) -> Bool
     ) throws(LogError)
 
-    /// The last event of the last commit whose time is at or before one; zero if there is none.
+    /// Returns the last event of the last commit whose time is at or before a given time; zero if
+    /// there is none.
+    ///
     /// O(log segments), then one block table and one block.
     func lastSequence(atOrBefore time: Int64) throws(LogError) -> SequenceNumber
 
@@ -46,20 +51,20 @@ package protocol EventSource: AnyObject, Sendable {
         _ visit: (LogEvent) -> Bool
     ) throws(LogError)
 
-    /// The manifest as it is for a copy that ends at the watermark: no segment takes events.
+    /// The manifest of a copy that ends at the watermark: no segment takes events.
     var finishedManifest: Manifest { get }
 
-    /// What was found damaged so far and passed over.
+    /// The damage that has been found and skipped so far.
     var damage: [LogError] { get }
 
-    /// Bytes behind the last sound frame that the next writer will discard.
+    /// The number of bytes after the last sound frame that the next writer will discard.
     var tornByteCount: UInt64 { get }
 
-    /// How often blocks were found decoded.
+    /// The numbers of block lookups that hit and missed the cache.
     var cacheUse: CacheUse { get }
 }
 
-/// A source that does not know which blocks hold a zone, and stops at damage instead of passing over it.
+/// A source that does not know the blocks of a zone, and throws at damage instead of skipping it.
 extension EventSource {
     package func scan(
         zone: ZoneKey,

@@ -1,17 +1,19 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a log comes to: its segments one by one, and the files around them.
+/// The sizes of a log: of each segment, and of the other files.
 package struct LogFigures: Hashable, Codable, Sendable {
-    /// In the order of the log.
+    /// The segments in log order.
     package var segments: [SegmentFigures] = []
-    /// Bytes in use outside of segments: `CURRENT`, `LOCK` and manifests.
+    /// The size of the files outside of segments, in bytes: `CURRENT`, `LOCK` and manifests.
     package var otherByteCount: UInt64 = 0
-    /// Bytes that are allocated and hold nothing yet: the rest of the segment that takes events, of
-    /// those not sealed yet and of the manifest, and segments prepared ahead.
+    /// The number of allocated bytes that are still empty.
+    ///
+    /// These are in the segment that takes events, in segments that are not sealed yet, in the
+    /// manifest, and in segments that were prepared ahead.
     package var spareByteCount: UInt64 = 0
 
-    /// Bytes in use, views aside.
+    /// The number of bytes in use, without views.
     package var byteCount: UInt64 { segments.reduce(otherByteCount) { $0 + $1.byteCount } }
 
     package var eventCount: UInt64 { segments.reduce(0) { $0 + $1.eventCount } }
@@ -22,50 +24,51 @@ package struct LogFigures: Hashable, Codable, Sendable {
     package var rawByteCount: UInt64 { segments.reduce(0) { $0 + $1.rawByteCount } }
 }
 
-/// What one segment comes to.
+/// The sizes of one segment.
 package struct SegmentFigures: Hashable, Codable, Sendable {
-    /// Where a segment is on its way.
+    /// The state of a segment.
     package enum State: String, Codable, Sendable {
-        /// It takes events.
+        /// The segment takes events.
         case active
-        /// It takes no more events, and has no footer yet.
+        /// The segment takes no more events, and has no footer yet.
         case ended
-        /// It has its footer and never changes again.
+        /// The segment has its footer and never changes again.
         case sealed
-        /// Too damaged to be read at all.
+        /// The segment is too damaged to be read at all.
         case unreadable
     }
 
     package var id: SegmentID
     package var incarnation: Incarnation
     package var state: State
-    /// The last position it covers; one less than its first if it covers none.
+    /// The last position of the segment; one less than its first position if it is empty.
     package var last: SequenceNumber
-    /// Bytes of its file that are in use.
+    /// The number of bytes of its file that are in use.
     package var byteCount: UInt64 = 0
-    /// Bytes of its file that hold nothing yet.
+    /// The number of bytes of its file that are still empty.
     package var spareByteCount: UInt64 = 0
     package var eventCount: UInt64 = 0
     package var commitCount: UInt64 = 0
-    /// Bytes of its commits and events before compression.
+    /// The size of its commits and events before compression, in bytes.
     package var rawByteCount: UInt64 = 0
-    /// Set if the segment was begun by an opening after an unclean stop.
+    /// The recovery entry, if the segment was begun by an open after an unclean stop.
     package var recovery: RecoveryEntry?
 }
 
-/// What an opening after an unclean stop has written down.
+/// The record that an open after an unclean stop has written.
 package struct RecoveryEntry: Hashable, Codable, Sendable {
-    /// Bytes that were cut off the segment before, none of them acknowledged; mostly zero.
+    /// The number of bytes that were cut off the previous segment, none of them acknowledged;
+    /// usually zero.
     package var discardedByteCount: UInt64
-    /// Where in that segment they began; zero if there were none.
+    /// The offset of those bytes in that segment; zero if there were none.
     package var discardedOffset: UInt64
 }
 
 extension LogReader {
-    /// Adds up what the log holds, as of the last look at it.
+    /// Returns the sizes of the log, as of the last refresh.
     ///
-    /// Two small reads for each sealed segment; one without a footer is walked and decoded. Damage
-    /// is noted as in any other reading, and what cannot be read is not counted.
+    /// This takes two small reads for each sealed segment; a segment without a footer is walked and
+    /// decoded. Damage is recorded as in any other read, and unreadable parts are not counted.
     package func figures() throws(LogError) -> LogFigures {
         for _ in 0..<Self.lookLimit {
             var found: [LogError] = []
@@ -146,7 +149,7 @@ extension LogReader {
         return figures
     }
 
-    /// What the segment's first frame says, if that is one of recovery.
+    /// Returns the content of the segment's first frame if that is a recovery frame.
     private func recoveryEntry(
         of file: any LogFile,
         _ header: FileHeader
@@ -166,7 +169,7 @@ extension LogReader {
         )
     }
 
-    /// Where the last frame of a file ends that can be found.
+    /// Returns the end of the last frame of a file that can be found.
     private func framesEnd(
         of file: any LogFile,
         _ header: FileHeader,
@@ -198,7 +201,7 @@ extension LogReader {
         }
     }
 
-    /// Where a manifest's frames end; `nil` for one that cannot be read.
+    /// Returns the end of a manifest's frames; `nil` if the manifest is unreadable.
     private func manifestByteCount(_ path: String) throws(LogError) -> UInt64? {
         guard let file = try? fileSystem.open(path, .read),
             let header = try? FileHeader.read(from: file, kind: .manifest)
@@ -210,7 +213,7 @@ extension LogReader {
         try LogError.wrapping { () throws(FileError) in try fileSystem.list(directory) }
     }
 
-    /// The length of a file; 0 for one that a writer has removed meanwhile.
+    /// Returns the length of a file; 0 if a writer has removed it meanwhile.
     private func byteCount(of path: String) throws(LogError) -> UInt64 {
         try LogError.wrapping { () throws(FileError) in
             do throws(FileError) {

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LogFiles {
-    /// The reader of the segment that covers a position, or of the first one after it that can be
-    /// read, and the last position of that segment, unless it takes events.
+    /// Returns the reader of the segment that covers a position, or of the first readable segment
+    /// after it, and that segment's last position, unless it takes events.
     ///
-    /// By position, because compaction may put one segment in the place of several between two calls.
+    /// The lookup is by position, because compaction may replace several segments with one between
+    /// two calls.
     func readerOrNext(
         at position: SequenceNumber
     ) throws(LogError) -> (reader: SegmentReader, last: SequenceNumber?)? {
@@ -23,7 +24,8 @@ extension LogFiles {
         return nil
     }
 
-    /// A decoded block, from the cache or the file; `nil` if it is damaged and was passed over.
+    /// Returns a decoded block, from the cache or the file; `nil` if the block is damaged and was
+    /// skipped.
     func block(
         _ entry: BlockEntry,
         in reader: SegmentReader,
@@ -32,7 +34,7 @@ extension LogFiles {
         try blocks([entry], in: reader, keeping: keeping).first.flatMap(sound)
     }
 
-    /// Some blocks of a segment, from the cache or the file.
+    /// Returns some blocks of a segment, from the cache or the file.
     func blocks(
         _ entries: [BlockEntry],
         in reader: SegmentReader,
@@ -68,7 +70,7 @@ extension LogFiles {
         return blocks
     }
 
-    /// A block that a reader has come to; `nil` if it is damaged and was passed over.
+    /// Returns a block decoded ahead; `nil` if the block is damaged and was skipped.
     func sound(_ next: BlockAhead) throws(LogError) -> DecodedBlock? {
         do throws(LogError) {
             return try next.block?.get()
@@ -78,7 +80,7 @@ extension LogFiles {
         }
     }
 
-    /// Moves to the next event of a block; one that is malformed inside ends there.
+    /// Moves to the next event of a block; a malformed block ends at the defect.
     @inline(__always)
     func advance(
         _ cursor: inout BlockCursor,
@@ -97,9 +99,9 @@ extension LogFiles {
     }
 }
 
-/// A block that was decoded before its reader came to it, or why it could not be.
+/// A block that was decoded ahead of its reader, or the error of decoding it.
 struct BlockAhead {
-    /// Decoded at most at once: one MiB, which stays in the processor's cache.
+    /// The maximum number of blocks decoded at once: 1 MiB, which stays in the processor's cache.
     static let countLimit = 64
 
     let entry: BlockEntry

@@ -4,14 +4,14 @@
 extension LogFiles {
     /// Visits every event of a range; see ``EventSource/scan(from:through:_:)``.
     ///
-    /// Blocks that are not in the cache are not put there: a walk of the log would wash out what
-    /// readers use.
+    /// Blocks that are not in the cache are not added to it: a walk of the log would evict the
+    /// blocks that readers use.
     func scan(
         from first: SequenceNumber,
         through last: SequenceNumber,
         _ visit: (LogEvent) -> Bool
     ) throws(LogError) {
-        // Few at first: many walks end soon.
+        // Few at first, because many walks end soon.
         var count = 1
         var position = first
         let watch = LongWork.watch
@@ -46,8 +46,8 @@ extension LogFiles {
         }
     }
 
-    /// Visits the events of one zone in a range, reading only the blocks that hold some, as far
-    /// as segments have footers.
+    /// Visits the events of one zone in a range; in segments with footers, reads only the blocks
+    /// that hold such events.
     func scan(
         zone: ZoneKey,
         from first: SequenceNumber,
@@ -81,7 +81,7 @@ extension LogFiles {
         }
     }
 
-    /// Visits the events of a stripe that are in a range, in order; `false` if that is to end.
+    /// Visits the events of a stripe in a range, in order; returns `false` to stop the walk.
     private func scan(
         _ stripe: Stripe,
         of reader: SegmentReader,
@@ -105,10 +105,10 @@ extension LogFiles {
         return true
     }
 
-    /// Who wants fewer positions of a stripe than this looks into its maps first.
+    /// The number of positions below which a stripe's maps are read first.
     private static let fewPositions: UInt64 = 1_024
 
-    /// The blocks of a stripe that may hold events of a range.
+    /// Returns the blocks of a stripe that may hold events of a range.
     private func entries(
         of stripe: Stripe,
         in reader: SegmentReader,
@@ -132,7 +132,7 @@ extension LogFiles {
 }
 
 extension LongWork.Watch {
-    /// Tells that a walk from one position through another has reached a third.
+    /// Reports that a walk from one position through another has reached a third.
     fileprivate func step(
         _ reached: SequenceNumber,
         from first: SequenceNumber,

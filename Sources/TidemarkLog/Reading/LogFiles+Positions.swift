@@ -23,8 +23,8 @@ extension LogFiles {
         }
     }
 
-    /// Reads from the next blocks of a segment, and takes away the positions that they cover; `false`
-    /// if that is to end.
+    /// Reads from the next blocks of a segment, and removes the positions that they cover; returns
+    /// `false` to stop.
     private func readBlocks(
         _ rest: inout ArraySlice<SequenceNumber>,
         of reader: SegmentReader,
@@ -40,7 +40,7 @@ extension LogFiles {
             guard let block = try sound(next) else { continue }
             var cursor = BlockCursor(block)
             for sequence in covered {
-                // Where a position holds no event, the cursor is at a later one already.
+                // If a position holds no event, the cursor is already at a later one.
                 if cursor.sequence < sequence {
                     guard try advance(&cursor, of: reader, to: sequence, by: block.map) else {
                         break
@@ -52,11 +52,11 @@ extension LogFiles {
         return true
     }
 
-    /// Where more than so many positions come on one that is wanted, blocks get maps.
+    /// The number of positions per wanted position above which blocks get maps.
     private static let sparseness = 8
 
-    /// The entries of the next blocks of one segment that hold some positions, and whether those are
-    /// few of the ones in the blocks.
+    /// Returns the entries of the next blocks of one segment that hold wanted positions, and true
+    /// if those are few of the positions in the blocks.
     private func wanted(
         by sequences: ArraySlice<SequenceNumber>,
         in reader: SegmentReader
@@ -66,7 +66,7 @@ extension LogFiles {
         while let sequence = rest.first, entries.count < BlockAhead.countLimit,
             let entry = reader.entry(at: reader.index(of: sequence))
         {
-            // A position between two blocks ends this, so that what comes is in order.
+            // A position between two blocks ends the loop, so that the events stay in order.
             guard entry.first <= sequence, !entry.isMap else { break }
             entries.append(entry)
             rest = rest[rest.firstIndex(after: entry.last)...]
@@ -79,26 +79,25 @@ extension LogFiles {
 
 // MARK: - Stripes
 
-/// The zone whose events come next.
+/// A guess of the zone of the next events.
 ///
-/// Who reads many positions mostly reads those of one zone: then the blocks of that zone have them,
-/// and no map need be looked at.
+/// A read of many positions is mostly of one zone: the blocks of that zone then hold them, and no
+/// map needs to be read.
 private struct ZoneGuess {
     /// The zone of the event that was found last.
     var zone: ZoneKey?
-    /// How many of its blocks to decode at once.
+    /// The number of the zone's blocks to decode at once.
     var blockCount = 1
 
-    /// An event was found in another block than was guessed.
+    /// Resets the guess after an event was found in another block.
     mutating func isWrong(for event: LogEvent) { self = ZoneGuess(zone: event.zone) }
 
-    /// All events were found where they were looked for.
+    /// Doubles the number of blocks after all events were found in the guessed ones.
     mutating func isRight() { blockCount = min(2 * blockCount, BlockAhead.countLimit) }
 }
 
 extension LogFiles {
-    /// Reads those of some positions that a stripe covers, and takes them away; `false` if that is to
-    /// end.
+    /// Reads the wanted positions that a stripe covers, and removes them; returns `false` to stop.
     private func read(
         _ rest: inout ArraySlice<SequenceNumber>,
         in stripe: Stripe,
@@ -139,8 +138,8 @@ extension LogFiles {
         return true
     }
 
-    /// The next blocks of the guessed zone in a stripe that cover some positions; none if nothing is
-    /// known of the zone.
+    /// Returns the next blocks of the guessed zone in a stripe that cover wanted positions; empty
+    /// if there is no guess.
     private func entries(
         of guess: ZoneGuess,
         holding sequences: ArraySlice<SequenceNumber>,
@@ -163,7 +162,8 @@ extension LogFiles {
         return entries
     }
 
-    /// The event at a position of a stripe, found by the stripe's map; `nil` if there is none.
+    /// Returns the event at a position of a stripe, found by the stripe's map; `nil` if there is
+    /// none.
     private func event(
         at sequence: SequenceNumber,
         in stripe: Stripe,
@@ -173,7 +173,7 @@ extension LogFiles {
         guard let place = maps.firstIndex(where: { $0.last >= sequence }) else { return nil }
         let blocks = reader.entries(stripe.blocks)
         guard let map = try block(maps[place], in: reader, keeping: true) else {
-            // Without its map each of the blocks may have it.
+            // Without the map, any of the blocks may hold the event.
             for entry in blocks {
                 if let event = try event(at: sequence, in: entry, of: reader) { return event }
             }
@@ -204,7 +204,7 @@ extension LogFiles {
 }
 
 extension ArraySlice<SequenceNumber> {
-    /// The index of the first of some ascending positions that comes after another one.
+    /// Returns the index of the first of some ascending positions that is greater than another one.
     ///
     /// O(log distance).
     fileprivate func firstIndex(after sequence: SequenceNumber) -> Int {

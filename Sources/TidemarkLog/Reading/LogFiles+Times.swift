@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LogFiles {
-    /// The last event of the last commit at or before a time.
+    /// Returns the last event of the last commit at or before a time.
     ///
-    /// See ``EventSource/lastSequence(atOrBefore:)``. Times never go back, so both searches halve.
+    /// See ``EventSource/lastSequence(atOrBefore:)``. Times never decrease, so both searches are
+    /// binary.
     func lastSequence(atOrBefore time: Int64) throws(LogError) -> SequenceNumber {
         while true {
             let segments = segments
-            // Compaction may put one segment in the place of several meanwhile.
+            // Compaction may replace several segments with one meanwhile.
             var isUnchanged: Bool {
                 self.segments.map(\.id).starts(with: segments.map(\.id))
             }
@@ -40,7 +41,7 @@ extension LogFiles {
         var highBlock = reader.blockCount
         while lowBlock < highBlock {
             let middle = (lowBlock + highBlock) / 2
-            // A stripe is looked at as a whole: times go back between its blocks.
+            // A stripe is searched as a whole, because times may decrease between its blocks.
             let unit = reader.stripe(around: middle)?.indexes ?? middle..<middle + 1
             if try firstTime(fromBlock: unit.lowerBound, in: reader).map({ $0 <= time }) ?? false {
                 lowBlock = unit.upperBound
@@ -59,9 +60,9 @@ extension LogFiles {
         return result
     }
 
-    /// The time of the first event of some segments.
+    /// Returns the time of the first event of some segments.
     ///
-    /// Compaction may have left a segment none.
+    /// Compaction may have left a segment without events.
     private func firstTime(in segments: ArraySlice<Segment>) throws(LogError) -> Int64? {
         for segment in segments {
             if let reader = try reader(of: segment),
@@ -73,7 +74,7 @@ extension LogFiles {
         return nil
     }
 
-    /// The time of the first event in a block, or a stripe, or after it.
+    /// Returns the time of the first event in a block, or a stripe, or after it.
     private func firstTime(
         fromBlock first: Int,
         in reader: SegmentReader

@@ -3,23 +3,24 @@
 
 import TidemarkLock
 
-/// The segments of a log as their readers share them: opened when first needed, the ones used
-/// least recently closed again, decoded blocks kept in a cache.
+/// The segments of a log, shared by its readers: opened on first use, closed if least recently
+/// used, with a cache of decoded blocks.
 final class LogFiles: Sendable {
-    /// Segments that are kept open at most, each with its directory and dictionary.
+    /// The maximum number of open segments, each with its directory and dictionary.
     static let openSegmentCountLimit = 32
 
     /// One segment of the log, in order.
     struct Segment: Sendable {
         var id: SegmentID
-        /// The last position it covers; `nil` while it takes events.
+        /// The last position of the segment; `nil` while it takes events.
         var last: SequenceNumber?
-        /// Where its frames end; `nil` while it takes events.
+        /// The end of the segment's frames; `nil` while it takes events.
         var framesEnd: UInt64?
         var isSealed = false
-        /// Present while the segment is open; always for one that takes events.
+        /// The reader, present while the segment is open; always present if the segment takes
+        /// events.
         var reader: SegmentReader?
-        /// When it was used last, by a count of uses.
+        /// The value of the use counter when the segment was last used.
         var lastUse: UInt64 = 0
     }
 
@@ -33,7 +34,7 @@ final class LogFiles: Sendable {
     let folder: StoreFolder
     let fileSystem: any FileSystem
     let cache: BlockCache
-    /// Whether damage is noted and passed over, instead of thrown.
+    /// True if damage is recorded and skipped instead of thrown.
     let isTolerant: Bool
     private let state: Lock<State>
 
@@ -56,10 +57,10 @@ final class LogFiles: Sendable {
     /// The segments, in order.
     var segments: [Segment] { state.withLock { $0.segments } }
 
-    /// How many segments there are.
+    /// The number of segments.
     var segmentCount: Int { state.withLock { $0.segments.count } }
 
-    /// What was damaged and passed over so far, in the order it was met.
+    /// The damage that has been skipped so far, in the order of discovery.
     var damage: [LogError] { state.withLock { $0.damage } }
 
     /// Changes the list of segments.
@@ -67,7 +68,7 @@ final class LogFiles: Sendable {
         state.withLock { change(&$0.segments) }
     }
 
-    /// Throws, or notes the damage for the reader to tell at the end.
+    /// Throws the damage, or records it.
     func meet(_ error: LogError) throws(LogError) {
         guard isTolerant, error.code != .unreadable else { throw error }
         state.withLock { state in
@@ -75,7 +76,8 @@ final class LogFiles: Sendable {
         }
     }
 
-    /// The segment that covers a position, or the first one after it; `nil` past the last one.
+    /// Returns the segment that covers a position, or the first one after the position; `nil` after
+    /// the last segment.
     func segment(at sequence: SequenceNumber) -> Segment? {
         state.withLock { state in
             var low = 0
@@ -95,15 +97,16 @@ final class LogFiles: Sendable {
         }
     }
 
-    /// Whether a segment is one of the log's, still.
+    /// Returns true if a segment is still part of the log.
     func isPart(_ id: SegmentID) -> Bool {
         state.withLock { $0.segments.contains { $0.id == id } }
     }
 
-    /// The reader of a segment; `nil` for one that is too damaged to read and was passed over.
+    /// Returns the reader of a segment; `nil` if the segment is too damaged to read and was
+    /// skipped.
     ///
-    /// A segment that compaction has replaced meanwhile may be gone: then this throws, and the
-    /// segment is no part of the log any more.
+    /// If compaction has replaced the segment meanwhile, its file may be gone. This then throws,
+    /// and the segment is no longer part of the log.
     func reader(of segment: Segment) throws(LogError) -> SegmentReader? {
         if let reader = segment.reader { return reader }
         guard let reader = try load(segment) else { return nil }
@@ -167,7 +170,7 @@ final class LogFiles: Sendable {
 extension LogFiles.State {
     /// Closes finished segments until few enough are open.
     ///
-    /// Readers that still use one keep it.
+    /// Readers that still use a segment keep it open.
     fileprivate mutating func closeLeastUsed() {
         while true {
             let open = segments.indices.filter {
@@ -185,7 +188,7 @@ extension LogFiles.State {
 struct FoundBlocks {
     private(set) var blocks: [BlockEntry] = []
     private var scan: FrameScan
-    /// Where the manifest says that the frames end, if it does.
+    /// The end of the frames according to the manifest, if known.
     private let framesEnd: UInt64?
 
     init(_ file: any LogFile, header: FileHeader, framesEnd: UInt64?) throws(LogError) {
@@ -193,7 +196,7 @@ struct FoundBlocks {
         self.framesEnd = framesEnd
     }
 
-    /// Gathers every sound block, and says what lies between them.
+    /// Gathers every sound block, and returns the damage between them.
     mutating func walk() throws(LogError) -> [LogError] {
         var damage: [LogError] = []
         while true {

@@ -11,16 +11,16 @@ import Musl
 import Glibc
 #endif
 
-/// The log of a store, for reading only: whether it is open elsewhere, closed, or damaged.
+/// The log of a store, for reading only, whether the store is open elsewhere, closed, or damaged.
 ///
-/// A store that a writer has open is read up to the synced position, which frames tell; one that
-/// nobody has open is read by recovery's rules. Nothing is written and no writer is kept waiting:
-/// the reader holds a shared lock on the manifest it reads, which only keeps files from being
-/// removed. Damage is passed over and can be asked for; what is sound is read.
+/// If a writer has the store open, the log is read up to the synced position, which frames record.
+/// Otherwise it is read by the rules of recovery. The reader writes nothing and never blocks a
+/// writer: it holds a shared lock on its manifest, which only keeps files from being removed.
+/// Damage is skipped and recorded; sound parts are read.
 package final class LogReader: EventSource {
     package let store: StoreID
     let folder: StoreFolder
-    /// With the store's folder held on to.
+    /// The file system, bound to the store's folder.
     package let fileSystem: any FileSystem
     let files: LogFiles
     private let state: Lock<State>
@@ -32,12 +32,13 @@ package final class LogReader: EventSource {
         /// The walk of the segment that takes events, and its id.
         var walk: FrameScan?
         var active: SegmentID?
-        /// Where the frames of that segment end that readers find.
+        /// The end of that segment's frames that are visible to readers.
         var framesEnd: UInt64 = 0
-        /// Frames that no later frame has vouched for yet.
+        /// The frames that no later frame has vouched for yet.
         var unvouched: [FrameScan.Frame] = []
         var tornByteCount: UInt64 = 0
-        /// Tells whether a writer ended or removed a file while it was read, so that it has to be read anew.
+        /// True if a writer ended or removed a file while it was read, so that the read must be
+        /// repeated.
         var isOutdated = false
     }
 
@@ -56,7 +57,7 @@ package final class LogReader: EventSource {
             do throws(FileError) {
                 return try fileSystem.holding(directory)
             } catch {
-                // Nothing is there, or a file: said below.
+                // Nothing is there, or a file: the error is thrown below.
                 if error.isMissing { return fileSystem }
                 throw error
             }
@@ -82,7 +83,7 @@ package final class LogReader: EventSource {
         if !isLive { try checkNewerManifests(than: loaded) }
     }
 
-    /// Notes as damage that a newer manifest names more than the log has.
+    /// Records damage if a newer manifest names a position after the end of the log.
     private func checkNewerManifests(than loaded: LoadedManifest) throws(LogError) {
         do throws(LogError) {
             try folder.checkNewerManifests(
@@ -92,28 +93,31 @@ package final class LogReader: EventSource {
                 fileSystem
             )
         } catch {
-            // A writer that came meanwhile makes its manifest current before it writes events.
+            // A writer that opened the store meanwhile makes its manifest current before it writes
+            // events.
             let current = try LoadedManifest.currentNumber(in: folder, fileSystem: fileSystem)
             if current == loaded.number { try files.meet(error) }
         }
     }
 
-    /// The manifest that counts, whether a writer has the store open, and the error with which a writer
-    /// would reject segments that the manifest does not list.
+    /// Reads the current manifest, and whether a writer has the store open, and the error with
+    /// which a writer would reject unlisted segments.
     ///
-    /// While a writer lives its manifest is the right one, and it makes and removes files that the
-    /// manifest does not list. A writer that opened the store between two looks has written a manifest
-    /// of its own: then the folder is looked at again.
+    /// While a writer is running, its manifest is right, and it creates and removes files that the
+    /// manifest does not list. If a writer opened the store between two reads, it has written a new
+    /// manifest, and the folder is read again.
     private static func look(
         _ folder: StoreFolder,
         _ fileSystem: any FileSystem
     ) throws(LogError) -> (loaded: LoadedManifest, isLive: Bool, stray: LogError?) {
         while true {
             let loaded = try load(folder, fileSystem)
-            // After the manifest: a writer that starts later has another one, and shows as live.
+            // After the manifest: a writer that starts later has another manifest, and is detected
+            // as live.
             if try isLive(folder, fileSystem: fileSystem) { return (loaded, true, nil) }
             do throws(LogError) {
-                // The end of a damaged manifest may have listed what the rest of it does not.
+                // The lost end of a damaged manifest may have listed segments that the rest does
+                // not.
                 if loaded.damage == nil { _ = try folder.orphans(of: loaded.manifest, fileSystem) }
                 return (loaded, false, nil)
             } catch {
@@ -124,11 +128,11 @@ package final class LogReader: EventSource {
         }
     }
 
-    /// Address space for what reading takes besides the views and the cache: threads and the heaps that
-    /// the C library reserves for them.
+    /// The address space that reading takes besides the views and the cache: threads, and the heaps
+    /// that the C library reserves for them.
     private static let neededByteCount: UInt64 = 64 << 20
 
-    /// The manifest that counts, or an error that says what is there instead.
+    /// Loads the current manifest, or throws an error that describes the folder's content.
     private static func load(
         _ folder: StoreFolder,
         _ fileSystem: any FileSystem
@@ -149,7 +153,7 @@ package final class LogReader: EventSource {
                 try folder.checkHoldsNoCommits(fileSystem)
             }
         } catch {
-            // Somebody may have made it meanwhile.
+            // Another process may have created the store meanwhile.
             if let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) {
                 return loaded
             }
@@ -173,27 +177,27 @@ package final class LogReader: EventSource {
 
     package var durableSequence: SequenceNumber { state.withLock { $0.durable } }
 
-    /// Whether another process had the store open for writing when it was last looked at.
+    /// True if another process had the store open for writing at the last refresh.
     package var isLive: Bool { state.withLock { $0.isLive } }
 
-    /// Whether another process has the store open for writing at this moment.
+    /// Returns true if another process has the store open for writing now.
     package func isLiveNow() throws(LogError) -> Bool {
         try Self.isLive(folder, fileSystem: fileSystem)
     }
 
-    /// What is damaged, as far as it has been met; ``verify()`` meets all of it.
+    /// The damage that has been found so far; ``verify()`` finds all of it.
     package var damage: [LogError] { files.damage }
 
-    /// Adds damage that was found beside the log.
+    /// Adds damage that was found outside of the log.
     package func meet(_ damage: LogError) throws(LogError) { try files.meet(damage) }
 
-    /// Bytes behind the last sound frame that the next writer will discard.
+    /// The number of bytes after the last sound frame that the next writer will discard.
     package var tornByteCount: UInt64 { state.withLock { $0.tornByteCount } }
 
-    /// The folder where the store's views are, if it has any.
+    /// The path of the folder for the store's views.
     package var viewsPath: String { folder.views }
 
-    /// The manifest as it was last looked at.
+    /// The manifest as of the last refresh.
     package var manifest: Manifest { state.withLock { $0.loaded.manifest } }
 
     package var finishedManifest: Manifest {
@@ -234,7 +238,7 @@ package final class LogReader: EventSource {
 
     // MARK: Following
 
-    /// Looks again at what a writer has done since; returns whether the watermark has moved.
+    /// Reads a writer's changes since the last refresh; returns true if the watermark has moved.
     package func refresh() throws(LogError) -> Bool {
         let before = durableSequence
         guard let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) else {
@@ -252,8 +256,8 @@ package final class LogReader: EventSource {
                     guard let known = segments.first(where: { $0.id == fresh[index].id }) else {
                         continue
                     }
-                    // A segment that has ended has blocks that this reader did not walk to, and one
-                    // that has a footer now is worth opening again.
+                    // An ended segment has blocks that this reader did not walk to; a segment with
+                    // a new footer is worth reopening.
                     if known.last == fresh[index].last, known.isSealed == fresh[index].isSealed {
                         fresh[index].reader = known.reader
                     }
@@ -265,16 +269,16 @@ package final class LogReader: EventSource {
         return durableSequence != before
     }
 
-    /// How often reading begins anew because a writer moved on meanwhile.
+    /// The number of times that a read restarts because a writer changed the store meanwhile.
     static let lookLimit = 20
 
-    /// Tells whether a writer has opened the store, or ended, sealed or replaced segments, since this reader
-    /// last looked.
+    /// Returns true if a writer has opened the store, or ended, sealed or replaced segments, since
+    /// the last refresh.
     package func hasMoved() throws(LogError) -> Bool {
         try hasMoved(since: state.withLock { $0.loaded })
     }
 
-    /// Tells whether a writer has the store open or moved on since this reader last looked.
+    /// Returns true if a writer has the store open or changed it since the last refresh.
     package func isOvertaken() throws(LogError) -> Bool {
         if try isLiveNow() { return true }
         return try hasMoved()
@@ -287,8 +291,8 @@ package final class LogReader: EventSource {
         return loaded.number != seen.number || loaded.manifest != seen.manifest
     }
 
-    /// Notes damage, unless a writer has moved on since this reader last looked: then it is no damage,
-    /// and the reader has to look again.
+    /// Records damage, unless a writer has changed the store since the last refresh: then the
+    /// reader must refresh.
     private func meet(_ error: LogError, _ state: inout State) throws(LogError) {
         if try hasMoved(since: state.loaded) {
             state.isOutdated = true
@@ -297,11 +301,14 @@ package final class LogReader: EventSource {
         }
     }
 
-    /// Waits until the writer has vouched for all that it had written when this was opened, which it
-    /// does soon after it has become idle.
+    /// Waits until the writer has vouched for everything that it had written when this reader was
+    /// opened.
     ///
-    /// Compaction puts segments in place only after what it forgets is in the log. So afterwards this
-    /// reader, which knows of the segments, knows that too. Throws `locked` if it takes too long.
+    /// The writer does so soon after it becomes idle.
+    ///
+    /// Compaction replaces segments only after the record of dropped events is in the log. After
+    /// this call, a reader that knows the new segments therefore also has that record. Throws
+    /// `locked` if the wait takes too long.
     package func settle() throws(LogError) {
         guard let last = state.withLock({ $0.unvouched.last?.header.last }) else { return }
         for _ in 0..<Self.settlingLimit where durableSequence < last {
@@ -318,10 +325,10 @@ package final class LogReader: EventSource {
     }
 
     private static let settlingLimit = 250
-    /// In microseconds.
+    /// The delay between two checks, in microseconds.
     private static let settlingDelay: UInt32 = 4_000
 
-    /// Whether a writer holds the store: the lock is looked at and given back at once.
+    /// Returns true if a writer holds the store's lock; the test lock is released at once.
     private static func isLive(
         _ folder: StoreFolder,
         fileSystem: any FileSystem
@@ -351,7 +358,7 @@ package final class LogReader: EventSource {
         state.walk = walk
     }
 
-    /// Opens the active segment, to be filled as the walk finds frames.
+    /// Opens the active segment; its blocks are added as the walk finds frames.
     private func start(_ id: SegmentID, _ state: inout State) throws(LogError) -> FrameScan? {
         do throws(LogError) {
             let (file, header) = try SegmentReader.open(
@@ -383,7 +390,7 @@ package final class LogReader: EventSource {
         _ walk: inout FrameScan,
         promised: UInt64?
     ) throws(LogError) {
-        // Their writer may have ended without another frame.
+        // The writer may have ended without another frame.
         if !state.isLive { accept(&state) { _ in true } }
         while true {
             switch try walk.step() {
@@ -395,8 +402,8 @@ package final class LogReader: EventSource {
                     accept(&state) { _ in true }
                 }
             case .stop(let stop):
-                // What a writer is writing right now looks torn, and is not: nor where it has come
-                // since the lock was looked at.
+                // A write in progress looks torn but is not, and neither is anything written since
+                // the lock was checked.
                 if !state.isLive { state.isLive = try isLiveNow() }
                 let tail: Tail =
                     state.isLive
@@ -424,7 +431,7 @@ package final class LogReader: EventSource {
         }
     }
 
-    /// Moves frames that are known to be on disk to where readers find them.
+    /// Makes frames that are known to be on disk visible to readers.
     private func accept(_ state: inout State, _ isSynced: (FrameScan.Frame) -> Bool) {
         guard let reader = files.segments.last?.reader else { return }
         var acceptedCount = 0
@@ -442,7 +449,7 @@ package final class LogReader: EventSource {
 }
 
 extension FrameScan {
-    /// Forgets what was read before, since a writer may have gone on.
+    /// Discards the results of earlier reads, since a writer may have continued.
     mutating func lookAgain() throws(LogError) {
         window = try FileWindow(window.file)
         limit = window.fileByteCount

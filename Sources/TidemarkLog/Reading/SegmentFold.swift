@@ -3,24 +3,23 @@
 
 /// Computes a segment's footer from its frames, decoding every block and every event.
 ///
-/// Sealing writes the result, verifying compares it, salvaging copies what it visits: one walk, so
-/// that they cannot disagree.
+/// Sealing writes the result, verifying compares it, and salvaging copies the visited events. One
+/// implementation keeps them consistent.
 struct SegmentFold {
     private(set) var summary: Footer.Summary
     private(set) var directory: [BlockEntry] = []
-    /// The last position that a sound frame or footer speaks of, whether or not its event could be
-    /// read.
+    /// The last position that a sound frame or footer names, even if its event is unreadable.
     private(set) var lastKnown = SequenceNumber.zero
-    /// The positions up to `lastKnown` of which it could not be read what they hold, ascending.
+    /// The positions up to `lastKnown` whose content could not be read, ascending.
     ///
-    /// A position that a frame says holds nothing is not one of them.
+    /// A position that a frame declares empty is not included.
     private(set) var unread: [ClosedRange<SequenceNumber>] = []
-    /// The first position that no frame has spoken of yet.
+    /// The first position that no frame has covered yet.
     private var next: SequenceNumber
     private var postings = ZonePostings.Builder()
     private let reader: SegmentReader
 
-    /// What to do about damage: throw it, or note it and return.
+    /// The reaction to damage: throws it, or records it and returns.
     typealias Meeting = (LogError) throws(LogError) -> Void
 
     init(_ file: any LogFile, header: FileHeader) throws(LogError) {
@@ -31,7 +30,7 @@ struct SegmentFold {
         )
     }
 
-    /// Walks with a dictionary that has been read, or without the one that could not be.
+    /// Creates a fold with a dictionary, or with an empty one if the dictionary is unreadable.
     init(_ file: any LogFile, header: FileHeader, dictionary: [UInt8]) {
         reader = SegmentReader(
             id: SegmentID(first: header.first, generation: header.generation),
@@ -44,15 +43,15 @@ struct SegmentFold {
         next = header.first
     }
 
-    /// The footer of what has been walked.
+    /// Returns the footer of the walked frames.
     consuming func footer() -> Footer {
         Footer(summary: summary, directory: directory, postings: postings.postings())
     }
 
     /// Walks all frames up to where they end.
     ///
-    /// `meet` throws to end the walk at damage, or returns to go on behind it. Where a frame's header or
-    /// block table is damaged, its blocks are those that `known` has in its place.
+    /// `meet` throws to end the walk at damage, or returns to continue after it. If a frame's
+    /// header or block table is damaged, its blocks are taken from `known`.
     mutating func walk(
         framesEnd: UInt64,
         known: [BlockEntry] = [],
@@ -107,7 +106,7 @@ struct SegmentFold {
                 guard frame.header.first <= last else { return }
                 try add(frame, meet: meet, visit: visit)
             case .stop(let stop):
-                // Whether the end is damaged or only torn has been decided when it was opened.
+                // The open has already decided whether the end is damaged or only torn.
                 let next = try scan.goOn(behind: stop)
                 if let frame = next.frame { try add(frame, meet: { _ in }, visit: visit) }
                 guard next.goesOn else { return }
@@ -115,9 +114,9 @@ struct SegmentFold {
         }
     }
 
-    /// Walks whatever is sound in the file, however it ends.
+    /// Walks all sound parts of the file, regardless of how it ends.
     ///
-    /// `promised` is where its frames end, if somebody knows.
+    /// `promised` is the end of the frames, if it is known.
     mutating func walkAll(
         promised: UInt64? = nil,
         meet: Meeting,
@@ -160,7 +159,7 @@ struct SegmentFold {
         visit: (LogEvent) -> Void
     ) throws(LogError) {
         lastKnown = max(lastKnown, frame.header.last)
-        // Frames leave no position out, so what lies before this one was in frames that are gone.
+        // Frames are contiguous, so positions before this one were in lost frames.
         noteUnread(before: frame.header.first)
         guard frame.header.kind.holdsEvents else { return }
         summary.last = frame.header.last
@@ -168,7 +167,7 @@ struct SegmentFold {
         try add(frame.blocks, isStripe: frame.header.kind == .stripe, meet, visit)
     }
 
-    /// Adds the blocks of frames whose headers or tables are gone, of which the footer knows.
+    /// Adds the blocks that the footer lists for frames whose headers or tables are lost.
     private mutating func add(
         _ blocks: [BlockEntry],
         _ meet: Meeting,
@@ -177,7 +176,7 @@ struct SegmentFold {
         var rest = blocks[...]
         while let first = rest.first {
             noteUnread(before: first.first)
-            // Maps begin a stripe, whose blocks lie within the maps' positions.
+            // A stripe begins with its maps; its blocks lie within the maps' positions.
             let maps = rest.prefix { $0.isMap }
             let last = maps.last?.last ?? SequenceNumber(rawValue: .max)
             let events = rest.dropFirst(maps.count).prefix { !$0.isMap && $0.last <= last }
@@ -208,7 +207,7 @@ struct SegmentFold {
         }
     }
 
-    /// Notes that nobody knows what the positions hold from the first that is open to one.
+    /// Records positions as unread, from the first open one up to a given one.
     private mutating func noteUnread(before end: SequenceNumber) {
         guard end > next else { return }
         unread.append(next...end.previous)
@@ -247,7 +246,7 @@ struct SegmentFold {
 // MARK: - Stripes
 
 extension SegmentFold {
-    /// Adds the events of a stripe in order, from whichever of its blocks can be read.
+    /// Adds the events of a stripe in order, from its readable blocks.
     private mutating func addStripe(
         _ blocks: [BlockEntry],
         meet: Meeting,
@@ -292,7 +291,7 @@ extension SegmentFold {
 }
 
 extension SegmentFold {
-    /// Gives a segment that takes no more events its footer, and returns the file's new length.
+    /// Writes the footer of a segment that takes no more events, and returns the file's new length.
     static func seal(
         _ segment: Manifest.Segment,
         framesEnd: UInt64,

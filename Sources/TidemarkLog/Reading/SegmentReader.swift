@@ -4,23 +4,23 @@
 import Dispatch
 import TidemarkLock
 
-/// One segment file, open for reading: its dictionary and where its blocks are.
+/// One segment file, open for reading, with its dictionary and the places of its blocks.
 ///
-/// The blocks of a sealed segment are its footer's directory; those of one without a footer were
-/// found by walking its frames, and grow while it takes events.
+/// A sealed segment's blocks are listed in its footer. Those of a segment without a footer were
+/// found by walking its frames; more are added while the segment takes events.
 final class SegmentReader: Sendable {
     let id: SegmentID
     let file: any LogFile
     let header: FileHeader
     let dictionary: [UInt8]
-    /// Which blocks hold a zone's events; `nil` for a segment without a footer.
+    /// The blocks that hold each zone's events; `nil` for a segment without a footer.
     let postings: ZonePostings?
-    /// Where events are grouped by zone, ascending; a segment that takes events has no stripes.
+    /// The stripes, ascending; a segment that takes events has none.
     let stripes: [Stripe]
     private let entries: Lock<[BlockEntry]>
-    /// Fewer blocks are not worth waking another thread for: each takes some six microseconds.
+    /// With fewer blocks, waking another thread (about 6 µs per block) costs more than it saves.
     private static let sharedBlockCount = 12
-    /// Decoders that nobody uses at the moment.
+    /// Decoders that are not in use.
     private let decoders = Lock<[BlockDecoder]>([])
 
     init(
@@ -40,20 +40,20 @@ final class SegmentReader: Sendable {
         entries = Lock(blocks)
     }
 
-    /// How many blocks there are now.
+    /// The current number of blocks.
     var blockCount: Int { entries.withLock { $0.count } }
 
-    /// The entry of a block by its index.
+    /// Returns the entry of a block by its index.
     func entry(at index: Int) -> BlockEntry? {
         entries.withLock { $0.indices.contains(index) ? $0[index] : nil }
     }
 
-    /// The entries at some indexes.
+    /// Returns the entries in a range of indexes.
     func entries(_ indexes: Range<Int>) -> ArraySlice<BlockEntry> {
         entries.withLock { $0[indexes] }
     }
 
-    /// At most so many entries from an index on.
+    /// Returns up to `count` entries from an index on.
     func entries(from index: Int, count: Int) -> [BlockEntry] {
         entries.withLock { Array($0.dropFirst(index).prefix(count)) }
     }
@@ -63,8 +63,8 @@ final class SegmentReader: Sendable {
         entries.withLock { $0.append(contentsOf: blocks) }
     }
 
-    /// The index of the block that covers a position, or of the first one after it; where that is in
-    /// a stripe, of the stripe's first map.
+    /// Returns the index of the block that covers a position, or of the first one after it; in a
+    /// stripe, the index of the stripe's first map.
     func index(of sequence: SequenceNumber) -> Int {
         entries.withLock { entries in
             var low = 0
@@ -78,7 +78,7 @@ final class SegmentReader: Sendable {
         }
     }
 
-    /// The stripe that the block at an index is part of, as one of its maps or its blocks.
+    /// Returns the stripe that contains the map or block at an index.
     func stripe(around index: Int) -> Stripe? {
         var low = 0
         var high = stripes.count
@@ -113,16 +113,15 @@ final class SegmentReader: Sendable {
         return DecodedBlock(bytes: raw, entry: entry)
     }
 
-    /// Reads, checks and decodes some blocks, many of them on two threads at once.
+    /// Reads, checks and decodes some blocks; if there are many, on two threads at once.
     ///
-    /// Decoding is most of what a long read costs, and a device that syncs for the first time
-    /// waits for all of it.
+    /// Decoding is most of the cost of a long read, and a device's first sync waits for all of it.
     func decode(_ entries: [BlockEntry], mapping: Bool) -> [Result<DecodedBlock, LogError>] {
         @Sendable func run(_ entries: ArraySlice<BlockEntry>) -> [Result<DecodedBlock, LogError>] {
             entries.map { entry in
                 Result { () throws(LogError) in
                     let block = try decode(entry)
-                    // Now, while it is in the processor's cache.
+                    // Now, while the block is in the processor's cache.
                     return mapping ? block.mapped() : block
                 }
             }
@@ -142,19 +141,20 @@ final class SegmentReader: Sendable {
         decoders.withLock { $0.popLast() } ?? BlockDecoder(dictionary: dictionary)
     }
 
-    /// The segment keeps as many decoders as have ever been used at once, two at most, and none
-    /// that had to make room for a giant.
+    /// Returns a decoder to the pool.
+    ///
+    /// The pool keeps at most two decoders, and none that had to grow its buffer.
     private func giveBack(_ decoder: BlockDecoder) {
         guard !decoder.isGrown else { return }
         decoders.withLock { if $0.count < 2 { $0.append(decoder) } }
     }
 
-    /// The error for a block that has been decoded and is not what the format allows.
+    /// Returns the error for a block that was decoded but violates the format.
     func malformed(_ entry: BlockEntry, _ malformed: BlockCursor.Malformed) -> LogError {
         damaged(entry, "is malformed at its raw byte \(malformed.offset)")
     }
 
-    /// The error for a block that is not what it should be.
+    /// Returns the error for a damaged block.
     func damaged(_ entry: BlockEntry, _ found: String) -> LogError {
         LogError(
             .corrupted,
@@ -167,7 +167,7 @@ final class SegmentReader: Sendable {
 }
 
 extension SegmentReader {
-    /// Opens a segment's file and checks that it is the one that the manifest means.
+    /// Opens a segment's file and checks that it is the segment that the manifest names.
     static func open(
         _ id: SegmentID,
         store: StoreID,
@@ -316,7 +316,7 @@ extension SegmentReader {
 }
 
 extension Footer.Summary {
-    /// Checks that the footer ends where the manifest says that the segment does.
+    /// Checks that the footer's end matches the manifest.
     func check(last: SequenceNumber, framesEnd: UInt64, path: String) throws(LogError) {
         guard self.last == last, offset == framesEnd else {
             throw LogError(

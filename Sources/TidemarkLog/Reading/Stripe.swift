@@ -1,22 +1,22 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A stretch of a compacted segment whose events are grouped by zone: where it is in the segment's
+/// A part of a compacted segment whose events are grouped by zone, as ranges of the segment's
 /// directory.
 ///
-/// Each of its blocks has the events of few zones, in order, and those in between are in others.
-/// Its maps say which.
+/// Each block has the events of a few zones, in order; the events in between are in other blocks.
+/// The maps give the block of each position.
 struct Stripe: Hashable, Sendable {
     /// The first position that it covers.
     var first: SequenceNumber
     /// The last position that it covers.
     var last: SequenceNumber
-    /// Indexes of the maps; their positions join up.
+    /// The indexes of the maps, whose positions are contiguous.
     var maps: Range<Int>
     /// Indexes of the blocks that hold the events.
     var blocks: Range<Int>
 
-    /// The stripes of a directory, ascending.
+    /// Returns the stripes of a directory, ascending.
     static func all(in directory: [BlockEntry]) -> [Stripe] {
         var stripes: [Stripe] = []
         var index = 0
@@ -44,6 +44,6 @@ struct Stripe: Hashable, Sendable {
         return stripes
     }
 
-    /// All of it in the directory.
+    /// The indexes of the maps and the blocks.
     var indexes: Range<Int> { maps.lowerBound..<blocks.upperBound }
 }

@@ -3,21 +3,21 @@
 
 /// Walks the events of several blocks whose positions overlap, in the order of positions.
 ///
-/// What is in memory for it is the blocks; an event costs O(log blocks), or O(1) if the next one is
-/// in the same block.
+/// Memory holds the blocks. Each event takes O(log blocks), or O(1) if the next one is in the same
+/// block.
 struct StripeCursor {
-    /// What to do about a block that is malformed inside: throw, or return to go on without the rest
-    /// of it.
+    /// The reaction to a malformed block: throws, or returns to continue without the rest of the
+    /// block.
     typealias Meeting = (BlockEntry, BlockCursor.Malformed) throws(LogError) -> Void
 
     private var cursors: [BlockCursor]
-    /// The positions that the cursors are at.
+    /// The positions of the cursors.
     private var positions: [UInt64]
-    /// Indexes of cursors that have not ended: a heap, the least position first.
+    /// The indexes of cursors that have not ended: a heap with the least position first.
     private var heap: [Int] = []
     private var hasBegun = false
 
-    /// A cursor before the first event at or after a position.
+    /// Creates a cursor before the first event at or after a position.
     init(
         _ blocks: [DecodedBlock],
         from first: SequenceNumber = .zero,
@@ -29,10 +29,10 @@ struct StripeCursor {
         for place in (0..<heap.count / 2).reversed() { settle(from: place) }
     }
 
-    /// Which of the blocks has the event that the cursor is at.
+    /// The index of the block that holds the current event.
     var block: Int { heap[0] }
 
-    /// The event that the cursor is at.
+    /// The current event.
     var event: LogEvent { cursors[heap[0]].event }
 
     /// Moves to the next event; `false` at the end of all blocks.
@@ -65,7 +65,7 @@ struct StripeCursor {
         }
     }
 
-    /// Moves what is at a place of the heap down to where it belongs.
+    /// Moves an element of the heap down to its place.
     private mutating func settle(from start: Int) {
         var place = start
         while true {

@@ -1,30 +1,31 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Puts events back together into the commits they came from.
+/// Reassembles events into their original commits.
 struct Gathering {
     let copy: SegmentLog
     private(set) var eventCount: UInt64 = 0
     private(set) var commitCount: UInt64 = 0
     private(set) var lost: [ClosedRange<SequenceNumber>] = []
     private(set) var incomplete: [SequenceNumber] = []
-    /// Commits that lack events, which may have been dropped or lost.
+    /// Commits that lack events, which were dropped or lost.
     private var partial: [LogCommit] = []
-    /// How far it is known what was lost.
+    /// The position up to which the lost events are known.
     private var surveyed = SequenceNumber.zero
     private(set) var mendedZones: [ZoneKey] = []
     private(set) var failure: LogError?
-    /// Zones whose creation has to be made up, ascending; those that have been are gone.
+    /// Zones whose creation event must be recreated, ascending; a zone is removed when that is
+    /// done.
     var lostZones: [ZoneKey] = []
     private let mending: (any SalvageMending)?
     private var draft: CommitDraft?
     private var commit: LogCommit?
-    /// Which part of its commit the draft is.
+    /// The part of its commit that the draft holds.
     private var part = CommitDraft.Part(eventCount: 0, firstIndex: 0)
     private var next: SequenceNumber
-    /// Bytes that were appended and not waited for.
+    /// The number of bytes that were appended and not yet waited for.
     private var waitingByteCount = 0
-    /// How many of them there may be: they are in memory until the disk has them.
+    /// The maximum of those bytes, which are in memory until they are on disk.
     private static let leadByteCount = 8 << 20
 
     init(copy: SegmentLog, _ mending: (any SalvageMending)?) {
@@ -33,16 +34,16 @@ struct Gathering {
         next = copy.lastSequence.next
     }
 
-    /// Whether all that can be said of the positions up to one has been.
+    /// Returns true if all lost events up to a position are known.
     func hasSurveyed(through end: SequenceNumber) -> Bool { surveyed >= end }
 
     mutating func add(_ event: LogEvent) {
-        // A segment may be there twice under two names; what is copied is not copied again.
+        // A segment may exist twice under two names; copied events are not copied again.
         guard failure == nil, event.sequence >= next else { return }
         if draft == nil || event.commit.first != commit?.first || mends(before: event) {
             begin(with: event)
         } else if let draft, event.sequence > next {
-            // What is missing may have been dropped by a compaction: the commit is one all the same.
+            // Compaction may have dropped the missing events: the commit is still one.
             let gap = UInt32(event.sequence.rawValue - next.rawValue)
             part.gaps.append((before: draft.events.count, count: gap))
         }
@@ -56,7 +57,7 @@ struct Gathering {
         if event.commit.first != commit?.first { commitCount += 1 }
         finish()
         if event.sequence > copy.lastSequence.next { mendZones(before: event) }
-        // Behind something that was made up in its midst the rest of a commit is one of its own.
+        // After a recreated event in the middle of a commit, the rest becomes a commit of its own.
         let first = max(event.commit.first, copy.lastSequence.next)
         part = CommitDraft.Part(
             eventCount: Int(event.commit.last.rawValue - first.rawValue) + 1,
@@ -71,12 +72,13 @@ struct Gathering {
         )
     }
 
-    /// Whether the creation of a zone is to be made up between an event and the one before.
+    /// Returns true if a zone's creation must be recreated between an event and the previous one.
     private func mends(before event: LogEvent) -> Bool {
         lostZones.first.map { $0.creation < event.sequence } ?? false
     }
 
-    /// Puts the creation of lost zones where it was, as far as that lies before an event.
+    /// Recreates the creation events of lost zones at their positions, as far as they precede an
+    /// event.
     private mutating func mendZones(before event: LogEvent) {
         while let zone = lostZones.first, zone.creation < event.sequence, failure == nil {
             lostZones.removeFirst()
@@ -93,7 +95,7 @@ struct Gathering {
         }
     }
 
-    /// Appends what is left of a stretch, and notes what of it was lost.
+    /// Appends the rest of a stretch, and records its lost events.
     mutating func finish(
         from first: SequenceNumber,
         through end: SequenceNumber,
@@ -103,8 +105,8 @@ struct Gathering {
         note(lost: surveyed.next, through: min(first.previous, end))
         for run in missing { note(lost: run.lowerBound, through: min(run.upperBound, end)) }
         surveyed = max(surveyed, end)
-        // The copy passes over it with the next event: a gap that nothing follows is never written,
-        // and closing would wait for it.
+        // The copy skips these positions with the next event. A gap that no event follows is never
+        // written, and closing would wait for it.
         next = max(next, surveyed.next)
         for commit in partial where incomplete.last != commit.first {
             if lost.overlap(commit.first...commit.last) { incomplete.append(commit.first) }
@@ -132,7 +134,7 @@ struct Gathering {
         }
     }
 
-    /// Appends what has been gathered of one commit.
+    /// Appends the gathered events of one commit.
     mutating func finish() {
         guard var draft, let commit else { return }
         self.draft = nil

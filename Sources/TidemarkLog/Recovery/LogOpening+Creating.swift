@@ -1,14 +1,14 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-// A log that is new, and the files that any opening begins.
+// Creates a new log, and the files that every opening begins.
 extension LogOpening {
     func create(
         lockFile: any LogFile,
         asCopyOf original: StoreID?
     ) throws(LogError) -> OpenedLog {
         try LogError.wrapping { () throws(FileError) in
-            // Also if the folder was there: who made it may not have come as far as this.
+            // Also if the folder existed: its creator may have failed before this step.
             try fileSystem.syncDirectory(folder.parent)
             try fileSystem.createDirectory(folder.segments)
         }
@@ -99,7 +99,7 @@ extension LogOpening {
         )
     }
 
-    /// Starts a manifest file and makes it the one that counts.
+    /// Creates a manifest file and makes it the current one.
     func write(_ manifest: Manifest, number: UInt64) throws(LogError) -> ManifestFile {
         let file = try ManifestFile(
             creating: manifest,
@@ -130,7 +130,7 @@ extension LogOpening {
 }
 
 extension LogFiles {
-    /// The segments that a manifest names, none of them opened.
+    /// Returns the segments that a manifest names, none of them open.
     static func segments(of manifest: Manifest) -> [Segment] {
         manifest.segments.map {
             Segment(

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-// What the last stop left, checked and gone on with.
+// Checks the state left by the last stop, and continues from it.
 extension LogOpening {
     func recover(
         _ loaded: LoadedManifest,
@@ -29,17 +29,17 @@ extension LogOpening {
                 report.discardedByteCount = byteCount
                 report.discardedAt = .init(path: found.reader.file.path, offset: found.end)
             }
-            // The new manifest will promise what was found.
+            // The new manifest will vouch for the frames that were found.
             try found?.makeDurable()
             begun = try beginAgain(&manifest, after: last, found: found)
         }
         let file = try write(manifest, number: loaded.number + 1)
         try LogError.wrapping { () throws(FileError) in
-            // A copy that was cut off right behind its end.
+            // A copy that was cut off directly after its end.
             if try fileSystem.exists(folder.copying) { try fileSystem.remove(folder.copying) }
         }
-        // Not before: a process that was killed may have left a manifest that is read but not yet on
-        // disk, and the one before it may need what this one does not.
+        // Not earlier: after a process was killed, its manifest may be readable but not yet on
+        // disk, and the previous manifest may need files that this one does not.
         loaded.file.close()
         let hasOlderReaders = file.removeOlder(in: folder, fileSystem: fileSystem)
         try remove(orphans, sparing: manifest, isRead: hasOlderReaders)
@@ -94,7 +94,7 @@ extension LogOpening {
         }
         let incarnation = try begin(&manifest, first: last.next)
         let id = SegmentID(first: last.next, generation: generation)
-        // Small: filling a large one with zeros would take longer than all the rest of opening.
+        // Small: filling a large one with zeros would take longer than the rest of the open.
         let reader = try newSegment(
             id,
             incarnation: incarnation,
@@ -106,21 +106,21 @@ extension LogOpening {
         return reader
     }
 
-    /// Where the finished part of the log ends, by its manifest and its last segment.
+    /// The end of the finished part of the log, by its manifest and its last segment.
     private struct Finished {
         var last = SequenceNumber.zero
         var lastTime = Int64.min
         var lastReceived = Int64.min
-        /// The segments that had to be walked, so that nobody walks them again.
+        /// Readers of the segments that had to be walked, so that none is walked twice.
         var readers: [SegmentID: SegmentReader] = [:]
     }
 
-    /// Checks that every finished segment is there, is ours, and is as long as it was, and reads
-    /// what tells where the log ends.
+    /// Checks that every finished segment exists, belongs to this store and has its length, and
+    /// finds the end of the log.
     ///
-    /// The footer of a sealed segment is checked when it is first read, each block whenever it is:
-    /// reading all of them here would make opening take longer the longer the log is. A segment that
-    /// was not sealed any more is walked.
+    /// The footer of a sealed segment is checked on first use, and each block on every read.
+    /// Reading all of them here would make the open slower as the log grows. A segment without a
+    /// footer is walked.
     private func checkFinished(_ manifest: Manifest) throws(LogError) -> Finished {
         var finished = Finished()
         let lastIndex = manifest.segments.lastIndex { $0.last != nil }

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LogOpening {
-    /// Opens the log; on a full disk with some of the room that is kept back, since who compacts a store
-    /// has to open it first, and no more of it than that takes.
+    /// Opens the log, if the disk is full with a part of the reserved space.
+    ///
+    /// A store must be open before it can be compacted. The open takes no more of the reserve than
+    /// it needs.
     func openUsingReserve(creating: Bool) throws(LogError) -> OpenedLog {
         while true {
             do throws(LogError) {
@@ -14,8 +16,7 @@ extension LogOpening {
         }
     }
 
-    /// Gives back half of the room that is kept, or what is left where that is little; `false` if
-    /// nothing was left.
+    /// Frees half of the reserved space, or the rest if little is left; `false` if none was left.
     private func halveReserve() throws(FileError) -> Bool {
         let fileSystem = environment.fileSystem
         guard let status = try fileSystem.status(of: folder.reserve) else { return false }
@@ -26,7 +27,7 @@ extension LogOpening {
             do throws(FileError) {
                 try fileSystem.open(folder.reserve, .readWrite).truncate(to: status.byteCount / 2)
             } catch {
-                // A full disk may take a removal and no truncation.
+                // A full disk may allow a removal but not a truncation.
                 try fileSystem.remove(folder.reserve)
             }
         }

@@ -1,10 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-// What a crash left behind, found and removed.
+// Finds and removes the files that a crash left behind.
 extension LogOpening {
-    /// Removes orphans, but those whose name a new segment has taken, and segments that somebody may
-    /// still read who found the store as it was before compaction replaced them.
+    /// Removes orphans, except names that a new segment has taken, and replaced segments that a
+    /// reader of the old state may still use.
     func remove(
         _ orphans: [String],
         sparing manifest: Manifest,

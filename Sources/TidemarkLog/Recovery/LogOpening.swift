@@ -3,8 +3,9 @@
 
 import Dispatch
 
-/// The steps of opening a log for writing, in the order in which a crash between any two of them
-/// leaves a store that the next opening understands.
+/// The steps of opening a log for writing.
+///
+/// A crash between any two steps leaves a store that the next open recovers.
 struct LogOpening {
     let folder: StoreFolder
     let configuration: LogConfiguration
@@ -12,8 +13,8 @@ struct LogOpening {
 
     var fileSystem: any FileSystem { environment.fileSystem }
 
-    /// The same opening, of the folder that is at the path at this moment, whatever comes there later;
-    /// makes it if that is asked for and nothing is there.
+    /// Returns the same opening, bound to the folder that is at the path now; creates the folder if
+    /// requested and nothing is there.
     func holdingFolder(creating: Bool) throws(LogError) -> LogOpening {
         let (isThere, isStore) = try LogError.wrapping { () throws(FileError) in
             (try fileSystem.exists(folder.path), try fileSystem.exists(folder.current))
@@ -24,13 +25,13 @@ struct LogOpening {
         held.fileSystem = try LogError.wrapping { () throws(FileError) in
             let fileSystem = fileSystem.permitting(configuration.permissions)
             if !isThere { try fileSystem.createDirectory(folder.path) }
-            // The folder itself may be one that somebody made for the store.
+            // The folder itself may have been created in advance for the store.
             return try fileSystem.holding(folder.path).permitting(asIn: folder.segments)
         }
         return LogOpening(folder: folder, configuration: configuration, environment: held)
     }
 
-    /// Opens, or creates if that is asked for and nothing is there but the folder.
+    /// Opens the store, or creates it if requested and the folder is empty.
     func open(
         creating: Bool,
         asCopyOf original: StoreID? = nil
@@ -38,7 +39,7 @@ struct LogOpening {
         try checkUnused(creating: creating, isCopy: original != nil)
         let lockFile = try lock()
         guard let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) else {
-            // Creating removes what is there, so this must be so now that nobody else writes.
+            // Creation removes existing files, so this is checked while no other writer can exist.
             try checkUnused(creating: creating, isCopy: original != nil)
             return try create(lockFile: lockFile, asCopyOf: original)
         }
@@ -55,8 +56,8 @@ struct LogOpening {
         )
     }
 
-    /// A folder without `CURRENT` is empty, or what a creation that was cut short has left; it
-    /// must hold nothing else, and above all no commits.
+    /// Checks that a folder without `CURRENT` is empty or holds only the remains of an interrupted
+    /// creation, and no commits.
     private func checkUnused(creating: Bool, isCopy: Bool) throws(LogError) {
         let names = try folder.names(fileSystem)
         if names.contains("CURRENT") { return }
@@ -64,7 +65,7 @@ struct LogOpening {
         do throws(LogError) {
             try folder.checkHoldsNoCommits(fileSystem)
         } catch {
-            // Somebody else may have made it meanwhile.
+            // Another process may have created the store meanwhile.
             let isThere = try LogError.wrapping { () throws(FileError) in
                 try fileSystem.exists(folder.current)
             }
@@ -80,10 +81,10 @@ struct LogOpening {
         guard creating else { throw notAStore("The folder is empty") }
     }
 
-    /// Keeps every other writer out.
+    /// Locks out every other writer.
     ///
-    /// A reader that looks whether the store is open holds the lock for an instant, so one refusal
-    /// is not the last word.
+    /// A reader that checks for a writer holds the lock for an instant, so one failed attempt is
+    /// not final.
     func lock() throws(LogError) -> any LogFile {
         let file = try LogError.wrapping { () throws(FileError) in try openLockFile() }
         let attemptCount = environment.writesInline ? 1 : 40
@@ -116,7 +117,7 @@ struct LogOpening {
                 try fileSystem.exists(folder.lock) ? .readWrite : .create
             )
         } catch {
-            // Somebody else may have made it meanwhile.
+            // Another process may have created the store meanwhile.
             guard try fileSystem.exists(folder.lock) else { throw error }
             return try fileSystem.open(folder.lock, .readWrite)
         }

@@ -1,9 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a folder may be whose `CURRENT` does not lead to a manifest.
+/// The checks of a folder whose `CURRENT` does not lead to a manifest.
 extension StoreFolder {
-    /// The names in the folder; throws if `CURRENT` is one of them and leads nowhere.
+    /// Returns the names in the folder; throws if `CURRENT` is one of them but names no existing
+    /// file.
     func names(_ fileSystem: any FileSystem) throws(LogError) -> [String] {
         let (names, isThere) = try LogError.wrapping { () throws(FileError) in
             (try fileSystem.list(path), try fileSystem.exists(current))
@@ -19,8 +20,9 @@ extension StoreFolder {
         return names
     }
 
-    /// Throws if the folder, which has no `CURRENT`, has segments with commits, so that it is what is
-    /// left of a store, or if a copy into it was cut off.
+    /// Throws if a folder without `CURRENT` has segments with commits, or holds an unfinished copy.
+    ///
+    /// Segments with commits are the remains of a store.
     func checkHoldsNoCommits(_ fileSystem: any FileSystem) throws(LogError) {
         let isCopy = try LogError.wrapping { () throws(FileError) in
             try fileSystem.exists(copying)
@@ -35,7 +37,7 @@ extension StoreFolder {
         }
     }
 
-    /// Whether a segment has frames with events, or cannot be understood.
+    /// Returns true if a segment has frames with events, or cannot be parsed.
     func holdsCommits(
         _ id: SegmentID,
         _ fileSystem: any FileSystem
@@ -47,7 +49,7 @@ extension StoreFolder {
         do throws(LogError) {
             header = try FileHeader.read(from: file, kind: .segment)
         } catch {
-            // What cannot be understood may be commits; what cannot be read may be read later.
+            // Unparsable bytes may be commits; unreadable bytes may be readable later.
             if error.cause != nil { throw error }
             return true
         }
@@ -63,7 +65,7 @@ extension StoreFolder {
 }
 
 extension LogError {
-    /// A folder without `CURRENT` that has commits.
+    /// Returns the error for a folder without `CURRENT` that has commits.
     static func lostCurrent(_ folder: StoreFolder) -> LogError {
         LogError(
             .corrupted,
@@ -74,7 +76,7 @@ extension LogError {
         )
     }
 
-    /// A folder without `CURRENT` that something was being copied to.
+    /// Returns the error for a folder without `CURRENT` that holds an unfinished copy.
     static func unfinishedCopy(_ folder: StoreFolder) -> LogError {
         LogError(
             .notAStore,

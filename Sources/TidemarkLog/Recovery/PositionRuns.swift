@@ -1,9 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Runs of positions, ascending and apart from each other.
+/// Runs of positions, ascending and disjoint.
 extension [ClosedRange<SequenceNumber>] {
-    /// Whether one of the runs has a position of a range.
+    /// Returns true if a run has a position in a range.
     ///
     /// O(log runs).
     func overlap(_ range: ClosedRange<SequenceNumber>) -> Bool {
@@ -20,7 +20,7 @@ extension [ClosedRange<SequenceNumber>] {
         return low < count && self[low].lowerBound <= range.upperBound
     }
 
-    /// The runs without a range, of which some runs stay.
+    /// Removes a range from the runs, except the positions in some runs to keep.
     ///
     /// O(runs of both).
     func removing(

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RecoveryReport {
-    /// The payload of a recovery frame: bytes discarded, and the offset they began at.
+    /// Returns the payload of a recovery frame: bytes discarded, and the offset they began at.
     func encoded() -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(integer: discardedByteCount)

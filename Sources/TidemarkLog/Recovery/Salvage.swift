@@ -1,46 +1,46 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Copies everything that can be read of a damaged log into a new store.
+/// Copies every readable event of a damaged log into a new store.
 ///
-/// Positions are kept, since records and zones refer to each other by position; what is lost
-/// leaves a gap. The copy is the same store in a new incarnation that begins at the first event:
-/// every change token of the damaged store is expired, so no device is told "nothing new" about
-/// something that was lost.
+/// Positions are kept, since records and zones refer to each other by position; lost events leave
+/// gaps. The copy is the same store in a new incarnation that begins at the first event. Every
+/// change token of the damaged store is therefore expired, so that no device is told that nothing
+/// is new after events were lost.
 ///
-/// The log does not know what events mean. Whoever does can mend, through a ``SalvageMending``,
-/// what the survivors say about those that are lost.
+/// The log does not interpret events. A ``SalvageMending`` can correct events that refer to lost
+/// ones.
 package struct Salvage: Sendable {
-    /// What could not be read, in the order of the log.
+    /// The damage that was found, in log order.
     package private(set) var damage: [LogError] = []
     package private(set) var eventCount: UInt64 = 0
     package private(set) var commitCount: UInt64 = 0
-    /// Positions whose events cannot be read any more, first and last of each run; positions that
-    /// compaction has dropped are not among them.
+    /// Positions whose events are lost, as runs; positions that compaction has dropped are not
+    /// included.
     ///
     /// The end of the log is the last position that a sound frame, the manifest or the views name.
-    /// Losses behind it are unknown.
+    /// Losses after it are unknown.
     package private(set) var lost: [ClosedRange<SequenceNumber>] = []
-    /// Commits of which only a part could be read, by their first position.
+    /// The first positions of commits of which only a part could be read.
     package private(set) var incomplete: [SequenceNumber] = []
 
-    /// Zones whose creation was lost and has been made up, by key.
+    /// The keys of zones whose creation event was lost and has been recreated.
     package private(set) var mendedZones: [ZoneKey] = []
 
     private let source: StoreFolder
     private let fileSystem: any FileSystem
-    /// Open while segments are read, so that a writer beside removes none of them.
+    /// Open while segments are read, so that a concurrent writer removes none of them.
     private var manifest: LoadedManifest?
 
     /// Reads a store's folder, with or without a readable manifest, and writes a new store.
     ///
-    /// `complete` puts beside the log what else belongs to the store: before it has returned nothing is
-    /// a store there, and another run begins anew; but for the moment after the new store's first file,
-    /// when an empty one is there that another run refuses. Of two runs into one folder at the same
-    /// time neither may be used.
+    /// `complete` adds the store's files outside of the log. Before it returns, the folder is not a
+    /// store, and a new run starts over. There is one exception: directly after the new store's
+    /// first file is written, the folder is an empty store, which a new run rejects. If two runs
+    /// use one folder at the same time, neither result may be used.
     ///
-    /// Throws if there is nothing to read, if the destination is not free, or if it cannot be
-    /// written. The source is not changed.
+    /// Throws if there is nothing to read, if the destination is not free, or if writing it fails.
+    /// The source is not changed.
     package static func run(
         from source: String,
         to destination: String,
@@ -83,9 +83,9 @@ package struct Salvage: Sendable {
         mending?.begin(store: store)
         let promised = try source.newestEnd(of: store, from: 0, fileSystem).last
         let end = max(promised, mending?.lastKnown ?? .zero)
-        // If all segments are lost, the copy is empty, and the result names every position as lost.
+        // If all segments are lost, the copy is empty, and the result lists every position as lost.
         if segments.isEmpty, end == .zero { throw nothing }
-        // Before an opening, which would write into a store that is there.
+        // Before the open, which would write into an existing store.
         try unfinished.folder.checkFree(forCopyOf: store, environment.fileSystem)
         try unfinished.clear()
         var configuration = LogConfiguration()
@@ -133,7 +133,7 @@ package struct Salvage: Sendable {
         try copy.close()
     }
 
-    /// The keys of zones that events name and no event creates, ascending.
+    /// Returns the keys of zones that events refer to and no event creates, ascending.
     private func lostZones(in stretches: [Stretch]) throws(LogError) -> [ZoneKey] {
         var named: Set<ZoneKey> = []
         var created: Set<ZoneKey> = []
@@ -158,17 +158,16 @@ package struct Salvage: Sendable {
     private struct Source {
         var file: any LogFile
         var header: FileHeader
-        /// Where its frames end, if the manifest says so.
+        /// The end of the segment's frames, if the manifest contains it.
         var framesEnd: UInt64?
-        /// Whether a manifest that can be read to its end says that it is part of the log.
+        /// True if a fully readable manifest lists the segment.
         var isListed: Bool
     }
 
-    /// Every segment file there is: those that the manifest does not name may hold what is missing of
-    /// those that it does.
+    /// Returns all segment files: unlisted ones may hold events that are missing from listed ones.
     ///
-    /// Where it cannot be read to its end it counts as naming none: behind the damage it may have told
-    /// of segments that took the place of others.
+    /// If the manifest is not fully readable, no segment counts as listed: the damaged part may
+    /// have listed replacements.
     private mutating func readableSegments() throws(LogError) -> [Source] {
         var ids: [SegmentID] = []
         var ends: [SegmentID: UInt64] = [:]
@@ -215,18 +214,19 @@ package struct Salvage: Sendable {
                     )
                 )
             } catch {
-                // What no manifest speaks of may be damaged: it was needed no longer.
+                // An unlisted segment may be damaged: it was no longer needed.
                 if ids.isEmpty || known.contains(id) { damage.append(error) }
             }
         }
         return sources
     }
 
-    /// Positions that are read from one segment, and others that hold, or once held, some of the same.
+    /// The positions that are read from one segment, and other segments that hold or held some of
+    /// them.
     ///
-    /// Where a compaction was cut off, or somebody read the old segments meanwhile, those that it has
-    /// replaced are still there, or some that it had not yet put in their place. Of them only what
-    /// cannot be read in the segment itself is wanted: the rest has been forgotten.
+    /// After an interrupted compaction, or while readers use the old segments, replaced segments
+    /// still exist, as do new ones that are not yet in place. They only supply events that are
+    /// unreadable in the main segment: compaction has dropped their other events.
     private struct Stretch {
         var source: Source
         var first: SequenceNumber
@@ -236,13 +236,13 @@ package struct Salvage: Sendable {
         func holds(_ event: LogEvent) -> Bool { first <= event.sequence && event.sequence <= last }
     }
 
-    /// What to read, in the order of the log: what the manifest names, and between that what it does
-    /// not.
+    /// Returns the stretches to read, in log order: listed segments, and unlisted ones between
+    /// them.
     ///
-    /// What lies in two stretches is taken from the first.
+    /// Positions in two stretches are read from the first.
     private func stretches(of segments: [Source]) throws(LogError) -> [Stretch] {
-        // The newer first: compaction merges neighbours and never divides, so what it writes begins
-        // no later than what it replaces.
+        // Newest first: compaction merges neighbors and never splits, so its output begins no later
+        // than its input.
         let sorted = segments.sorted {
             ($0.header.first, $1.header.generation) < ($1.header.first, $0.header.generation)
         }
@@ -279,11 +279,11 @@ package struct Salvage: Sendable {
                 stretches.append(Stretch(source: source, first: first, last: last, others: others))
             }
         }
-        // In the order in which they were made where they begin at the same position.
+        // In order of creation if they begin at the same position.
         return stretches.enumerated().sorted { ($0.1.first, $0.0) < ($1.1.first, $1.0) }.map(\.1)
     }
 
-    /// The last position that anything sound in a segment speaks of.
+    /// Returns the last position that a sound part of a segment names.
     private func lastKnown(of segment: Source) throws(LogError) -> SequenceNumber {
         if let end = footerEnd(of: segment) { return end }
         var fold = Self.fold(of: segment, meet: { _ in })
@@ -295,7 +295,7 @@ package struct Salvage: Sendable {
         try? SegmentReader.footerSummary(of: segment.file, header: segment.header).last
     }
 
-    /// Copies the events of a stretch that were not copied before.
+    /// Copies the events of a stretch that have not been copied yet.
     private mutating func copyEvents(
         of stretch: Stretch,
         with gathering: inout Gathering
@@ -326,10 +326,10 @@ package struct Salvage: Sendable {
         if let failure = gathering.failure { throw failure }
     }
 
-    /// What the other segments of a stretch have of that which cannot be read in its own, in order, and
-    /// the positions that even they say nothing of.
+    /// Reads the unreadable events of a stretch from its other segments, in order, and returns the
+    /// positions that remain unknown.
     ///
-    /// All of it is in memory at once; where nothing is damaged that is nothing.
+    /// The result is in memory at once, and is empty without damage.
     private func fillers(
         of stretch: Stretch,
         _ found: inout [LogError]
@@ -361,28 +361,28 @@ package struct Salvage: Sendable {
         do throws(LogError) {
             return try SegmentFold(segment.file, header: segment.header)
         } catch {
-            // Blocks that do not refer to the dictionary can be read without it.
+            // Blocks that do not use the dictionary can be read without it.
             meet(error)
             return SegmentFold(segment.file, header: segment.header, dictionary: [])
         }
     }
 }
 
-/// What whoever knows the meaning of events makes of a damaged log.
+/// The corrections of a damaged log by code that interprets events.
 package protocol SalvageMending: AnyObject {
-    /// Tells whose log it is, before anything else is asked.
+    /// Receives the log's store, before any other call.
     func begin(store: StoreID)
 
-    /// The last position that the store is known to have had, by what lies beside its log; zero if
-    /// nothing tells.
+    /// The last known position of the store, by its files outside of the log; zero if unknown.
     var lastKnown: SequenceNumber { get }
 
-    /// What is to stand in the place of an event's payload; `nil` to keep it.
+    /// Returns a replacement for an event's payload; `nil` to keep it.
     ///
-    /// Asked for every event that could be read, in the order of the log.
+    /// Called for every readable event, in log order.
     func amended(_ event: LogEvent) -> [UInt8]?
 
-    /// A commit of one event that creates a zone, in the place of the one that was lost, with the
-    /// times of the next commit that could be read; `nil` to leave the place empty.
+    /// Returns a commit of one event that recreates a lost zone; `nil` to leave the position empty.
+    ///
+    /// The commit has the times of the next readable commit.
     func creation(of zone: ZoneKey, before commit: LogCommit) -> CommitDraft?
 }

@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SegmentLog {
-    /// Opens the log in a store's folder, creating it if that is asked for, and recovers whatever
-    /// an unclean stop left behind.
+    /// Opens the log in a store's folder, creates it if requested, and recovers after an unclean
+    /// stop.
     ///
     /// `onDurable` is called after every sync with the new watermark, on the writer's thread,
-    /// before the callers that wait for it go on; `onFinished` in the background when a segment has
+    /// before waiting callers continue. `onFinished` is called in the background when a segment has
     /// its footer.
     ///
     /// Throws `notAStore`, `locked`, `corrupted` (the store can still be read, see ``LogReader``),
-    /// `newerVersion`, `foreignFile`, `unreadable` or `full`. O(segments) to see that they are there,
-    /// plus reading those that have no footer: the active one and seldom the one before. Call
-    /// ``sealLeftovers()`` when there is time for it.
+    /// `newerVersion`, `foreignFile`, `unreadable` or `full`. O(segments) to check that they exist,
+    /// plus reading those without a footer: the active one and rarely the previous one. Call
+    /// ``sealLeftovers()`` at an idle time.
     package static func open(
         _ directory: String,
         creating: Bool,

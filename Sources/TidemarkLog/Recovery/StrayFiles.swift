@@ -1,22 +1,22 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Files of segments that a manifest does not know.
+/// Segment files that a manifest does not list.
 extension StoreFolder {
-    /// The names in the folder of segments; none if there is no such folder.
+    /// Returns the names in the folder of segments; empty if the folder is missing.
     func segmentNames(_ fileSystem: any FileSystem) throws(LogError) -> [String] {
         try LogError.wrapping { () throws(FileError) in
             try fileSystem.exists(segments) ? try fileSystem.list(segments) : []
         }
     }
 
-    /// The files that a crash left and that nothing needs: prepared segments, a segment that got its
-    /// name but not its line in the manifest, and segments that compaction was about to remove.
+    /// Unneeded files from a crash: prepared segments, segments that were named but not yet listed,
+    /// and segments that compaction was about to remove.
     ///
-    /// A segment behind the manifest's last one is empty if a crash left it. If it holds commits, then
-    /// the manifest is an older one or the file is from elsewhere, and this throws `corrupted`. A backup
-    /// is the exception: its manifest has no segment that takes events, and a segment behind its last
-    /// one belongs to the next backup, which was interrupted.
+    /// An unlisted segment after the manifest's last one is empty if a crash left it. If it holds
+    /// commits, the manifest is outdated or the file is from another place, and this throws
+    /// `corrupted`. A backup is the exception: its manifest has no segment that takes events, and a
+    /// segment after its last one belongs to the next, interrupted backup.
     func orphans(
         of manifest: Manifest,
         _ fileSystem: any FileSystem
@@ -45,9 +45,9 @@ extension StoreFolder {
 extension StoreFolder {
     /// Throws `corrupted` if such a manifest names a position behind the end of the log.
     ///
-    /// An opening that was interrupted leaves a newer manifest, which names nothing that the one before
-    /// does not. If one names more, it was current once, and an older `CURRENT` came back. A backup is
-    /// the exception: an interrupted one leaves a manifest that names more.
+    /// An interrupted open leaves a newer manifest that names no later position than the previous
+    /// one. If it names a later one, it was current once, and an older `CURRENT` was restored. A
+    /// backup is the exception: an interrupted one leaves a manifest that names later positions.
     func checkNewerManifests(
         than number: UInt64,
         of manifest: Manifest,
@@ -66,8 +66,8 @@ extension StoreFolder {
         )
     }
 
-    /// The last position that manifests from a number on name, and the manifest that names it; zero if
-    /// none can be read.
+    /// Returns the last position that manifests from a number on name, and that manifest's name;
+    /// zero if none is readable.
     func newestEnd(
         of store: StoreID,
         from first: UInt64,
@@ -87,7 +87,7 @@ extension StoreFolder {
 }
 
 extension LogError {
-    /// A segment with commits that the manifest does not know.
+    /// Returns the error for a segment with commits that the manifest does not list.
     fileprivate static func straySegment(_ path: String) -> LogError {
         LogError(
             .corrupted,

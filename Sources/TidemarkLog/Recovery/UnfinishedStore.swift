@@ -1,15 +1,16 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A folder that a salvage fills: no store before all is there.
+/// A folder that a salvage fills, and that is not a store before the salvage is complete.
 ///
-/// A log is written there as anywhere else, but its `CURRENT` has another name meanwhile. So nobody
-/// opens what a salvage has left that was cut off, and the next one into the folder begins anew.
+/// The log is written as usual, but its `CURRENT` has another name meanwhile. The remains of an
+/// interrupted salvage therefore cannot be opened, and the next salvage into the folder starts
+/// over.
 struct UnfinishedStore {
     let folder: StoreFolder
     let fileSystem: any FileSystem
 
-    /// Removes what a salvage has left that was cut off; does nothing to any other folder.
+    /// Removes the remains of an interrupted salvage; does nothing to any other folder.
     func clear() throws(LogError) {
         try LogError.wrapping { () throws(FileError) in
             guard try fileSystem.exists(folder.unfinishedCurrent),
@@ -31,12 +32,12 @@ struct UnfinishedStore {
         }
     }
 
-    /// Takes the name from the store that has just been created.
+    /// Renames `CURRENT` of the store that has just been created.
     func hide() throws(LogError) {
         try rename(folder.current, to: folder.unfinishedCurrent)
     }
 
-    /// Makes a store of what has been written, durably.
+    /// Turns the written files into a store, durably.
     func finish() throws(LogError) {
         try rename(folder.unfinishedCurrent, to: folder.current)
     }
@@ -50,7 +51,7 @@ struct UnfinishedStore {
 }
 
 extension LogError {
-    /// A folder without `CURRENT` that is not empty either.
+    /// Returns the error for a folder without `CURRENT` that is not empty.
     static func unfinishedSalvage(_ folder: StoreFolder) -> LogError {
         LogError(
             .notAStore,

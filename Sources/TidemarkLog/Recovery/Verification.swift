@@ -1,16 +1,16 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a complete check of a log found.
+/// The result of a complete check of a log.
 package struct Verification: Sendable {
-    /// Everything that is not as it should be, in the order of the log; empty for a sound one.
+    /// All damage, in log order; empty for a sound log.
     package var damage: [LogError] = []
     package var segmentCount = 0
     package var eventCount: UInt64 = 0
     package var commitCount: UInt64 = 0
     /// The sum of all events' hashes.
     package var eventHash = EventHash()
-    /// Bytes behind the last sound frame that the next writer will discard.
+    /// The number of bytes after the last sound frame that the next writer will discard.
     package var tornByteCount: UInt64 = 0
 }
 
@@ -18,8 +18,8 @@ extension LogReader {
     /// Checks every byte that the log relies on, with the code that opening and reading use.
     ///
     /// Headers, dictionaries, frames, blocks, footers and the chain between segments are read and
-    /// compared with each other; each finding names file and offset. `visit` sees the events that
-    /// are sound, in order. O(bytes of the log).
+    /// compared; each finding contains file and offset. `visit` is called with the sound events, in
+    /// order. O(bytes of the log).
     package func verify(_ visit: (LogEvent) -> Void = { _ in }) throws(LogError) -> Verification {
         var result = Verification()
         result.damage = damage
@@ -91,7 +91,7 @@ extension LogReader {
 }
 
 extension Footer.Summary {
-    /// Whether two summaries say the same of the events; checksums and places aside.
+    /// Returns true if two summaries describe the same events; checksums and offsets are ignored.
     func matches(_ other: Footer.Summary) -> Bool {
         first == other.first && last == other.last && eventCount == other.eventCount
             && commitCount == other.commitCount && firstTime == other.firstTime

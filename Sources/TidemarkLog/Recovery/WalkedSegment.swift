@@ -6,17 +6,18 @@ struct WalkedSegment {
     let reader: SegmentReader
     /// The last position of the last sound frame.
     private(set) var last: SequenceNumber
-    /// Where the sound frames end.
+    /// The end of the sound frames.
     private(set) var end: UInt64
     private(set) var chain: UInt64
     /// Everything before it was durable when the last sound frame was written.
     private(set) var syncedOffset: UInt64
     private(set) var lastTime = Int64.min
     private(set) var lastReceived = Int64.min
-    /// What lies behind them.
+    /// The bytes after the sound frames.
     private(set) var tail: Tail
 
-    /// Walks a segment's frames, to `framesEnd` if it is finished, else until they end.
+    /// Walks a segment's frames: to `framesEnd` if the segment is finished, otherwise until they
+    /// end.
     init(
         _ id: SegmentID,
         store: StoreID,
@@ -61,16 +62,16 @@ struct WalkedSegment {
         )
     }
 
-    /// Whether the segment ends as the manifest says that the last writer closed it.
+    /// Returns true if the segment's end matches the closing entry of the manifest.
     func isClosed(by manifest: Manifest) -> Bool {
         guard let closing = manifest.closing else { return false }
         return tail == .clean && end == closing.framesEnd && last == closing.last
     }
 
-    /// Makes the frames durable that nothing shows to have been synced.
+    /// Makes frames durable that may not have been synced.
     ///
-    /// The last writer may have ended before its sync, or because of one that failed: what is read
-    /// back then is in memory alone, and no sync writes it unless it is written again.
+    /// The last writer may have ended before its sync, or because the sync failed. The bytes read
+    /// back may then be in memory only, and a sync writes them only after they are written again.
     func makeDurable() throws(LogError) {
         let bytes = try reader.file.bytes(at: syncedOffset, byteCount: Int(end - syncedOffset))
         try LogError.wrapping { () throws(FileError) in

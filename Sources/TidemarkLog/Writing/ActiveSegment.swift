@@ -6,23 +6,24 @@ struct ActiveSegment: ~Copyable {
     let id: SegmentID
     let reader: SegmentReader
     private let compressor: FrameCompressor
-    /// Where the next frame goes.
+    /// The offset of the next frame.
     private(set) var offset: UInt64
     /// Everything before it is on disk.
     private(set) var syncedOffset: UInt64
     private var chain: UInt64
-    /// Whether the last frame written says that all before it is on disk.
+    /// True if the last frame states that everything before it is on disk.
     private(set) var isVouched = true
-    /// Whether the last frame written is a closing frame.
+    /// True if the last frame is a closing frame.
     private var endsWithClosing: Bool
-    /// What the segment's recovery frame tells, to be told again where another replaces it.
+    /// The content of the segment's recovery frame, which is repeated if another segment replaces
+    /// this one.
     private(set) var recovery: [UInt8]?
     /// The time of the last commit of the log.
     private(set) var lastTime = Int64.min
-    /// When our own clock saw it.
+    /// The local clock's time of the last commit.
     private(set) var lastReceived = Int64.min
 
-    /// Goes on in a segment whose frames have been walked, and are durable.
+    /// Continues a segment whose frames have been walked and are durable.
     init(
         reader: SegmentReader,
         offset: UInt64,
@@ -42,7 +43,7 @@ struct ActiveSegment: ~Copyable {
         self.endsWithClosing = endsWithClosing
     }
 
-    /// How many bytes frames can still take.
+    /// The number of bytes that frames can still take.
     var room: Int { Int(reader.header.allocatedByteCount) - Int(offset) }
 
     /// Writes one frame of commits, unsynced.
@@ -73,16 +74,17 @@ struct ActiveSegment: ~Copyable {
         )
     }
 
-    /// Vouches for what has been synced, so that others may read it and damage to it shows.
+    /// Writes a marker that vouches for synced frames, so that other processes may read them and
+    /// damage is detected.
     mutating func vouch(next: SequenceNumber) throws(LogError) {
         guard !isVouched, room >= Layout.frameHeaderByteCount else { return }
         try write(.marker, next: next)
         isVouched = true
     }
 
-    /// Ends the frames, durably, with one that says that the store was closed.
+    /// Writes and syncs a closing frame, which records a clean close.
     ///
-    /// One such frame is enough: a store that is opened and closed again and again does not grow.
+    /// One such frame is enough: repeated opens and closes do not make a store grow.
     mutating func close(next: SequenceNumber) throws(LogError) {
         if !endsWithClosing { try write(.closing, next: next) }
         endsWithClosing = true

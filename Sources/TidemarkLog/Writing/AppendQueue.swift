@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// What has been accepted and is not on disk yet: a pure state machine, driven by `SegmentLog`.
+/// The accepted commits that are not on disk yet: a pure state machine, driven by `SegmentLog`.
 ///
 /// Invariants:
 /// - positions given out are dense: `lastSequence` grows by each commit's events;
@@ -11,27 +11,27 @@ struct AppendQueue {
     /// Commits that will be written and synced as one frame.
     struct Batch: Sendable {
         var builder: FrameBuilder
-        /// The most bytes that the frame can take.
+        /// The maximum number of bytes that the frame can take.
         var bound = 0
         /// The segment that the frame begins, if it begins one.
         var spare: SpareSegment?
-        /// Counts segments, so that room given back goes to the right one.
+        /// Identifies the segment, so that unused room is returned to the right one.
         var segmentNumber: UInt64
     }
 
-    /// Bytes kept back in every segment for its recovery frame and its closing frame.
+    /// The number of bytes reserved in every segment for its recovery frame and its closing frame.
     static let reserveByteCount = 256
 
     private(set) var lastSequence: SequenceNumber
     private(set) var lastTime: Int64
-    /// Why nothing can be appended any more.
+    /// The error that ended the writer; no commit can be appended after it.
     private(set) var failure: LogError?
-    /// Whether no more commits are accepted, while those that were are still being written.
+    /// True if no more commits are accepted, while accepted ones are still being written.
     private(set) var isClosing = false
     /// The watermark: everything up to here is on disk.
     private(set) var durable: SequenceNumber
     private(set) var isWriting = false
-    /// Whether the last frame was written without a marker behind it.
+    /// True if no marker follows the last frame.
     private var lacksMarker = false
     private var closed: [Batch] = []
     private var open: Batch?
@@ -39,13 +39,13 @@ struct AppendQueue {
     private(set) var room: Int
     private(set) var segmentNumber: UInt64 = 0
     private(set) var spares: [SpareSegment] = []
-    /// Set while somebody prepares a spare.
+    /// True while a spare segment is being prepared.
     var isPreparing = false
-    /// A spare that could not be prepared is tried again when the segment has less room than this.
+    /// The remaining room below which preparing a spare segment is retried after a failure.
     var roomForNextPreparation = Int.max
     private var waiters: [Waiter] = []
 
-    /// Somebody who waits for a position to become durable.
+    /// A caller that waits for a position to become durable.
     struct Waiter: Sendable {
         var sequence: SequenceNumber
         var resume: @Sendable (LogError?) -> Void
@@ -60,17 +60,17 @@ struct AppendQueue {
 
     // MARK: Accepting
 
-    /// Whether a commit that takes at most `bound` bytes needs a segment that is not there.
+    /// Returns true if a commit of at most `bound` bytes needs a segment that is not prepared.
     func lacksRoom(for bound: Int) -> Bool {
         bound > room && !spares.contains { $0.room - Self.reserveByteCount >= bound }
     }
 
-    /// Keeps a segment that has been prepared.
+    /// Stores a prepared segment.
     mutating func keep(_ spare: SpareSegment) {
         spares.append(spare)
     }
 
-    /// Keeps a segment that has been prepared to be the very next.
+    /// Stores a prepared segment as the very next one.
     mutating func keepFirst(_ spare: SpareSegment) {
         spares.insert(spare, at: 0)
     }
@@ -103,7 +103,7 @@ struct AppendQueue {
         return first
     }
 
-    /// Leaves positions without events; only salvage does.
+    /// Skips positions without events; only salvage calls this.
     mutating func appendGap(_ gapCount: UInt32) {
         var batch =
             open
@@ -141,14 +141,14 @@ struct AppendQueue {
 
     // MARK: Writing
 
-    /// Whether the caller has to start writing; then it must call `takeBatch` until that is empty.
+    /// Returns true if the caller must start writing and call `takeBatch` until it returns `nil`.
     mutating func startWriting() -> Bool {
         guard !isWriting, failure == nil, open != nil || !closed.isEmpty else { return false }
         isWriting = true
         return true
     }
 
-    /// The next batch to write, or `nil` if there is none, which ends the writing.
+    /// Returns the next batch to write, or `nil` if there is none, which ends the writing.
     mutating func takeBatch() -> Batch? {
         if failure == nil {
             if !closed.isEmpty { return closed.removeFirst() }
@@ -161,7 +161,8 @@ struct AppendQueue {
         return nil
     }
 
-    /// Takes the room of a marker frame, if the writer is idle, one is lacking, and there is some.
+    /// Reserves the room of a marker frame if the writer is idle, a marker is missing and there is
+    /// room.
     mutating func takeMarkerRoom() -> Bool {
         guard lacksMarker, !isWriting, failure == nil, open == nil, closed.isEmpty,
             room >= Layout.frameHeaderByteCount
@@ -172,7 +173,7 @@ struct AppendQueue {
         return true
     }
 
-    /// Notes that a batch is on disk, and returns those who waited for it.
+    /// Records that a batch is on disk, and returns the callers that waited for it.
     mutating func wrote(
         through last: SequenceNumber,
         byteCount: Int,
@@ -189,21 +190,21 @@ struct AppendQueue {
 
     // MARK: Waiting and ending
 
-    /// Accepts no more commits, and goes on writing those that it has; returns the last position that
-    /// there will be.
+    /// Accepts no more commits and continues to write accepted ones; returns the final last
+    /// position.
     mutating func refuseCommits() -> SequenceNumber {
         isClosing = true
         return lastSequence
     }
 
-    /// Adds somebody who waits; returns `false`, without adding, if the wait is over.
+    /// Adds a waiting caller; returns `false`, without adding it, if its wait is over.
     mutating func wait(_ waiter: Waiter) -> Bool {
         guard failure == nil, waiter.sequence > durable else { return false }
         waiters.append(waiter)
         return true
     }
 
-    /// Ends the writer for good, and returns everybody who waits.
+    /// Ends the writer permanently, and returns all waiting callers.
     mutating func fail(_ error: LogError) -> [Waiter] {
         if failure == nil { failure = error }
         defer { waiters = [] }

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A log that has been locked, checked and recovered: what a `SegmentLog` is made from.
+/// A log that has been locked, checked and recovered: the input of a `SegmentLog`.
 struct OpenedLog: ~Copyable {
     var store: StoreID
     var folder: StoreFolder
@@ -12,6 +12,6 @@ struct OpenedLog: ~Copyable {
     var lastSequence: SequenceNumber
     var lastTime: Int64
     var report: RecoveryReport
-    /// Whether somebody holds an older manifest.
+    /// True if a reader holds an older manifest.
     var hasOlderReaders = false
 }

@@ -3,16 +3,18 @@
 
 import Dispatch
 
-// How there is always room: the next segment is made ready ahead of its first commit, and a finished one
-// gets its footer.
+// Room for commits is prepared ahead: the next segment before its first commit is appended. A
+// finished segment gets its footer.
 extension SegmentLog {
     func inBackground(_ work: @escaping @Sendable () -> Void) {
         if environment.writesInline { return work() }
         background.async(group: backgroundWork, execute: work)
     }
 
-    /// Room for the next segment's frames: as much as the log has so far, so that small stores
-    /// have small files, and not much more than the active one, so that it is ready in time;
+    /// The room for the next segment's frames: as much as the log has so far, and little more than
+    /// the active segment.
+    ///
+    /// Small stores thereby have small files, and the segment is prepared in time. The value is
     /// between the smallest and the configured size.
     private var nextRoom: Int {
         let log = files.segments.reduce(UInt64(0)) { $0 + ($1.framesEnd ?? 0) }
@@ -44,7 +46,7 @@ extension SegmentLog {
                     environment: environment
                 )
             } catch {
-                // What a nearly full disk still has room for.
+                // The size for which a nearly full disk still has space.
                 let smaller = max(room / 2, least, Layout.smallestSegmentByteCount)
                 guard error.code == .full, smaller < room else { throw error }
                 room = smaller
@@ -54,8 +56,8 @@ extension SegmentLog {
 
     /// Prepares the next segment in the background once the active one is half full.
     ///
-    /// If that fails it is tried again when half of the room that is left has been used; whoever
-    /// then needs the segment tries too, and gets the error.
+    /// After a failure, preparing is retried when half of the remaining room has been used. An
+    /// append that then needs the segment tries too, and throws the error.
     func prepareSpareIfDue(_ active: borrowing ActiveSegment) {
         let allocated = Int(active.reader.header.allocatedByteCount)
         let room = active.room
@@ -76,9 +78,9 @@ extension SegmentLog {
         }
     }
 
-    /// Gives a finished segment its footer.
+    /// Writes the footer of a finished segment.
     ///
-    /// If that fails the segment stays readable by its frames, and the next opening tries again.
+    /// After a failure, the segment stays readable by its frames, and the next open tries again.
     func seal(_ id: SegmentID) {
         guard let segment = manifest.manifest.segments.first(where: { $0.id == id }),
             let framesEnd = segment.framesEnd, segment.fileByteCount == nil
@@ -103,14 +105,14 @@ extension SegmentLog {
             growReserve()
             onFinished()
         } catch {
-            // A manifest that could not be synced must not be written again: its end is unknown.
+            // A manifest whose sync failed must not be written again: its end is unknown.
             fail(error)
         }
     }
 
-    /// Seals, in the background, what an earlier stop left without a footer.
+    /// Seals, in the background, segments that an earlier stop left without a footer.
     ///
-    /// Left to the caller, since opening has more urgent things to do with the disk.
+    /// The caller decides when, since an open has more urgent work for the disk.
     package func sealLeftovers() {
         for segment in manifest.manifest.segments
         where segment.last != nil && segment.fileByteCount == nil {

@@ -3,11 +3,11 @@
 
 import Dispatch
 
-// How batches become durable: one writer at a time.
+// Batches become durable here, by one writer at a time.
 extension SegmentLog {
     /// Writes batches until there are none.
     ///
-    /// One thread at a time is here (`isWriting`).
+    /// Only one thread at a time runs this (`isWriting`).
     func drain() {
         while let batch = queue.withLock({ $0.takeBatch() }) {
             let tell = environment.observeSync?()
@@ -57,7 +57,7 @@ extension SegmentLog {
         )
     }
 
-    /// What an observer is told of a frame.
+    /// Returns the description of a frame for observers.
     private func frame(_ written: Written) -> SyncedFrame {
         SyncedFrame(
             commitCount: written.commitCount,
@@ -87,8 +87,8 @@ extension SegmentLog {
 
     /// Ends the active segment and begins the next one, durably, before any frame goes into it.
     ///
-    /// A segment whose very first commit has no room in it is replaced by one of the next
-    /// generation; the next opening removes its file.
+    /// If a segment has no room for its very first commit, one of the next generation replaces it;
+    /// the next open removes its file.
     private func begin(
         _ spare: SpareSegment,
         first: SequenceNumber,
@@ -96,7 +96,7 @@ extension SegmentLog {
     ) throws(LogError) {
         let ended = disk.active.id
         let framesEnd = disk.active.offset
-        // The manifest is about to promise these frames, and a marker among them is not synced.
+        // The manifest is about to vouch for these frames, and a marker among them is not synced.
         if configuration.durability == .full { try disk.active.makeDurable() }
         let last = first.previous
         let incarnation = line.current
@@ -136,7 +136,7 @@ extension SegmentLog {
 
     // MARK: The idle marker
 
-    /// The writer waits this long for more work before it vouches for the last frame.
+    /// The time that the writer waits for more work before it vouches for the last frame.
     private static let idleDelay = DispatchTimeInterval.milliseconds(20)
 
     private func scheduleMarker() {
@@ -151,11 +151,11 @@ extension SegmentLog {
         }
     }
 
-    /// Writes the marker frame that lets other processes read up to the watermark, unless it is there:
-    /// then an idle writer sleeps.
+    /// Writes the marker frame that lets other processes read up to the watermark, unless it
+    /// exists.
     ///
-    /// Not synced: it is a hint for them, and a witness for recovery. If it fails, it ends the
-    /// writer as every failed write does.
+    /// The marker is not synced: it is a hint for readers and evidence for recovery. If writing it
+    /// fails, the writer ends, as after every failed write.
     func vouch() {
         guard queue.withLock({ $0.takeMarkerRoom() }) else { return }
         do throws(LogError) {
@@ -167,7 +167,7 @@ extension SegmentLog {
         } catch {
             fail(error)
         }
-        // What came meanwhile.
+        // Write the batches that arrived meanwhile.
         drain()
     }
 }

@@ -5,22 +5,23 @@ import Dispatch
 import Synchronization
 import TidemarkLock
 
-/// The log of one store, open for writing by this process alone.
+/// The log of one store, opened for writing by this process only.
 ///
-/// Appending copies a commit into the open batch and returns. One writer at a time takes the
-/// batch, compresses it, writes it and syncs it; while it does, the next batch grows. So one lone
-/// caller gets one commit a sync, and many callers share one, without any timer.
+/// Appending copies a commit into the open batch and returns. One writer at a time takes the batch,
+/// compresses it, writes it and syncs it; meanwhile, the next batch grows. A single caller
+/// therefore gets one commit per sync, and many callers share a sync, without any timer.
 ///
-/// After a sync, in this order: the durable watermark moves, `onDurable` is called, waiting callers
-/// go on. Nobody reads past the watermark.
+/// After a sync, in this order: the durable watermark moves, `onDurable` is called, and waiting
+/// callers continue. No reader reads past the watermark.
 ///
-/// Locks, in the order in which they may be taken: `disk` (held while a frame is written), then
-/// `queue` (held for microseconds, or while a segment has to be prepared at once), then the manifest's
-/// (held while an edit is written) or that of `files` (held for microseconds).
+/// Locks are taken in this order: first `disk`, which is held while a frame is written. Then
+/// `queue`, which is held for microseconds, or while a segment must be prepared at once. Last the
+/// manifest's lock, which is held while an edit is written, or that of `files`, which is held for
+/// microseconds.
 package final class SegmentLog: EventSource {
     package let store: StoreID
     package let configuration: LogConfiguration
-    /// With the store's folder held on to.
+    /// The environment, with its file system bound to the store's folder.
     package let environment: LogEnvironment
     let folder: StoreFolder
     let files: LogFiles
@@ -35,13 +36,13 @@ package final class SegmentLog: EventSource {
     let background = DispatchQueue(label: "tidemark.log.background", qos: .utility)
     let backgroundWork = DispatchGroup()
     let markerIsDue = Atomic<Bool>(false)
-    /// Whether a compaction uses the room that is kept back for it.
+    /// True if a compaction uses the reserved disk space.
     let isUsingReserve = Atomic<Bool>(false)
-    /// Whether some reader held an older manifest when that was last looked at.
+    /// True if a reader held an older manifest at the last check.
     private let olderReaders: Atomic<Bool>
     private let lockFile: any LogFile
 
-    /// What only the writer of the moment touches.
+    /// The state that only the current writer accesses.
     struct Disk: ~Copyable {
         var active: ActiveSegment
         var isClosed = false
@@ -75,15 +76,15 @@ package final class SegmentLog: EventSource {
         disk = Lock(Disk(active: opened.active))
     }
 
-    /// Whether the store's path still leads to it.
+    /// Returns true if the store's path still leads to the store.
     package func isInPlace() throws(LogError) -> Bool {
         try LogError.wrapping { () throws(FileError) in try environment.fileSystem.isInPlace() }
     }
 
-    /// Whether somebody may still be reading the store as it was before this opening: such a reader
-    /// holds an older manifest.
+    /// True if a reader may still use the store as it was before this open, by an older manifest.
     ///
-    /// Once nobody does, it stays so: who comes from here on reads by the manifest of this opening.
+    /// Once false, this never becomes true again: later readers use the manifest written by this
+    /// open.
     package var hasOlderReaders: Bool {
         guard olderReaders.load(ordering: .relaxed) else { return false }
         let areLeft = manifest.removeOlder(in: folder, fileSystem: environment.fileSystem)
@@ -101,7 +102,7 @@ package final class SegmentLog: EventSource {
         SequenceNumber(rawValue: watermark.load(ordering: .acquiring))
     }
 
-    /// The last position given out, durable or not.
+    /// The last assigned position, durable or not.
     package var lastSequence: SequenceNumber { queue.withLock { $0.lastSequence } }
 
     /// The time of the last commit, durable or not; `Int64.min` for an empty log.
@@ -111,18 +112,18 @@ package final class SegmentLog: EventSource {
 
     /// Appends a commit and returns the position of its first event: always `lastSequence.next`.
     ///
-    /// Never waits for the disk, except that a store which has outgrown its prepared segment makes
-    /// the next one here. From here on the commit cannot be cancelled; it is durable once
-    /// `durableSequence` reaches its last event. Callers serialize their calls (the engine calls
-    /// inside its serialization point, where it reads `lastSequence` to learn what the positions
-    /// will be). An `ownSequence` zone becomes the event's own position.
+    /// Never waits for the disk, except if the prepared segment is too small: then the next one is
+    /// prepared here. After this call, the commit cannot be cancelled; it is durable once
+    /// `durableSequence` reaches its last event. Callers must serialize their calls: the engine
+    /// calls this inside its serialization point, where it reads `lastSequence` to compute the
+    /// positions. An `ownSequence` zone becomes the event's own position.
     ///
-    /// With `beginsSegment` all that was appended before is in segments that are finished once the
-    /// commit is durable. With `withoutDictionary` that segment has nothing of them in it.
+    /// With `beginsSegment`, everything appended before is in finished segments once the commit is
+    /// durable. With `withoutDictionary`, the new segment contains no data of them.
     ///
-    /// Throws `full` if the disk has no room, in which case nothing has changed and a later call
-    /// may succeed; `writerFailed` after a failed write or sync; `readOnly` once the log was closed;
-    /// `tooLarge` beyond 1 GiB.
+    /// Throws `full` if the disk has no space; nothing has changed then, and a later call may
+    /// succeed. Throws `writerFailed` after a failed write or sync, `readOnly` after the log was
+    /// closed, and `tooLarge` for a commit above 1 GiB.
     package func append(
         _ draft: consuming CommitDraft,
         beginsSegment: Bool = false,
@@ -141,7 +142,7 @@ package final class SegmentLog: EventSource {
             if let failure = queue.failure { throw failure.asEndOfWriter }
             if queue.isClosing { throw .closed }
             if beginsSegment {
-                // Small, since it may be long before it is full.
+                // Small, since it may take long to fill.
                 let room = Layout.smallestSegmentByteCount
                 queue.keepFirst(
                     try prepareSpare(for: bound, room: room, isSampled: !withoutDictionary)
@@ -156,7 +157,7 @@ package final class SegmentLog: EventSource {
         return first
     }
 
-    /// Leaves positions without events, for a copy of a log that has lost some.
+    /// Skips positions without events, for a copy of a log that has lost some.
     func appendGap(_ gapCount: UInt32) {
         queue.withLock { $0.appendGap(gapCount) }
     }
@@ -167,7 +168,7 @@ package final class SegmentLog: EventSource {
         }
     }
 
-    /// Whether commits are on their way to the disk.
+    /// True if commits are being written.
     package var isWriting: Bool { queue.withLock { $0.isWriting } }
 
     // MARK: Waiting
@@ -184,7 +185,7 @@ package final class SegmentLog: EventSource {
         if let failure { throw failure }
     }
 
-    /// The same for a caller that has no task and may block its thread.
+    /// Blocks the thread until a position is durable, for a caller without a task.
     package func blockUntilDurable(_ sequence: SequenceNumber) throws(LogError) {
         if isPublished(sequence) { return }
         if environment.writesInline {
@@ -199,10 +200,10 @@ package final class SegmentLog: EventSource {
         if let failure = waiting.failure.withLock({ $0 }) { throw failure }
     }
 
-    /// Whether a position is durable and `onDurable` has returned for it.
+    /// Returns true if a position is durable and `onDurable` has returned for it.
     ///
-    /// The watermark alone does not say so: it moves first, and whoever went on at that moment
-    /// would not find in the views what it has been told is done.
+    /// The watermark alone is not enough, because it moves first: a caller that continued at that
+    /// moment would not find its change in the views.
     private func isPublished(_ sequence: SequenceNumber) -> Bool {
         queue.withLock { sequence <= $0.durable }
     }
@@ -238,32 +239,32 @@ package final class SegmentLog: EventSource {
     }
 
     package func lastSequence(atOrBefore time: Int64) throws(LogError) -> SequenceNumber {
-        // What the writer has written is in its segment a moment before it is said to be durable.
+        // The writer adds a frame to its segment a moment before the frame is reported as durable.
         min(try files.lastSequence(atOrBefore: time), durableSequence)
     }
 
     // MARK: Closing
 
-    /// Accepts no more commits, for a store that is about to close: what was appended on other threads
-    /// before is still made durable, and what comes later is refused.
+    /// Accepts no more commits, for a store that is about to close.
+    ///
+    /// Commits that other threads appended before are still made durable; later ones are rejected.
     package func refuseCommits() {
         _ = queue.withLock { $0.refuseCommits() }
     }
 
-    /// Makes everything durable, writes the closing frame and lets go of the store.
+    /// Makes everything durable, writes the closing frame and releases the store.
     ///
-    /// Appending from then on throws; what was appended before, on other threads too, is durable.
-    /// Closing again does nothing. After a failed write there is nothing to make durable: the store is
-    /// let go of, and the failure is thrown.
+    /// Later appends throw; commits that any thread appended before are durable. Closing again does
+    /// nothing. After a failed write, this releases the store and throws the failure.
     package func close() throws(LogError) {
         defer {
-            // Whoever opens the store next must not meet somebody who is still sealing, nor, where
-            // making everything durable failed, a compaction that is still about to replace segments.
+            // The next open must not run while this one still seals a segment or, after a failed
+            // flush, while a compaction is still about to replace segments.
             backgroundWork.wait()
             disk.withLock { $0.isClosed = true }
             lockFile.close()
         }
-        // From here on the log's end stays where it is: the closing frame will name it.
+        // From here on, the end of the log is fixed: the closing frame will contain it.
         let last = queue.withLock { $0.refuseCommits() }
         try blockUntilDurable(last)
         backgroundWork.wait()
@@ -274,7 +275,7 @@ package final class SegmentLog: EventSource {
             for waiter in queue.withLock({ $0.fail(.closed) }) { waiter.resume(.closed) }
             try disk.active.close(next: last.next)
             try manifest.append([.closed(last: last, framesEnd: disk.active.offset)])
-            // If a spare cannot be removed now, the next opening does it.
+            // If a spare segment cannot be removed now, the next open does it.
             for spare in queue.withLock({ $0.spares }) {
                 try? environment.fileSystem.remove(spare.path)
             }
@@ -282,7 +283,7 @@ package final class SegmentLog: EventSource {
     }
 }
 
-/// A thread that waits for the writer, and what it is told.
+/// A blocked thread that waits for the writer, and its result.
 private final class BlockedCaller: Sendable {
     let failure = Lock<LogError?>(nil)
     let isOver = DispatchSemaphore(value: 0)
@@ -295,13 +296,13 @@ extension LogError {
             + "that is over."
     )
 
-    /// The store was closed.
+    /// The error after the store was closed.
     package static let closed = LogError(
         .readOnly,
         "The store has been closed; open it again to write."
     )
 
-    /// The same failure as those see it who come after it.
+    /// The same failure for later callers.
     var asEndOfWriter: LogError {
         if code == .readOnly { return self }
         return LogError(

@@ -1,11 +1,12 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Room on the disk that is kept back, so that a log can still be compacted when the disk is full.
+/// Disk space that is reserved, so that a log can still be compacted on a full disk.
 extension SegmentLog {
-    /// What a compaction of the finished segments needs at most at one time: the longest segment that
-    /// it would write, the short one that its first entry begins, their dictionaries, and what the
-    /// manifest grows by.
+    /// The maximum space that a compaction of the finished segments needs at one time.
+    ///
+    /// The sum of the longest segment that it would write, the short segment that its first entry
+    /// begins, their dictionaries, and the growth of the manifest.
     private var neededByteCount: UInt64 {
         let finished = manifest.manifest.segments.reduce(0) { $0 + ($1.fileByteCount ?? 0) }
         if finished == 0 { return 0 }
@@ -15,25 +16,27 @@ extension SegmentLog {
             + UInt64(besides)
     }
 
-    /// Takes as much room as a compaction would need now, unless one uses it or there is none left.
+    /// Reserves the space that a compaction would need now, unless a compaction uses the reserve or
+    /// the disk is full.
     ///
-    /// Only in the background, which closing waits for.
+    /// Runs only in the background, which closing waits for.
     func growReserve() {
         guard !isUsingReserve.load(ordering: .relaxed) else { return }
         let fileSystem = environment.fileSystem
-        // Without it a full disk cannot be compacted; that is no reason to refuse anything.
+        // Without the reserve, a full disk cannot be compacted; that is no reason to reject
+        // anything.
         try? LogError.wrapping { () throws(FileError) in
             let exists = try fileSystem.exists(folder.reserve)
             let file = try fileSystem.open(folder.reserve, exists ? .readWrite : .create)
             try file.allocate(to: neededByteCount)
-            // A compaction that took it meanwhile would miss what was taken anew.
+            // A compaction that took the reserve meanwhile would lack the newly reserved space.
             if isUsingReserve.load(ordering: .relaxed) { try fileSystem.remove(folder.reserve) }
         }
     }
 
-    /// Gives the room that is kept back to a compaction; `false` if there is none.
+    /// Frees the reserved space for a compaction; `false` if there is none.
     ///
-    /// Until ``restoreReserve()``, commits get no new segments, so that they do not take it.
+    /// Until ``restoreReserve()``, commits get no new segments, so that they do not take the space.
     package func useReserve() throws(LogError) -> Bool {
         try whileOpen { () throws(LogError) in
             let fileSystem = environment.fileSystem
@@ -46,7 +49,7 @@ extension SegmentLog {
         }
     }
 
-    /// Ends the use of the room that was kept back, and takes as much again if it is there.
+    /// Ends the use of the reserved space, and reserves it again if possible.
     package func restoreReserve() {
         isUsingReserve.store(false, ordering: .relaxed)
         inBackground { self.growReserve() }

@@ -1,22 +1,22 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// A segment that is ready to be written: zero-filled to its full length and synced, with its
-/// dictionary in place, lacking only its header and its name.
+/// A prepared segment: zero-filled to its full length and synced, with its dictionary, but without
+/// a header and a final name.
 ///
-/// Every byte that a frame will ever take is allocated here. So a full disk shows before a commit
-/// is accepted, not in the middle of one, and a sync finds nothing to allocate.
+/// All space for frames is allocated here. A full disk is therefore detected before a commit is
+/// accepted, and a sync allocates nothing.
 struct SpareSegment: Sendable {
     let path: String
     let file: any LogFile
-    /// Lacks the first position, the incarnation and the generation.
+    /// The header without the first position, the incarnation and the generation.
     let template: FileHeader
     let dictionary: [UInt8]
 
-    /// Bytes that frames can take.
+    /// The number of bytes that frames can take.
     var room: Int { Int(template.allocatedByteCount) - template.framesOffset }
 
-    /// Prepares a spare with room for so many bytes of frames.
+    /// Prepares a spare segment with room for a number of bytes of frames.
     static func prepare(
         room: Int,
         number: UInt64,
@@ -47,7 +47,7 @@ struct SpareSegment: Sendable {
                 if !stored.isEmpty { try file.write(stored.span.bytes, at: offset) }
                 try file.sync()
             } catch {
-                // Give the space back at once; the first failure is the one to tell.
+                // Free the space at once; report only the first failure.
                 try? fileSystem.remove(path)
                 throw error
             }
@@ -62,15 +62,16 @@ struct SpareSegment: Sendable {
     }
 }
 
-/// Bytes that blocks to come are likely to resemble.
+/// Bytes that later blocks are likely to resemble.
 struct DictionarySample: Sendable {
     var bytes: [UInt8] = []
-    /// Where they were taken from; erasing that segment's content erases the dictionary too.
+    /// The segment of the sample; erasing that segment's content erases the dictionary too.
     var source = SegmentID(first: .zero)
 
-    /// Takes pieces spread over a segment's blocks.
+    /// Takes samples that are spread over a segment's blocks.
     ///
-    /// Many short pieces beat few long ones: they hold more different names and phrases.
+    /// Many short samples are better than few long ones, because they hold more different names and
+    /// phrases.
     static func taken(from reader: SegmentReader) throws(LogError) -> DictionarySample {
         let pieceByteCount = 2 << 10
         let pieceCount = Layout.dictionaryByteCount / pieceByteCount
@@ -81,7 +82,7 @@ struct DictionarySample: Sendable {
             let index = max(next, piece * blockCount / pieceCount)
             guard let entry = reader.entry(at: index) else { break }
             next = index + 1
-            // Maps are like nothing that comes.
+            // Later blocks do not resemble maps.
             if entry.isMap { continue }
             let block = try reader.decode(entry).bytes
             sample.bytes.append(contentsOf: block.prefix(pieceByteCount))
@@ -91,9 +92,9 @@ struct DictionarySample: Sendable {
 }
 
 extension DictionarySample {
-    /// Takes pieces of a line or two from anywhere in the blocks of some segments.
+    /// Takes samples of one or two lines from anywhere in the blocks of some segments.
     ///
-    /// A block of one zone is like few of them, so there must be many. It costs a decoding for each,
+    /// A block of one zone resembles few others, so many samples are needed. Each takes a decoding,
     /// which only compaction has time for.
     static func scattered(over readers: [SegmentReader]) throws(LogError) -> [UInt8] {
         let pieceByteCount = 128
@@ -106,7 +107,7 @@ extension DictionarySample {
         for piece in 0..<pieceCount {
             let (reader, entry) = blocks[piece * blocks.count / pieceCount]
             let block = try reader.decode(entry).bytes
-            // A prime spreads the places evenly, also where many pieces come from one block.
+            // A prime spreads the places evenly, even if many samples come from one block.
             let start = piece * 7_919 % max(1, block.count - pieceByteCount)
             bytes.append(contentsOf: block[start...].prefix(pieceByteCount))
         }
@@ -115,7 +116,7 @@ extension DictionarySample {
 }
 
 extension FileHeader {
-    /// Says what the dictionary is, and returns the bytes to put behind the header.
+    /// Sets the dictionary's fields, and returns the bytes to write after the header.
     mutating func setDictionary(_ sample: DictionarySample) -> [UInt8] {
         let stored = sample.bytes.isEmpty ? [] : LZ4.compressDictionary(sample.bytes)
         dictionary.storedByteCount = UInt32(stored.count)
@@ -131,7 +132,7 @@ extension FileHeader {
 }
 
 extension SpareSegment {
-    /// Writes the header, gives the file its name, and makes both durable.
+    /// Writes the header, renames the file, and makes both durable.
     func becomeSegment(
         _ id: SegmentID,
         incarnation: Incarnation,

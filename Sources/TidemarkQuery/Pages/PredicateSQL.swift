@@ -3,11 +3,11 @@
 
 import TidemarkModel
 
-/// Predicates as conditions.
+/// The translation of predicates to SQL conditions.
 ///
-/// A condition may come out as NULL where something is absent; AND, OR and the WHERE around them take
-/// that for false, and NOT is written so that it does too. So the three values of SQL's logic never
-/// show.
+/// A condition may be NULL if a value is absent. AND, OR and the surrounding WHERE treat NULL as
+/// false, and NOT is written so that it does too. The three-valued logic of SQL therefore has no
+/// visible effect.
 extension QueryStatement {
     mutating func sql(for predicate: Query.Predicate) -> String {
         switch predicate {
@@ -24,7 +24,7 @@ extension QueryStatement {
         }
     }
 
-    /// Writes a part that need not hold for every result.
+    /// Writes a part of the predicate that need not hold for every result.
     private mutating func aside(_ write: (inout QueryStatement) -> String) -> String {
         let wasNarrowing = isNarrowing
         isNarrowing = false
@@ -42,7 +42,7 @@ extension QueryStatement {
         return Self.balanced(conditions[...], separator) ?? empty
     }
 
-    /// Joins conditions as a balanced tree, since SQLite limits the depth of expressions.
+    /// Joins conditions as a balanced tree, because SQLite limits the depth of expressions.
     static func balanced(
         _ conditions: ArraySlice<String>,
         _ separator: String
@@ -59,7 +59,7 @@ extension QueryStatement {
 // MARK: Comparisons
 
 extension QueryStatement {
-    /// Names of the columns that a comparison compares values with directly.
+    /// Returns the names of the columns whose values a comparison compares directly.
     func columnNames(for comparison: Query.Comparison) -> [String] {
         switch comparison.relation {
         case .contains, .containsAll, .containsAny, .memberBeginsWith: return []
@@ -72,7 +72,7 @@ extension QueryStatement {
         }
     }
 
-    /// The columns of a field that hold values of the operand's kind.
+    /// Returns the columns of a field that hold values of the operand's kind.
     private func scalarColumns(_ field: Name, _ comparison: Query.Comparison) -> [Column] {
         guard let kind = comparison.operandKind else { return [] }
         var kinds = [kind]
@@ -112,7 +112,7 @@ extension QueryStatement {
         }
     }
 
-    /// A value, or a list's element, against the constants.
+    /// Returns the condition that compares a value, or a list's element, with the constants.
     private mutating func condition(_ column: String, _ comparison: Query.Comparison) -> String {
         let constants = comparison.constants(now: now)
         let value = folded(column, comparison.options)
@@ -137,7 +137,8 @@ extension QueryStatement {
         return "tidemark_fold(\(column), \(options.rawValue))"
     }
 
-    /// What begins with some bytes lies from them up to where the last of them is one greater.
+    /// Returns the condition for a prefix: a range from the prefix up to the prefix with its last
+    /// byte incremented.
     private mutating func prefix(_ value: String, _ constant: SQLValue) -> String {
         guard case .blob(let bytes) = constant, var last = bytes.last else {
             return "\(value) IS NOT NULL"
@@ -155,7 +156,7 @@ extension QueryStatement {
         let constants = comparison.constants(now: now)
         let isSet = comparison.relation == .containsAll || comparison.relation == .containsAny
         guard !isSet || !constants.isEmpty else {
-            // Every list holds all of nothing, none holds one of it.
+            // Every list contains all elements of an empty list, and no list contains any.
             let lists = type.columns(of: name).filter(\.kind.isList)
             guard comparison.relation == .containsAll, !lists.isEmpty else { return "FALSE" }
             return "(\(lists.map { "\($0.name) IS NOT NULL" }.joined(separator: " OR ")))"
@@ -183,7 +184,7 @@ extension QueryStatement {
         return conditions.isEmpty ? "FALSE" : "(\(conditions.joined(separator: " OR ")))"
     }
 
-    /// The records whose list has an element for which a condition holds.
+    /// Selects the records whose list has an element that fulfils a condition.
     private mutating func holders(
         _ column: Column,
         _ condition: String,
@@ -214,7 +215,7 @@ extension QueryStatement {
 }
 
 extension Query.Comparison {
-    /// The kind of the value, or of the list's elements, that a field is compared with.
+    /// The kind of the compared value, or of the compared list's elements.
     fileprivate var operandKind: ColumnKind? {
         switch operand {
         case .null: nil
@@ -228,7 +229,7 @@ extension Query.Comparison {
         return relation == .equal && value.type.element != nil
     }
 
-    /// The values to compare with, as columns hold them, folded where asked.
+    /// Returns the constants of the comparison in the form of the columns, folded if requested.
     fileprivate func constants(now: Int64) -> [SQLValue] {
         switch operand {
         case .null: return []
@@ -262,7 +263,7 @@ extension QueryStatement {
         }
         guard !words.isEmpty, !columns.isEmpty else { return "FALSE" }
         for column in columns { need(.words(type: type.id, column.id)) }
-        // All words means all in one record, wherever they occur.
+        // A search for all words requires all of them in one record, in any fields.
         let groups = search.requiresAll ? words.map { [$0] } : [words]
         var conditions: [String] = []
         for group in groups {
@@ -281,7 +282,7 @@ extension QueryStatement {
         return Self.balanced(conditions[...], " AND ") ?? "FALSE"
     }
 
-    /// All rows of some selections, of which SQLite puts no more than 500 together at once.
+    /// Returns the union of some selections, of which SQLite joins at most 500 in one statement.
     private static func union(_ selections: [String]) -> String {
         let parts = stride(from: 0, to: selections.count, by: 250).map { start in
             selections[start...].prefix(250).joined(separator: " UNION ALL ")

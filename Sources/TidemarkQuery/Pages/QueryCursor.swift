@@ -3,15 +3,15 @@
 
 package import TidemarkModel
 
-/// Where a page of a query ended: the values that its last record is ordered by.
+/// The end of a query's page: the sort values of its last record.
 ///
-/// Records are never counted, so what comes and goes before the place does not move it.
+/// The cursor contains no count, so that records added or removed before it do not move it.
 package struct QueryCursor: Hashable, Sendable {
-    /// Says which query and zones the cursor belongs to.
+    /// Identifies the query and zones of the cursor.
     let signature: UInt64
     let values: [SQLValue]
 
-    /// A number that differs between queries and zones (FNV-1a).
+    /// Returns a hash that differs between queries and zones (FNV-1a).
     package static func signature(of query: Query, zones: [UInt64]) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         func add(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
@@ -26,7 +26,7 @@ package struct QueryCursor: Hashable, Sendable {
 }
 
 extension QueryCursor {
-    /// The cursor as bytes that clients may keep: opaque, and checked when they come back.
+    /// The cursor as opaque bytes for clients, which are checked when they are sent back.
     package var bytes: [UInt8] {
         var bytes: [UInt8] = [1]
         Self.append(signature, to: &bytes)
@@ -48,7 +48,7 @@ extension QueryCursor {
         return bytes
     }
 
-    /// Reads a cursor; `nil` for bytes that are none.
+    /// Reads a cursor; `nil` for invalid bytes.
     package init?(bytes: [UInt8]) {
         var rest = bytes[...]
         guard rest.popFirst() == 1, let signature = Self.popWord(&rest) else { return nil }

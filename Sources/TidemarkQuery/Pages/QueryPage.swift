@@ -14,7 +14,7 @@ package struct IndexedRecord: Sendable {
 }
 
 extension RecordBody {
-    /// What a body must have that SQLite, which checks nothing that it reads, gives back.
+    /// Returns the checksum of a body, because SQLite does not check the data that it reads.
     func checksum(at sequence: UInt64) -> Int64 {
         var hash = sequence &+ 0x9E37_79B9_7F4A_7C15
         func mix(_ word: UInt64) {
@@ -36,6 +36,6 @@ extension RecordBody {
 package struct QueryPage: Sendable {
     /// The records, in the query's order.
     package let records: [IndexedRecord]
-    /// Where to go on; `nil` if there is no more.
+    /// The cursor of the next page; `nil` at the end.
     package let next: QueryCursor?
 }

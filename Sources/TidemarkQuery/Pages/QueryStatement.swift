@@ -3,22 +3,22 @@
 
 import TidemarkModel
 
-/// A query as SQL: the text, what is bound to its parameters, and the indexes it would like.
+/// A query as SQL: the text, the values of its parameters, and the indexes that would speed it up.
 struct QueryStatement: Sendable {
     let type: TypeTable
     let now: Int64
     private let zones: [UInt64]
     private let searchedFields: Set<Name>?
-    /// What is bound: the first is `?1`.
+    /// The values of the parameters, starting with `?1`.
     private(set) var arguments: [SQLValue] = []
     private(set) var neededIndexes: [NeededIndex] = []
-    /// How many words are looked for, counted once for each zone.
+    /// The number of searched words, counted once for each zone.
     private(set) var searchedWordCount = 0
-    /// Selections of sequence numbers outside of which no record fulfils the predicate.
+    /// Selections of sequence numbers that contain all records fulfilling the predicate.
     private var sets: [String] = []
-    /// Whether the part of the predicate that is written now must hold for every result.
+    /// True if the current part of the predicate must hold for every result.
     var isNarrowing = true
-    /// The parameters of the zones, between parentheses.
+    /// The parameters of the zones, separated by commas.
     private var zoneList = ""
 
     init(_ type: TypeTable, zones: [UInt64], now: Int64, searchedFields: [String]?) {
@@ -28,16 +28,16 @@ struct QueryStatement: Sendable {
         self.searchedFields = searchedFields.map { Set($0.map { Name($0) }) }
     }
 
-    /// Whether a search in all words looks at a field.
+    /// Returns true if a full-text search reads a field.
     func isSearched(_ field: Name) -> Bool { searchedFields?.contains(field) ?? true }
 
-    /// Binds a value, and says the parameter for it.
+    /// Binds a value, and returns its parameter.
     mutating func parameter(_ value: SQLValue) -> String {
         arguments.append(value)
         return "?\(arguments.count)"
     }
 
-    /// Notes a selection that holds all records for which the part that is written now holds.
+    /// Adds a selection of all records for which the current part of the predicate holds.
     mutating func narrow(to set: String) {
         if isNarrowing { sets.append(set) }
     }
@@ -46,13 +46,13 @@ struct QueryStatement: Sendable {
         if !neededIndexes.contains(index) { neededIndexes.append(index) }
     }
 
-    /// Whether a row is in one of the query's zones.
+    /// The condition that a row is in one of the query's zones.
     var isInZones: String { "zone IN (\(zoneList))" }
 
-    /// What finds one of some words in the query's zones in a full-text index.
+    /// Returns the full-text search for any of some words in the query's zones.
     mutating func search(forAny words: [[UInt8]]) -> String {
         searchedWordCount += words.count * zones.count
-        // What is too much to be searched for is not worth being written down.
+        // If there are too many words to search for, they need not be written.
         guard searchedWordCount <= Self.valueCountLimit else { return "" }
         let terms = words.flatMap { word in
             zones.map { "\"\(WordRow.text(of: word, zone: $0))\"" }
@@ -60,17 +60,17 @@ struct QueryStatement: Sendable {
         return Self.balanced(terms[...], " OR ") ?? ""
     }
 
-    /// How many values a statement may have: what SQLite allows unless it was built otherwise.
+    /// The maximum number of values in a statement: SQLite's default limit.
     static let valueCountLimit = 32_766
 
-    /// Selects the sequence numbers of a page's records, what they are ordered by, of which the last is
-    /// the zone, and their bodies with their checksums.
+    /// Selects the sequence numbers of a page's records, their sort values, of which the last is
+    /// the zone, and their bodies with checksums.
     ///
-    /// Bodies come last, for those that are on the page: the join goes through the page in its order.
-    /// The limit counts where the selection is exact.
+    /// Bodies are joined last, only for the records of the page and in the page's order. The limit
+    /// applies if the selection is exact.
     ///
-    /// `nil` if the cursor does not fit: since it was made, a field got values of another type. Throws
-    /// `limitExceeded` for an order by a field that got no column.
+    /// Returns `nil` if the cursor does not match, because a field has since received values of
+    /// another type. Throws `limitExceeded` for a sort by a field without a column.
     mutating func select(
         _ query: Query,
         after cursor: QueryCursor?,
@@ -85,7 +85,7 @@ struct QueryStatement: Sendable {
             conditions.append(place(after: cursor.values, in: order))
         }
         let limit = parameter(.int(isExact ? Int64(limit) : .max))
-        // A plus before a term keeps SQLite from using an index for it.
+        // A plus before a term prevents SQLite from using an index for it.
         func text(_ plus: String) -> String {
             let terms = order.map { plus + $0.expression + ($0.isAscending ? "" : " DESC") }
             return """
@@ -104,9 +104,9 @@ struct QueryStatement: Sendable {
             isExact: isExact
         )
     }
-    /// The condition for a predicate, and whether it is exact.
+    /// Returns the condition for a predicate, and true if the condition is exact.
     ///
-    /// Where the predicate nests deeper than SQLite reads, or the type has fields that got no column,
+    /// If the predicate is nested too deeply for SQLite, or the type has fields without a column,
     /// every record is selected.
     private mutating func condition(
         for predicate: Query.Predicate
@@ -122,8 +122,8 @@ struct QueryStatement: Sendable {
         return ("TRUE", false)
     }
 
-    /// How many parentheses may be open: SQLite's parser keeps up to 100 symbols, three for each of
-    /// these, and some for what is around them and inside.
+    /// The maximum number of open parentheses: SQLite's parser stack has 100 symbols, of which each
+    /// parenthesis takes three, and the surrounding and inner parts take some.
     private static let depthLimit = 20
 
     private static func depth(of condition: String) -> Int {
@@ -143,7 +143,8 @@ struct QueryStatement: Sendable {
 
     // MARK: Indexes
 
-    /// Notes the indexes of columns that narrow the search: those of parts that must all hold.
+    /// Collects the indexes of columns that narrow the search, from the parts of the predicate that
+    /// must all hold.
     private mutating func noteIndexes(for predicate: Query.Predicate) {
         switch predicate {
         case .and(let parts): for part in parts { noteIndexes(for: part) }
@@ -164,7 +165,8 @@ struct QueryStatement: Sendable {
         var isAscending: Bool
     }
 
-    /// What rows are ordered by; in the end by name and zone, so that the order is total.
+    /// Returns the sort terms of the rows; the last ones are name and zone, so that the order is
+    /// total.
     private mutating func order(
         by descriptors: [Query.SortDescriptor]
     ) throws(SyncError) -> [Term] {
@@ -190,7 +192,7 @@ struct QueryStatement: Sendable {
         ]
     }
 
-    /// The column whose index brings rows in this order; `nil` if there is none.
+    /// Returns the column whose index has the rows in this order; `nil` if there is none.
     private func plainColumn(of descriptor: Query.SortDescriptor) -> String? {
         guard descriptor.origin == nil else { return nil }
         switch descriptor.key {
@@ -213,13 +215,13 @@ struct QueryStatement: Sendable {
                 guard let column = type.column(of: name, .location) else { return ["9e999"] }
                 let latitude = parameter(.real(origin.latitude))
                 let longitude = parameter(.real(origin.longitude))
-                // Whoever has no place is infinitely far away.
+                // A record without a location is infinitely far away.
                 let distance = "tidemark_distance(\(column.name), \(latitude), \(longitude))"
                 return ["coalesce(\(distance), 9e999)"]
             }
             let columns = type.columns(of: name)
             guard !columns.isEmpty else { return ["NULL"] }
-            // Values of different kinds are ordered by kind, and nothing comes first.
+            // Values of different kinds are sorted by kind, and absent values come first.
             let ranks = columns.map { column in
                 let rank = column.kind.hasOrder ? column.kind.rawValue : 5
                 return "WHEN \(column.name) IS NOT NULL THEN \(rank)"
@@ -229,15 +231,15 @@ struct QueryStatement: Sendable {
         }
     }
 
-    /// Whether a row comes behind some values in an order: behind the first, or level with it and
-    /// behind the second, and so on.
+    /// Returns the condition that a row follows some values in an order: it follows the first
+    /// value, or equals it and follows the second, and so on.
     private mutating func place(after values: [SQLValue], in order: [Term]) -> String {
         var ways: [String] = []
         var level: [String] = []
         for (term, value) in zip(order, values) {
             let expression = term.expression
             guard value != .null else {
-                // Nothing is the least: all else is behind it in an ascending order.
+                // An absent value is the least: all others follow it in an ascending order.
                 if term.isAscending {
                     ways.append((level + ["\(expression) IS NOT NULL"]).joined(separator: " AND "))
                 }
@@ -252,7 +254,7 @@ struct QueryStatement: Sendable {
             level.append("\(expression) = \(bound)")
         }
         let condition = ways.isEmpty ? "FALSE" : "(\(ways.joined(separator: " OR ")))"
-        // Said apart, since an index can only be entered by a condition that is no OR.
+        // Written separately, because an index can only be used by a condition without OR.
         guard let first = order.first, let value = values.first, value != .null, first.isAscending
         else { return condition }
         return "\(first.expression) >= \(parameter(value)) AND \(condition)"
@@ -260,12 +262,12 @@ struct QueryStatement: Sendable {
 }
 
 extension ColumnKind {
-    /// Whether records can be ordered by the values.
+    /// True if records can be sorted by the values.
     fileprivate var hasOrder: Bool { rawValue <= ColumnKind.reference.rawValue }
 }
 
 extension Query.SystemField {
-    /// The column that every type's table has for it.
+    /// The column for the system field in every type's table.
     var columnName: String {
         switch self {
         case .recordID: "name"

@@ -3,24 +3,23 @@
 
 import TidemarkModel
 
-/// A query's SQL, and what is left to do where that does not say everything.
+/// A query's SQL, and the checks that remain if the SQL is not exact.
 struct Selection: Sendable {
-    /// Sets with fewer records are gone through before anything else.
+    /// The number of records below which a set is used first.
     static let fewCount = 2_000
 
-    /// As SQLite likes to run it: mostly in the query's order, until a page is full.
+    /// The SQL as SQLite usually runs it: in the query's order, until a page is full.
     let text: String
-    /// The same, going through the smallest set and sorting what is found.
+    /// The SQL that reads the smallest set and sorts the result.
     ///
-    /// SQLite cannot know how often a word occurs, and would go through a zone for one that hardly
-    /// does.
+    /// SQLite cannot know the frequency of a word, and would read a whole zone for a rare one.
     let textByFewest: String?
-    /// Count the records of sets, up to ``fewCount``.
+    /// Statements that count the records of sets, up to ``fewCount``.
     let probes: [String]
-    /// Whether what is selected fulfils the predicate, and need not be looked at.
+    /// True if all selected records fulfil the predicate and need no further check.
     let isExact: Bool
 
-    /// What has to be asked of each record that is selected; `nil` for nothing.
+    /// Returns the check of each selected record; `nil` if none is needed.
     func shows(
         _ query: Query,
         _ now: Int64,

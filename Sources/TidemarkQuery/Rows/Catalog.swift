@@ -5,9 +5,9 @@ import Foundation
 import GRDB
 import TidemarkModel
 
-/// What values a column or a list's table holds.
+/// The kind of the values in a column or a list's table.
 ///
-/// Raw values are stored, and ordered as values of different kinds are.
+/// Raw values are stored, and define the sort order of different kinds.
 enum ColumnKind: Int64, CaseIterable, Sendable {
     case number = 1
     case time = 2
@@ -19,7 +19,7 @@ enum ColumnKind: Int64, CaseIterable, Sendable {
     case textList = 19
     case referenceList = 20
     case locationList = 21
-    /// Bytes and assets, of which only their presence is kept.
+    /// Bytes and assets, of which only the presence is stored.
     case opaque = 32
     case opaqueList = 33
 
@@ -42,20 +42,21 @@ enum ColumnKind: Int64, CaseIterable, Sendable {
 
     var isList: Bool { rawValue >= 17 && self != .opaque }
 
-    /// Whether the elements have a table.
+    /// True if the elements have a table.
     var hasTable: Bool { isList && self != .opaqueList }
 
-    /// The kind of a list of these.
+    /// The kind of a list of such values.
     var list: ColumnKind { ColumnKind(rawValue: rawValue + 16) ?? self }
 }
 
-/// A column for the values of one kind that one field of one record type has.
+/// A column for values of one kind in one field of one record type.
 ///
-/// A field whose type changed, as an import may, has several; a record has a value in at most one.
+/// A field whose type was changed, as by an import, has several columns; a record has a value in at
+/// most one.
 struct Column: Sendable {
     let id: Int64
     let fieldName: Name
-    /// The same, for a comparison with the bytes of a record.
+    /// The field's name as bytes, for comparison with the bytes of a record.
     let fieldNameBytes: [UInt8]
     let kind: ColumnKind
 
@@ -66,9 +67,9 @@ struct Column: Sendable {
         self.kind = kind
     }
 
-    /// The name in the type's table.
+    /// The name of the column in the type's table.
     ///
-    /// For a list this holds the count of its elements.
+    /// For a list, the column holds the number of elements.
     var name: String { "c\(id)" }
     /// The table of a list's elements.
     var listTable: String { "l\(id)" }
@@ -82,66 +83,68 @@ struct Column: Sendable {
 struct TypeTable: Sendable {
     let id: Int64
     let typeName: Name
-    /// In ascending order of names, then of kinds.
+    /// The columns in ascending order of names, then of kinds.
     var columns: [Column] = []
-    /// How many records there are.
+    /// The number of records.
     var rowCount = 0
 
     var name: String { "t\(id)" }
 
-    /// How many fields get a column, those of lists among them: SQLite allows 2,000 with the system's.
+    /// The maximum number of columns, including those of lists: SQLite allows 2,000 with the system
+    /// columns.
     static let columnLimit = 1_900
 
-    /// Whether there may be fields without a column, whose values are in the records' bodies alone.
+    /// True if some fields may have no column, so that their values are only in the records'
+    /// bodies.
     var isFull: Bool { columns.count >= Self.columnLimit }
 
-    /// The columns of a field, in ascending order of kinds.
+    /// Returns the columns of a field, in ascending order of kinds.
     func columns(of field: Name) -> ArraySlice<Column> {
         let start = columns.partitioningIndex { $0.fieldName >= field }
         let end = columns[start...].firstIndex { $0.fieldName != field } ?? columns.count
         return columns[start..<end]
     }
 
-    /// The column for values of a kind; `nil` if no record ever had one.
+    /// Returns the column for values of a kind; `nil` if no record ever had one.
     func column(of field: Name, _ kind: ColumnKind) -> Column? {
         columns(of: field).first { $0.kind == kind }
     }
 }
 
-/// What tables and indexes there are, and how far the log has been taken in.
+/// The existing tables and indexes, and the position up to which the log has been applied.
 struct Catalog: Sendable {
-    /// Raised whenever tables or meanings change: an index of another format is emptied.
+    /// Incremented whenever tables or meanings change: an index of another format is emptied.
     static let format = 5
 
     var position = IndexPosition()
     var types: [TypeTable] = []
-    /// The indexes that queries needed, by name, and how many rows in each are of records that are
-    /// gone.
+    /// The indexes that queries needed, by name, each with the number of its rows for deleted
+    /// records.
     ///
-    /// Full text and places keep such rows until there are too many: no number of a row comes twice,
-    /// so they find nothing.
+    /// Full-text and location indexes keep such rows until there are too many: row numbers are
+    /// unique, so that they match no record.
     var made: [String: Int] = [:]
 
-    /// O(types): there are few.
+    /// O(types), which are few.
     func type(named name: String) -> TypeTable? {
         let name = Name(name)
         return types.first { $0.typeName == name }
     }
 
-    /// Where the table of a type is in ``types``; `nil` if there is none.
+    /// Returns the index of a type's table in ``types``; `nil` if there is none.
     func index(ofType name: RawSpan) -> Int? {
         for index in types.indices where types[index].typeName.hasBytes(name) { return index }
         return nil
     }
 
-    /// Reads what there is, or begins anew.
+    /// Reads the catalog, or creates a new one.
     static func open(_ database: Database, identity: String) throws -> Catalog {
         let wanted = "\(format) \(identity)"
         if try database.tableExists("state") {
             let row = try Row.fetchOne(database, sql: "SELECT * FROM state")
             if let row, row["identity"] as String? == wanted {
                 let catalog = try read(database, row)
-                // Rows without a position are of an index that was not made to its end.
+                // Rows without a position are from an index whose build was not completed.
                 if catalog.position.sequence > 0 || catalog.types.isEmpty { return catalog }
             }
             try clear(database)
@@ -170,7 +173,7 @@ struct Catalog: Sendable {
     }
 
     private static func clear(_ database: Database) throws {
-        // Virtual tables first: their shadow tables go with them.
+        // Virtual tables first: their shadow tables are removed with them.
         for pattern in ["CREATE VIRTUAL%", "CREATE TABLE%"] {
             let names = try String.fetchAll(
                 database,
@@ -210,7 +213,7 @@ struct Catalog: Sendable {
 }
 
 extension Catalog {
-    /// Makes the table of a type, and says where it is in ``types``.
+    /// Creates the table of a type, and returns its index in ``types``.
     mutating func addType(_ name: Name, _ database: Database) throws -> Int {
         let statement = try PreparedStatement(
             "INSERT INTO types(name, rows) VALUES (?, 0)",
@@ -248,7 +251,7 @@ extension Catalog {
         statement.bind(.int(kind.rawValue), at: 3)
         try statement.run()
         let column = Column(id: database.lastInsertedRowID, fieldName: field, kind: kind)
-        // No declared type: values are stored as they are given.
+        // No declared type: values are stored unchanged.
         try database.execute(
             sql: "ALTER TABLE \(types[index].name) ADD COLUMN \(column.name)"
         )
@@ -277,7 +280,8 @@ extension TypeTable {
 }
 
 extension Array {
-    /// The first index at which a condition holds, if it holds for all that follow.
+    /// Returns the first index at which a condition holds, if the condition also holds for all
+    /// later elements.
     fileprivate func partitioningIndex(where holds: (Element) -> Bool) -> Int {
         var low = 0
         var high = count

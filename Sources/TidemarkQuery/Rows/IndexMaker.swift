@@ -4,18 +4,18 @@
 import GRDB
 import TidemarkModel
 
-/// An index that a query would like to have.
+/// An index that would speed up a query.
 enum NeededIndex: Hashable, Sendable {
-    /// Of a column of a type's table, inside each zone, then by name.
+    /// An index of a column of a type's table, by zone, value and name.
     case column(table: String, name: String)
-    /// Of the elements of a list, inside each zone.
+    /// An index of the elements of a list, by zone and value.
     case elements(Column.ID)
-    /// Of the words of a text column.
+    /// A full-text index of the words of a text column.
     case words(type: TypeTable.ID, Column.ID)
-    /// Of places.
+    /// A location index.
     case places(type: TypeTable.ID, Column.ID)
 
-    /// The name in the catalog, and of the table where it is one.
+    /// The name of the index in the catalog, and of its table if it is one.
     var name: String {
         switch self {
         case .column(let table, let name): "i_\(table)_\(name)"
@@ -30,10 +30,10 @@ extension Column: Identifiable {}
 
 extension TypeTable: Identifiable {}
 
-/// Makes indexes of what is in the tables, inside one transaction.
+/// Creates indexes of the tables' content, inside one transaction.
 struct IndexMaker {
     private let database: Database
-    /// What there is after what was made.
+    /// The catalog including the created indexes.
     private(set) var catalog: Catalog
 
     init(_ database: Database, _ catalog: Catalog) {
@@ -41,7 +41,7 @@ struct IndexMaker {
         self.catalog = catalog
     }
 
-    /// Makes an index, unless somebody else has.
+    /// Creates an index if it does not exist.
     mutating func make(_ index: NeededIndex) throws {
         guard catalog.made[index.name] == nil else { return }
         catalog.made[index.name] = 0
@@ -59,7 +59,7 @@ struct IndexMaker {
         try database.execute(sql: "INSERT INTO made VALUES (?, 0)", arguments: [index.name])
     }
 
-    /// Removes an index; the next query that needs it makes it anew.
+    /// Removes an index; the next query that needs it creates it again.
     mutating func drop(_ name: String) throws {
         guard catalog.made.removeValue(forKey: name) != nil else { return }
         // Indexes of columns and of lists have names of this form; the others are tables.

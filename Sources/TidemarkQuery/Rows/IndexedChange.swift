@@ -3,13 +3,13 @@
 
 package import TidemarkModel
 
-/// How far a log has been taken in, and by what to know whether it is still the same log.
+/// The position up to which a log has been applied, with the data that identifies the log.
 package struct IndexPosition: Hashable, Sendable {
     /// The incarnation of the store that wrote the last event.
     package var incarnation: UInt64
-    /// The sequence number of the last event; zero for nothing.
+    /// The sequence number of the last event; zero if there is none.
     package var sequence: UInt64
-    /// When the last event's commit was received, by the store's clock.
+    /// The time when the last event's commit was received, by the store's clock.
     package var received: Int64
 
     /// Describes a position.
@@ -20,15 +20,15 @@ package struct IndexPosition: Hashable, Sendable {
     }
 }
 
-/// What happened to a record or a zone, as the query index takes it in.
+/// A change of a record or a zone, as input of the query index.
 package struct IndexedChange: Sendable {
-    /// What happened.
+    /// The content of the change.
     package enum Content: Sendable {
         /// A record was saved.
         case saved(RecordBody)
-        /// A record was deleted; its type, where the event says it.
+        /// A record was deleted; its type, if the event contains it.
         case deleted(recordType: String?)
-        /// A zone was deleted with all that is in it.
+        /// A zone was deleted with all of its records.
         case zoneDeleted
     }
 
@@ -36,9 +36,10 @@ package struct IndexedChange: Sendable {
     package let sequence: UInt64
     /// The zone's key.
     package let zone: UInt64
-    /// The sequence number of the live version that this replaces or deletes; zero for none.
+    /// The sequence number of the live version that this replaces or deletes; zero if there is
+    /// none.
     package let previous: UInt64
-    /// What happened.
+    /// The content of the change.
     package let content: Content
 
     /// Describes a change.

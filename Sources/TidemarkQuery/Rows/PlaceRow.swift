@@ -4,7 +4,7 @@
 import GRDB
 import TidemarkModel
 
-/// A place as a row of an R*Tree.
+/// A location as a row of an R*Tree.
 struct PlaceRow {
     private let place: Location
 
@@ -12,7 +12,7 @@ struct PlaceRow {
         self.place = place
     }
 
-    /// Makes an index of places, without any.
+    /// Creates an empty location index.
     static func make(for column: Column, _ database: Database) throws {
         try database.execute(
             sql: """
@@ -23,7 +23,7 @@ struct PlaceRow {
         )
     }
 
-    /// The statement that puts a row into an index of places.
+    /// Returns the statement that inserts a row into a location index.
     static func insertion(into column: Column) -> String {
         "INSERT INTO \(column.placeTable) VALUES (?, ?, ?, ?, ?)"
     }

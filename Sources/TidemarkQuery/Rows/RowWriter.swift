@@ -7,18 +7,18 @@ import TidemarkModel
 /// Writes records into tables, inside one transaction.
 struct RowWriter {
     private let database: Database
-    /// What there is after what was written.
+    /// The catalog including the written changes.
     private(set) var catalog: Catalog
     private let insertBody: PreparedStatement
     private let deleteBody: PreparedStatement
-    /// The statements for each type that was written to, by the type's place in the catalog.
+    /// The statements for each type that was written to, by the type's index in the catalog.
     private var statements: [TypeStatements?] = []
-    /// Fields of the record being written that have something beside their column, by their places
-    /// among the fields and the columns.
+    /// Fields of the current record that have rows outside of their column, by the indexes of field
+    /// and column.
     private var beside: [(field: Int, column: Int)] = []
     private var words = WordRow()
 
-    /// Begins where a catalog is, which must be what is on disk.
+    /// Starts with a catalog, which must match the database.
     init(_ database: Database, _ catalog: Catalog) throws {
         self.database = database
         self.catalog = catalog
@@ -31,7 +31,7 @@ struct RowWriter {
         else { throw QueryIndexError(.damaged, "Somebody else has written the query index.") }
     }
 
-    /// Takes in changes in the order of their sequence numbers.
+    /// Applies changes in the order of their sequence numbers.
     mutating func apply(_ changes: ArraySlice<IndexedChange>) throws {
         var rest = changes
         while !rest.isEmpty {
@@ -43,10 +43,10 @@ struct RowWriter {
         }
     }
 
-    /// Takes in changes of records.
+    /// Applies changes of records.
     ///
-    /// A version that another one of the same changes replaces is never written. The others are
-    /// removed in order and then added in order, so that neighbours are met together.
+    /// A version that a later change replaces is never written. The others are first removed in
+    /// order and then added in order, so that adjacent rows are accessed together.
     private mutating func applyRecords(_ changes: ArraySlice<IndexedChange>) throws {
         guard let first = changes.first?.sequence else { return }
         var replaced: Set<UInt64> = []
@@ -71,7 +71,8 @@ struct RowWriter {
         }
     }
 
-    /// Where the table of a change's type is; `nil` if there is none, or the change does not say it.
+    /// Returns the index of the table of a change's type; `nil` if there is none, or the change
+    /// does not contain the type.
     private func index(ofTypeIn change: IndexedChange) -> Int? {
         switch change.content {
         case .saved(let body): catalog.index(ofType: body.recordTypeBytes.span.bytes)
@@ -80,8 +81,8 @@ struct RowWriter {
         }
     }
 
-    /// Notes how far the log has been taken in, if that is to count, and drops indexes that are full
-    /// of what is gone.
+    /// Stores the position if there is one, and drops indexes with too many rows of deleted
+    /// records.
     mutating func finish(through position: IndexPosition?) throws {
         for name in catalog.made.keys.sorted() { try settle(name) }
         for type in catalog.types {
@@ -105,7 +106,8 @@ struct RowWriter {
         catalog.position = position
     }
 
-    /// How many rows of what is gone an index may have, beside as many as there are records.
+    /// The number of rows of deleted records that an index may have in addition to the number of
+    /// live records.
     private static let staleLimit = 10_000
 
     private mutating func settle(_ name: String) throws {
@@ -126,18 +128,18 @@ struct RowWriter {
 
 /// The statements that write records of one type, prepared once for a transaction.
 ///
-/// An object, since each record asks for it several times.
+/// A class, since each record accesses it several times.
 private final class TypeStatements {
     let insert: PreparedStatement
     let delete: PreparedStatement
     let columns: [ColumnStatements]
     let deleteElements: [PreparedStatement]
 
-    /// What a column has beside itself.
+    /// The statements for a column's rows in other tables.
     struct ColumnStatements {
         let kind: ColumnKind
         let fieldName: [UInt8]
-        /// Each `nil` where the column has no such table.
+        /// Each statement is `nil` if the column has no such table.
         let insertElement: PreparedStatement?
         let insertWords: PreparedStatement?
         let insertPlace: PreparedStatement?
@@ -188,7 +190,7 @@ private final class TypeStatements {
         }
     }
 
-    /// The place of the column of a field, at or after another place; `nil` if there is none.
+    /// Returns the index of a field's column, at or after another index; `nil` if there is none.
     func column(after start: Int, for name: RawSpan, _ kind: ColumnKind) -> Int? {
         for place in start..<columns.count where columns[place].kind == kind {
             let isSame = name.withUnsafeBytes { name in
@@ -203,7 +205,7 @@ private final class TypeStatements {
 // MARK: Inserting
 
 extension RowWriter {
-    /// System columns, in the order of ``Catalog/addType(_:_:)``.
+    /// The system columns, in the order of ``Catalog/addType(_:_:)``.
     fileprivate static let systemColumns =
         "sequence, zone, name, created, modified, creator, modifier, parent, share"
     fileprivate static let systemColumnCount = 9
@@ -239,10 +241,10 @@ extension RowWriter {
         }
     }
 
-    /// Binds the fields' values, and notes those that have something beside their column; whether
+    /// Binds the fields' values, and collects those with rows in other tables; returns true if
     /// every field has a column, as far as the table has room for them.
     ///
-    /// Fields and columns are both in the order of names, so one walk finds them all. Values are taken
+    /// Fields and columns are both sorted by name, so that one walk finds them all. Values are read
     /// from the record's bytes.
     private mutating func bind(_ fields: Fields, at index: Int) throws -> Bool {
         let statements = try statements(at: index)
@@ -272,7 +274,7 @@ extension RowWriter {
         return true
     }
 
-    /// Adds the columns that fields lack, as far as there is room.
+    /// Adds the missing columns of fields, as far as there is room.
     private mutating func addColumns(for fields: Fields, at index: Int) throws {
         for field in fields where !catalog.types[index].isFull {
             guard let kind = field.columnKind else { continue }
@@ -291,7 +293,7 @@ extension RowWriter {
         return made
     }
 
-    /// Writes what a value has beside its column: a list's elements, words, a place.
+    /// Writes a value's rows in other tables: a list's elements, words, a location.
     private mutating func insertBeside(
         _ field: Fields.Element,
         _ column: Int,
@@ -326,7 +328,7 @@ extension RowWriter {
 // MARK: Removing
 
 extension RowWriter {
-    /// Removes a version, which is mostly in the table that is looked into first.
+    /// Removes a version, which is usually in the first table that is searched.
     private mutating func remove(_ sequence: UInt64, from index: Int?) throws {
         if let index, try remove(sequence, fromTypeAt: index) { return }
         for other in catalog.types.indices where other != index {
@@ -350,7 +352,7 @@ extension RowWriter {
         return true
     }
 
-    /// Counts records that are gone, and what is left of them in full text and places.
+    /// Counts deleted records and their remaining rows in full-text and location indexes.
     private mutating func noteRemoved(_ count: Int, fromTypeAt index: Int) {
         catalog.types[index].rowCount -= count
         for column in catalog.types[index].columns where column.hasStaleRows {
@@ -362,7 +364,7 @@ extension RowWriter {
 
     /// Removes all records of a zone.
     ///
-    /// The first time that a zone is deleted makes the index by which they are found.
+    /// The first deletion of a zone creates the index for finding the zone's records.
     private mutating func removeZone(_ zone: UInt64) throws {
         let key = SQLValue.int(Int64(bitPattern: zone))
         for (index, type) in catalog.types.enumerated() {
@@ -392,17 +394,17 @@ extension IndexedChange {
 }
 
 extension Column {
-    /// Whether indexes of the values keep rows of records that are gone.
+    /// True if indexes of the values keep rows of deleted records.
     fileprivate var hasStaleRows: Bool { kind.holdsWords || kind == .location }
 }
 
 extension PreparedStatement {
-    /// Binds a text of a record's body, if it has that.
+    /// Binds a text of a record's body, if there is one.
     fileprivate func bind(text: ArraySlice<UInt8>, at index: Int) {
         if !text.isEmpty { bind(text.span.bytes, at: index) }
     }
 
-    /// Binds a field's value as its column, or a list's table, holds it.
+    /// Binds a field's value in the form of its column or list table.
     func bind(_ value: FieldValue, at index: Int) {
         switch value {
         case .string(let text): bind(text: text, at: index)
@@ -417,11 +419,11 @@ extension PreparedStatement {
 }
 
 extension Fields.Element {
-    /// The kind of column for the value; `nil` if it is removed or encrypted.
+    /// The kind of column for the value; `nil` if the value is removed or encrypted.
     fileprivate var columnKind: ColumnKind? { isEncrypted ? nil : type.map(ColumnKind.init) }
 }
 
 extension ColumnKind {
-    /// Whether words are searched for in the values.
+    /// True if the values are in full-text indexes.
     var holdsWords: Bool { self == .text || self == .textList }
 }

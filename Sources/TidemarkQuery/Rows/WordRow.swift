@@ -6,16 +6,16 @@ import TidemarkModel
 
 /// The words of one value, as a row of a full-text index.
 ///
-/// The model splits and folds; FTS5 gets every word behind the digits of its zone, so that zones stay
-/// apart, and spelt so that it can neither split nor fold it any further: of ASCII only small letters
-/// and digits, with `z` before the two digits of any other byte, and before itself. One row after
-/// another is made in the same room.
+/// The model splits and folds texts. FTS5 gets every word with its zone's digits as prefix, so that
+/// zones are separate. Words are spelled so that FTS5 neither splits nor folds them further: only
+/// with lowercase ASCII letters and digits, where `z` precedes the two digits of any other byte,
+/// and precedes itself. One buffer is reused for all rows.
 struct WordRow {
     private var zone: UInt64?
     private var prefix: [UInt8] = []
     private var words: [UInt8] = []
 
-    /// Begins the row of a record in a zone.
+    /// Starts the row of a record in a zone.
     mutating func begin(zone: UInt64) {
         words.removeAll(keepingCapacity: true)
         guard zone != self.zone else { return }
@@ -37,7 +37,7 @@ struct WordRow {
         for text in texts { add(Array(text.utf8).span.bytes) }
     }
 
-    /// A word in a zone as FTS5 knows it.
+    /// Returns a word in a zone in the form that FTS5 has.
     static func text(of word: [UInt8], zone: UInt64) -> String {
         var text = prefix(zone)
         spell(word.span.bytes, to: &text)
@@ -68,7 +68,7 @@ struct WordRow {
 
     private static func digit(_ value: UInt8) -> UInt8 { value < 10 ? value + 48 : value + 87 }
 
-    /// Makes an index of words, without any.
+    /// Creates an empty full-text index.
     static func make(for column: Column, _ database: Database) throws {
         try database.execute(
             sql: """
@@ -81,22 +81,23 @@ struct WordRow {
         )
     }
 
-    /// What FTS5 gathers in memory before it writes: with less, it merges what it wrote time and again.
+    /// The number of bytes that FTS5 gathers in memory before it writes; with less, it merges its
+    /// data again and again.
     private static let gatheredByteCount = 8 << 20
 
-    /// The statement that puts a row into an index of words.
+    /// Returns the statement that inserts a row into a full-text index.
     static func insertion(into column: Column) -> String {
         "INSERT INTO \(column.wordTable)(rowid, words) VALUES (?, CAST(? AS TEXT))"
     }
 
-    /// Writes the row; fast where the rows' numbers ascend, since FTS5 then collects them in memory.
+    /// Writes the row; fast if row numbers ascend, since FTS5 then collects rows in memory.
     func insert(_ row: Int64, _ statement: PreparedStatement) throws {
         statement.bind(.int(row), at: 1)
         statement.bind(words.span.bytes, at: 2)
         try statement.run()
     }
 
-    /// Reads the words of a column's values back from the tables, in the order of the rows' numbers.
+    /// Reads the words of a column's values from the tables, in row number order.
     static func forEach(
         of column: Column,
         in type: TypeTable,

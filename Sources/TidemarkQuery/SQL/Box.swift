@@ -11,27 +11,27 @@ import Darwin
 import Musl
 #endif
 
-/// Degrees between which places lie.
+/// A range of latitudes and longitudes in degrees that contains locations.
 struct Box {
     var south: Double
     var north: Double
     var west: Double
     var east: Double
 
-    /// Boxes that together hold all places within a radius in metres, and more; `nil` where that is
-    /// most of the Earth.
+    /// Returns boxes that together contain all locations within a radius in metres, and more; `nil`
+    /// if that is most of the Earth.
     ///
-    /// Two where the circle crosses the antimeridian.
+    /// There are two boxes if the circle crosses the antimeridian.
     static func boxes(around origin: Location, radius: Double) -> [Box]? {
         guard radius >= 0 else { return nil }
         let degree = Double.pi / 180
-        // A little more than the angle, against what rounding takes away.
+        // Slightly more than the angle, to compensate for rounding.
         let angle = radius / Location.earthRadius * (1 + 1e-9) + 1e-9
         guard angle < 1.5 else { return nil }
         let south = origin.latitude - angle / degree
         let north = origin.latitude + angle / degree
         guard south > -90, north < 90 else {
-            // A pole is inside: every meridian is met.
+            // A pole is inside, so the circle crosses every meridian.
             return [Box(south: max(south, -90), north: min(north, 90), west: -180, east: 180)]
         }
         let spread = asin(min(1, sin(angle) / cos(origin.latitude * degree))) / degree + 1e-9

@@ -4,21 +4,21 @@
 import GRDB
 import GRDBSQLite
 
-/// Why the query index could not be read or written.
+/// The error for a failed read or write of the query index.
 package struct QueryIndexError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What there is to do about it.
+    /// The remedy for the error.
     package enum Reason: Hashable, Sendable {
-        /// The index is not what it should be: delete its files, and build it anew from the log.
+        /// The index is damaged: delete its files, and rebuild it from the log.
         case damaged
         /// The disk is full.
         case full
-        /// The index is sound, but could not do this.
+        /// The index is sound, but the operation failed.
         case failed
     }
 
-    /// What there is to do about it.
+    /// The remedy for the error.
     package let reason: Reason
-    /// What was attempted, and what happened.
+    /// The operation, and the cause of its failure.
     package let message: String
 
     /// Describes a failure.
@@ -42,7 +42,7 @@ package struct QueryIndexError: Error, Hashable, Sendable, CustomStringConvertib
         }
     }
 
-    /// What a primary result code of SQLite's means for the index.
+    /// Creates the error for a primary result code of SQLite.
     init(code: Int32, _ message: String) {
         switch code {
         case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT, SQLITE_IOERR, SQLITE_CANTOPEN,

@@ -5,12 +5,13 @@ import Foundation
 import GRDB
 import TidemarkModel
 
-/// What SQL asks the model, so that there is one rule for each.
+/// The SQL functions that call the model, so that each rule has one implementation.
 enum SQLFunctions {
     /// Adds the functions to a connection.
     ///
-    /// `tidemark_fold(text, options)` is a text without the differences that do not count;
-    /// `tidemark_distance(place, latitude, longitude)` is in metres, and NULL for no place.
+    /// `tidemark_fold(text, options)` returns a text without the differences that the options
+    /// ignore; `tidemark_distance(place, latitude, longitude)` returns metres, or NULL if there is
+    /// no location.
     static func add(to database: Database) {
         database.add(
             function: DatabaseFunction("tidemark_fold", argumentCount: 2, pure: true) { values in
@@ -38,10 +39,10 @@ enum SQLFunctions {
 }
 
 extension Location {
-    /// The coordinates as they are stored: 16 bytes, equal for places that are equal.
+    /// The coordinates as stored: 16 bytes, equal for equal locations.
     var stored: [UInt8] {
         [latitude, longitude].flatMap { number in
-            // Minus zero is zero.
+            // Minus zero equals zero.
             Swift.withUnsafeBytes(of: (number == 0 ? 0 : number).bitPattern.bigEndian, Array.init)
         }
     }

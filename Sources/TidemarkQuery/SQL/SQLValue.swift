@@ -4,21 +4,21 @@
 import GRDB
 import GRDBSQLite
 
-/// A value of SQLite's.
+/// A value in SQLite.
 ///
-/// Texts are stored as blobs: those keep every byte, a NUL among them, and are ordered by bytes.
+/// Texts are stored as blobs, which keep every byte, including NUL, and sort by bytes.
 enum SQLValue: Hashable, Sendable {
     case null
     case int(Int64)
     case real(Double)
     case blob([UInt8])
 
-    /// A text's bytes.
+    /// Returns a text's bytes.
     static func text(_ text: String) -> SQLValue { .blob(Array(text.utf8)) }
 }
 
-/// A statement whose values are bound and read through SQLite's own functions: GRDB's bindings would
-/// make several objects per value, and end texts at a NUL.
+/// A statement whose values are bound and read through SQLite's own functions: GRDB's bindings
+/// would create several objects per value, and end texts at a NUL.
 struct PreparedStatement {
     /// Keeps the statement alive.
     private let statement: Statement
@@ -34,19 +34,19 @@ struct PreparedStatement {
 
     var columnCount: Int { Int(sqlite3_column_count(handle)) }
 
-    /// Makes the statement ready to run again, with nothing bound.
+    /// Resets the statement for another run, and clears all bindings.
     func reset() {
         sqlite3_reset(handle)
         sqlite3_clear_bindings(handle)
     }
 
-    /// Binds values to the parameters in order; those beyond the last parameter are left out.
+    /// Binds values to the parameters in order; extra values are ignored.
     func bind(_ values: [SQLValue]) {
         let count = Int(sqlite3_bind_parameter_count(handle))
         for (index, value) in values.prefix(count).enumerated() { bind(value, at: index + 1) }
     }
 
-    /// Binds a value to a parameter, the first of which is 1.
+    /// Binds a value to a parameter; the first parameter is 1.
     func bind(_ value: SQLValue, at index: Int) {
         let index = Int32(truncatingIfNeeded: index)
         switch value {
@@ -64,13 +64,13 @@ struct PreparedStatement {
         text.withUTF8 { bind(UnsafeRawBufferPointer($0), at: index) }
     }
 
-    /// Binds bytes that lie in a record.
+    /// Binds bytes of a record.
     func bind(_ bytes: RawSpan, at index: Int) {
         bytes.withUnsafeBytes { bind($0, at: Int32(truncatingIfNeeded: index)) }
     }
 
     private func bind(_ bytes: UnsafeRawBufferPointer, at index: Int32) {
-        // A pointer to nothing would bind NULL.
+        // A null pointer would bind NULL.
         guard let start = bytes.baseAddress, !bytes.isEmpty else {
             sqlite3_bind_zeroblob(handle, index, 0)
             return
@@ -80,7 +80,7 @@ struct PreparedStatement {
         sqlite3_bind_blob(handle, index, start, Int32(truncatingIfNeeded: bytes.count), transient)
     }
 
-    /// Moves to the next row; whether there is one.
+    /// Moves to the next row; returns false at the end.
     func step() throws -> Bool {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
@@ -93,13 +93,13 @@ struct PreparedStatement {
         }
     }
 
-    /// Runs a statement that has no rows, and makes it ready to run again.
+    /// Runs a statement without rows, and resets it.
     func run() throws {
         while try step() {}
         reset()
     }
 
-    /// A text, as SQLite's own answers have.
+    /// Returns a text of SQLite's own output.
     func text(at index: Int) -> String {
         sqlite3_column_text(handle, Int32(truncatingIfNeeded: index)).map { String(cString: $0) }
             ?? ""
@@ -109,7 +109,7 @@ struct PreparedStatement {
         sqlite3_column_int64(handle, Int32(truncatingIfNeeded: index))
     }
 
-    /// Lends the bytes of a text for the duration of a call.
+    /// Calls a closure with the bytes of a text.
     func withBytes<Result>(at index: Int, _ body: (RawSpan) throws -> Result) rethrows -> Result {
         let column = Int32(truncatingIfNeeded: index)
         let bytes = UnsafeRawBufferPointer(
@@ -119,7 +119,7 @@ struct PreparedStatement {
         return try body(bytes.bytes)
     }
 
-    /// The bytes of a blob; none where there is no value.
+    /// Returns the bytes of a blob; empty if there is no value.
     func bytes(at index: Int) -> [UInt8] {
         let column = Int32(truncatingIfNeeded: index)
         let start = sqlite3_column_blob(handle, column)

@@ -4,22 +4,22 @@
 public import Tidemark
 public import TidemarkModel
 
-/// The smallest part of a history that tells all about some records: lines of a change stream which an
-/// empty store can import, and what it holds then.
+/// The smallest part of a history that reproduces some records: lines of a change stream that an
+/// empty store can import, and the contents of the store after it.
 public struct Case: Codable, Sendable {
-    /// What happened, oldest first (`Docs/formats/changes.md`).
+    /// The changes, oldest first (`Docs/formats/changes.md`).
     public internal(set) var lines: [ChangeStreamLine]
     /// The records that there are in the end, by zone and name.
     public internal(set) var records: [CaseRecord]
-    /// The records that it is about: those that were asked for, and those that they need.
+    /// The records of the case: those that were requested, and those that they need.
     public let recordIDs: [RecordID]
-    /// Records whose history was pruned: it begins in the midst of their lives.
+    /// Records whose history was pruned, so that it begins after their creation.
     public let prunedRecordIDs: [RecordID]
 }
 
-/// A record as it is at the end of a case: what it says, without who saved it and when.
+/// A record at the end of a case: its content, without the users and times of saves.
 public struct CaseRecord: Hashable, Codable, Sendable {
-    /// Which record it is.
+    /// The id of the record.
     public var id: RecordID
     /// Its type.
     public var recordType: String
@@ -28,7 +28,7 @@ public struct CaseRecord: Hashable, Codable, Sendable {
     /// Its fields.
     public var fields: Fields
 
-    /// What a record says.
+    /// Creates the content of a record.
     public init(_ record: Record) throws(SyncError) {
         id = record.recordID
         recordType = record.recordType
@@ -48,20 +48,21 @@ public struct CaseRecord: Hashable, Codable, Sendable {
 }
 
 extension Store {
-    /// Cuts out of the log what tells all about some records of a database.
+    /// Extracts from the log everything about some records of a database.
     ///
-    /// These are all their versions, in all epochs of their zones, and the same of the records that any
-    /// of these versions has as its parent or refers to, of the shares that they are under and the roots of
-    /// those, and so on; with them who takes part in these shares, what the schema says of the types, and
-    /// the beginnings and ends of the zones. A commit is there with those of its events alone.
+    /// The case has all versions of these records, in all epochs of their zones. It also has all
+    /// versions of the records that they need: parents and references of any version, the shares
+    /// that the records are under, the roots of those shares, and so on. It has the participants of
+    /// these shares, the schema of the types, and the beginnings and ends of the zones. A commit
+    /// contains only the events that are part of the case.
     ///
-    /// Costs the reading of these versions. Throws `unknownItem` or `zoneNotFound` for a record that never
-    /// was.
+    /// Costs one read of these versions. Throws `unknownItem` or `zoneNotFound` for a record that
+    /// never existed.
     public func makeCase(
         of records: [RecordID],
         in database: DatabaseID = .standard
     ) async throws(SyncError) -> Case {
-        // Keeps what is found in the log until it has been read.
+        // While it is held, the log keeps the events until they have been read.
         let picture = try pastPicture()
         defer { withExtendedLifetime(picture) {} }
         var slice = CaseSlice(database)

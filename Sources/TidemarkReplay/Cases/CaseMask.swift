@@ -5,7 +5,7 @@ import Tidemark
 import TidemarkEvents
 public import TidemarkModel
 
-/// Replaces what people have written in a case, and keeps what makes it one: types, fields, parents,
+/// Replaces the personal content of a case, and keeps its structure: types, fields, parents,
 /// references, shares, and which values are equal.
 struct CaseMask {
     private var values: ValueMask
@@ -18,7 +18,8 @@ struct CaseMask {
 
     mutating func line(_ line: ChangeStreamLine) throws(SyncError) -> ChangeStreamLine {
         var masked = line
-        // What an app puts into it nobody knows; without one the line is known by its content.
+        // The content of an app's request id is unknown; without one the line is identified by its
+        // content.
         masked.requestID = nil
         masked.user = user(line.user)
         if masksNames { masked.device = line.device.map { values.text($0) } }
@@ -77,9 +78,10 @@ struct CaseMask {
         let name: String
         switch record.zone.zoneName {
         case Self.schema: name = record.recordName
-        // What opens a share is a secret, and its parts stand in the share's record too.
+        // The link of a share is a secret, and its parts are in the share's record too.
         case Self.links:
-            // Between bytes: a mark that combines with the slash is part of what follows.
+            // Split between bytes: a mark that combines with the slash belongs to the text after
+            // it.
             name = record.recordName.utf8
                 .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
                 .map { values.text(String(decoding: $0, as: UTF8.self)) }.joined(separator: "/")
@@ -91,7 +93,7 @@ struct CaseMask {
     // MARK: Fields
 
     mutating func fields(_ fields: Fields, in zone: String) throws(SyncError) -> Fields {
-        // A schema has names of types and fields, and nothing of what anybody wrote.
+        // A schema has names of types and fields, and no user's content.
         if zone == Self.schema { return fields }
         var builder = FieldsBuilder()
         for field in fields {
@@ -104,8 +106,8 @@ struct CaseMask {
         return try builder.finish()
     }
 
-    /// What a field says about a share: names as names, secrets and addresses as texts, the rest as it
-    /// is.
+    /// Masks a field of a share: names as names, secrets and addresses as texts, other fields as
+    /// they are.
     private mutating func shareField(_ field: String, _ value: FieldValue) -> FieldValue {
         switch (field, value) {
         case ("___root", .string(let text)), ("shareName", .string(let text)):
@@ -161,11 +163,12 @@ struct CaseMask {
 }
 
 extension Case {
-    /// The case with other values in the place of its own: as long, the same for the same, and else
-    /// random; with other names of users, devices, zones and records too, if asked for.
+    /// Returns the case with random values, of the same length, and equal for equal values;
+    /// optionally also with other names of users, devices, zones and records.
     ///
-    /// Types and names of fields, parents, references, what shares show to whom, builds of the app and
-    /// times stay. The generator decides about everything: the same one gives the same values.
+    /// Types and names of fields, parents, references, visibility by shares, builds of the app and
+    /// times stay the same. The result depends only on the generator: the same generator gives the
+    /// same values.
     public func masked(
         names masksNames: Bool = false,
         using random: some RandomNumberGenerator = SystemRandomNumberGenerator()

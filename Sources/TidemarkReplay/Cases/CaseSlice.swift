@@ -6,9 +6,9 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// Which events of the log a case is made of: found record by record, along their histories.
+/// The events of the log that make up a case, found record by record along their histories.
 struct CaseSlice {
-    /// Records of a database, and why they are looked at.
+    /// A record to follow, and the database that holds it.
     private struct Wanted: Hashable {
         var record: RecordID
         var database: DatabaseID
@@ -18,7 +18,7 @@ struct CaseSlice {
     private(set) var sequences: Set<SequenceNumber> = []
     /// The records of the database.
     private(set) var recordIDs: Set<RecordID> = []
-    /// Those of them whose history does not go back to their beginning.
+    /// The records whose history does not reach back to their creation.
     private(set) var pruned: Set<RecordID> = []
 
     private let database: DatabaseID
@@ -43,14 +43,14 @@ struct CaseSlice {
         if known.insert(wanted).inserted { try await follow(wanted, in: store) }
     }
 
-    /// Takes in what the records need, and what that needs.
+    /// Adds the records that the records need, directly or indirectly.
     mutating func addWhatIsNeeded(from store: Store) async throws(SyncError) {
         while let wanted = waiting.popLast() {
             do throws(SyncError) {
                 try await follow(wanted, in: store)
             } catch {
-                // A reference may point to nothing, or to what compaction has forgotten, and a type may be
-                // in no schema.
+                // A reference may point to a missing record, or to one that compaction has dropped,
+                // and a type may be in no schema.
                 switch error.code {
                 case .unknownItem, .zoneNotFound, .invalidArguments: break
                 default: throw error
@@ -64,7 +64,7 @@ struct CaseSlice {
         if known.insert(wanted).inserted { waiting.append(wanted) }
     }
 
-    /// Takes in all events of a record and of its zone, and notes what its versions name.
+    /// Adds all events of a record and of its zone, and the records that its versions name.
     private mutating func follow(_ wanted: Wanted, in store: Store) async throws(SyncError) {
         let history = try await store.history(of: wanted.record, in: wanted.database)
         if wanted.database == database { recordIDs.insert(wanted.record) }
@@ -72,10 +72,11 @@ struct CaseSlice {
         while let entry = try await iterator.next(isolation: nil) {
             switch entry {
             case .pruned:
-                // What the store keeps for itself is in a case as it is now, and is none of its records.
+                // Internal records of the store are in a case as they are now, and are not among
+                // its records.
                 if wanted.database == database { pruned.insert(wanted.record) }
             case .change(let change):
-                // Who sees it follows from parents and shares; tags belong to one log.
+                // Visibility follows from parents and shares; tags belong to one log.
                 if change.happening == .enteredShare || change.happening == .leftShare { continue }
                 sequences.insert(change.origin.sequence)
                 if let record = change.record { note(record, of: wanted) }
@@ -99,7 +100,7 @@ struct CaseSlice {
         }
     }
 
-    /// Notes what a version of a record names.
+    /// Adds the records that a version of a record names.
     private mutating func note(_ record: Record, of wanted: Wanted) {
         guard wanted.database == database else { return }
         let zone = wanted.record.zone

@@ -3,10 +3,10 @@
 
 import TidemarkModel
 
-/// Other values in the place of values: as long, the same for the same, and else random.
+/// Substitutes for values: random, of the same type and length, and equal for equal values.
 ///
-/// What stands in the place of a value is drawn when it is first met, so it says nothing about the value
-/// but its type and length, and which values are equal.
+/// The substitute for a value is drawn when the value is first met. So it reveals only the value's
+/// type and length, and which values are equal.
 struct ValueMask {
     private var random: any RandomNumberGenerator
     private var texts: [Name: String] = [:]
@@ -14,7 +14,7 @@ struct ValueMask {
     private var numbers: [String: String] = [:]
     private var takenNumbers: Set<String> = []
     private var blobs: [[UInt8]: [UInt8]] = [:]
-    /// How often another one is drawn if there is one already: of short values there are few.
+    /// The number of redraws if a substitute is already used: there are few distinct short values.
     private static let attemptCount = 1_000
 
     init(_ random: any RandomNumberGenerator) {
@@ -75,7 +75,7 @@ struct ValueMask {
 
     /// A number of as many digits.
     mutating func number(_ number: Double) -> Double {
-        // Of the exponent nothing is changed.
+        // The exponent stays unchanged.
         let parts = "\(number)".split(separator: "e", maxSplits: 1)
         guard let first = parts.first else { return number }
         let mantissa = digits(String(first))

@@ -3,7 +3,7 @@
 
 public import TidemarkModel
 
-/// One difference between what a database held at two points.
+/// One difference between the contents of a database at two points.
 public enum Difference: Codable, Sendable {
     /// A zone began or ended.
     case zone(ZoneDifference)
@@ -11,33 +11,33 @@ public enum Difference: Codable, Sendable {
     case record(RecordDifference)
 }
 
-/// What became of a zone between two points.
+/// The difference of a zone between two points.
 public struct ZoneDifference: Hashable, Codable, Sendable {
-    /// What became of it.
+    /// The kind of a zone's difference.
     public enum Kind: Hashable, Codable, Sendable {
-        /// It was not there at the first point.
+        /// The zone did not exist at the first point.
         case created
-        /// It was not there at the second point.
+        /// The zone did not exist at the second point.
         case deleted(ZoneDeletionReason)
-        /// It was there at both, and ended and began again between them.
+        /// The zone existed at both points, but was deleted and created again between them.
         case recreated(ZoneDeletionReason)
     }
 
     /// The zone.
     public let zone: ZoneID
-    /// What became of it.
+    /// The kind of the difference.
     public let kind: Kind
 }
 
-/// What became of a record between two points.
+/// The difference of a record between two points.
 public struct RecordDifference: Codable, Sendable {
-    /// What became of it.
+    /// The kind of a record's difference.
     public enum Kind: String, Hashable, Sendable {
-        /// It was not there at the first point.
+        /// The record did not exist at the first point.
         case added
-        /// It was there at both, and differs.
+        /// The record existed at both points, and differs.
         case changed
-        /// It was not there at the second point.
+        /// The record did not exist at the second point.
         case removed
     }
 
@@ -50,12 +50,13 @@ public struct RecordDifference: Codable, Sendable {
     /// The fields that differ, in the order of their names' bytes.
     public let fields: [FieldChange]
 
-    /// What became of it.
+    /// The kind of the difference.
     public var kind: Kind { before == nil ? .added : after == nil ? .removed : .changed }
 
-    /// Compares a record at two points; `nil` if it says the same at both.
+    /// Compares a record at two points; `nil` if it has the same content at both.
     ///
-    /// What counts is its type, its fields and its parent: not its change tag, nor who saved it when.
+    /// Compares the type, the fields and the parent. Change tags, and the users and times of saves,
+    /// are ignored.
     public init?(from before: Record?, to after: Record?) {
         guard let either = after ?? before else { return nil }
         id = either.recordID

@@ -15,16 +15,16 @@ struct DifferingZone {
     }
 
     let zone: ZoneID
-    /// Whether it began or ended.
+    /// The difference of the zone itself; `nil` if the zone is the same at both points.
     var difference: ZoneDifference?
-    /// Its records, in no order; one that is in two epochs comes twice.
+    /// Its records, in no order; a record in two epochs appears twice.
     var records: [Versions] = []
 }
 
-/// Which records have an event between two points, and which versions they were at both.
+/// The records that have an event between two points, with their versions at both.
 ///
-/// An event says which one it replaces, so nothing before the first point is read. Only a zone that
-/// ended takes a look at all of its records.
+/// An event names the one that it replaces, so nothing before the first point is read. All records
+/// of a zone are read only if the zone ended.
 struct DifferingRecords {
     /// In the order of their names' bytes.
     let zones: [DifferingZone]
@@ -117,7 +117,8 @@ private struct VersionFold {
 }
 
 extension ZoneDifference {
-    /// What became of the zone of some epochs; `nil` if it was there, or not, all the time.
+    /// Creates the difference of a zone from its epochs; `nil` if neither point has the zone, or
+    /// both have the same epoch.
     fileprivate init?(
         _ epochs: [PastZone],
         _ first: SequenceNumber,

@@ -11,10 +11,10 @@ enum Edit: Hashable, Sendable {
     case added(new: Int)
 }
 
-/// Finds how one list becomes another: with as few steps as it takes, by the greedy walk of Myers.
+/// Finds a shortest edit from one list to another, by the greedy algorithm of Myers.
 ///
-/// Lists that have little in common are not worth the walk: from a number of steps on, what lies between
-/// their common beginning and end counts as replaced. Removals come before additions.
+/// If the lists have little in common, the search stops after a number of steps: then everything
+/// between their common beginning and end counts as replaced. Removals come before additions.
 struct EditWalk {
     /// Steps after which the search is given up.
     static let stepLimit = 1_000
@@ -74,7 +74,7 @@ struct EditWalk {
         let limit = min(oldCount + newCount, Self.stepLimit)
         // How far in the old list each diagonal was reached, by its number plus the limit plus 1.
         var reached = [Int32](repeating: 0, count: 2 * limit + 3)
-        // What was reached before each step: the diagonals from -step to step.
+        // The positions reached before each step: the diagonals from -step to step.
         var trace: [[Int32]] = []
         for step in 0...limit {
             trace.append(Array(reached[limit + 1 - step...limit + 1 + step]))

@@ -23,7 +23,7 @@ struct RecordPairs {
         var versions: DifferingZone.Versions
     }
 
-    /// Records that are read in one go.
+    /// The number of records to read at a time.
     private static let runLength = 512
 
     private let zone: ZoneID
@@ -55,7 +55,8 @@ struct RecordPairs {
         self.entries = Self.merged(entries)
     }
 
-    /// The entries by name; what two epochs of the zone have of one name is one record.
+    /// Returns the entries by name; entries of the same name in two epochs of the zone become one
+    /// record.
     private static func merged(_ entries: [Entry]) -> [Entry] {
         var merged: [Entry] = []
         for entry in entries.sorted(by: { $0.name < $1.name }) {
@@ -68,7 +69,7 @@ struct RecordPairs {
         return merged
     }
 
-    /// Visits the records until `visit` returns `false`; says whether it never did.
+    /// Visits the records until `visit` returns `false`; returns true if it never did.
     func visit(_ visit: (Pair) throws -> Bool) throws -> Bool {
         for start in stride(from: 0, to: entries.count, by: Self.runLength) {
             let run = entries[start..<min(start + Self.runLength, entries.count)]
@@ -112,10 +113,11 @@ struct RecordPairs {
 }
 
 extension DifferingZone.Versions {
-    /// An event that says the record's name.
+    /// An event that contains the record's name.
     fileprivate var witness: SequenceNumber { after == 0 ? before : after }
 
-    /// Adds what another epoch of the zone has of the record, which was in one of them at each point.
+    /// Adds the record's versions in another epoch of the zone; at each point the record was in at
+    /// most one of them.
     fileprivate mutating func add(_ other: DifferingZone.Versions) {
         before = max(before, other.before)
         after = max(after, other.after)

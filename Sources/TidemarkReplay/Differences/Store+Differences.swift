@@ -6,22 +6,23 @@ public import TidemarkLog
 public import TidemarkModel
 
 extension Store {
-    /// Visits what differs between two points in a database, until `visit` returns `false`: zone by zone
-    /// in the order of their names' bytes; of each zone first whether it began or ended, and then its
-    /// records in the order of their names' bytes.
+    /// Visits the differences of a database between two points, until `visit` returns `false`.
+    ///
+    /// Zones and records are ordered by the bytes of their names. For each zone, the difference of the
+    /// zone itself comes first, and then those of its records.
     ///
     /// - Parameters:
     ///   - first: The position after whose event the comparison begins; zero is the empty store.
-    ///   - last: The position up to which it goes; `nil` for now.
+    ///   - last: The position at which the comparison ends; `nil` for now.
     ///   - database: The database.
-    ///   - zone: One of its zones; `nil` for all but those that the store keeps for itself.
+    ///   - zone: One of its zones; `nil` for all but the internal zones of the store.
     ///   - name: The name of one record; `nil` for all.
     ///   - visit: Takes one difference.
     ///
-    /// Costs the events between the two points, and the records of zones that ended there. Holds the
-    /// names of one zone's records that changed, and the records of a few.
+    /// O(events between the two points + records of zones that ended there). Holds in memory the names
+    /// of one zone's changed records, and the content of a few records.
     ///
-    /// - Throws: `zoneNotFound` for a zone that never was there, `invalidArguments` for a point
+    /// - Throws: `zoneNotFound` for a zone that never existed, `invalidArguments` for a point
     ///   beyond the store's last event, one whose history was pruned, or a first one after the last.
     public func visitDifferences(
         after first: SequenceNumber,

@@ -3,21 +3,21 @@
 
 public import TidemarkModel
 
-/// How one text becomes another, line by line.
+/// The difference of two texts, line by line.
 public struct TextDiff: Hashable, Sendable {
     /// One line of either text.
     public struct Line: Hashable, Sendable {
-        /// What became of a line.
+        /// The fate of a line.
         public enum Fate: String, Hashable, Sendable {
-            /// It is in both texts.
+            /// The line is in both texts.
             case kept = " "
-            /// It is in the old text alone.
+            /// The line is only in the old text.
             case removed = "-"
-            /// It is in the new text alone.
+            /// The line is only in the new text.
             case added = "+"
         }
 
-        /// What became of it.
+        /// The fate of the line.
         public let fate: Fate
         /// The line without its end.
         public let text: String
@@ -33,13 +33,13 @@ public struct TextDiff: Hashable, Sendable {
         public let lines: [Line]
     }
 
-    /// What changed, from the beginning of the texts to their end.
+    /// The changes, from the beginning of the texts to their end.
     public let hunks: [Hunk]
 
     /// Compares two texts by their lines, which are equal if their bytes are.
     ///
-    /// Shows so many unchanged lines around each change. Texts that have hardly a line in common, beyond
-    /// 1,000 lines that were removed or added, are shown as one change.
+    /// Shows `context` unchanged lines around each change. If there are more than 1,000 removed or
+    /// added lines and hardly any common ones, the texts are shown as one change.
     public init(from old: String, to new: String, context: Int = 3) {
         let (old, new) = (Self.lines(of: old), Self.lines(of: new))
         let edits = EditWalk.edits(from: old, to: new)
@@ -94,8 +94,10 @@ extension Edit {
 }
 
 extension FieldChange {
-    /// How a text of several lines changed, line by line; `nil` if the field is none, was or is not
-    /// there, or differs in nothing but the end of its last line.
+    /// The change of a text of several lines, line by line.
+    ///
+    /// It is `nil` if the field is not such a text, or is missing on one side, or if only the end
+    /// of its last line differs.
     public var lines: TextDiff? {
         guard case .string(let old)? = before, case .string(let new)? = after,
             old.utf8.contains(UInt8(ascii: "\n")) || new.utf8.contains(UInt8(ascii: "\n"))
@@ -104,14 +106,15 @@ extension FieldChange {
         return diff.hunks.isEmpty ? nil : diff
     }
 
-    /// How a list changed, element by element; `nil` if the field is none, or was or is not there.
+    /// The change of a list, element by element; `nil` if the field is not a list, or is missing on
+    /// one side.
     public var elements: ListDiff? {
         guard let old = before?.elements, let new = after?.elements else { return nil }
         return ListDiff(from: old, to: new)
     }
 }
 
-/// How one list becomes another, element by element.
+/// The difference of two lists, element by element.
 public struct ListDiff: Hashable, Sendable {
     /// The elements that the new list has not, in their order.
     public let removed: [FieldValue]

@@ -6,9 +6,9 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// What the journal says about one record and one device.
+/// The journal entries about one record and one device.
 struct Evidence {
-    /// What the device asked of the record's zone, and was answered.
+    /// A request of the device about the record's zone, and its result.
     enum Answer {
         case told(Explanation.Delivery)
         case refused(Explanation.Refusal)
@@ -16,13 +16,13 @@ struct Evidence {
 
     /// The device's requests for changes of the zone, oldest first.
     private(set) var answers: [Answer] = []
-    /// What was refused of saving or deleting the record, whoever asked, oldest first.
+    /// The rejected saves and deletions of the record by any user, oldest first.
     private(set) var refusals: [Explanation.Refusal] = []
     /// Whose device it is.
     private(set) var user: UserID?
-    /// When the first entry was made.
+    /// The time of the first entry.
     private(set) var firstTime: Int64?
-    /// The times between which nobody knows what devices were told; the last may be open.
+    /// The periods in which the pages sent to devices are unknown; the last may be open.
     private(set) var blindSpans: [(from: Int64, to: Int64?)] = []
     /// Entries that could not be written.
     private(set) var lostCount: UInt64 = 0
@@ -48,13 +48,14 @@ struct Evidence {
     mutating func add(_ entry: JournalEntry) {
         if firstTime == nil {
             firstTime = entry.time
-            // How the store was opened may be forgotten; a page says that it was in full.
+            // The entry about the opening may have been dropped; a page proves that the journal was
+            // full.
             opening = (entry.time, false)
             if case .began = entry.content { opening = nil }
         }
         switch entry.content {
         case .began(let extent):
-            // Without an end the process was stopped, and nobody knows what it did last.
+            // Without an end the process was killed, and its last actions are unknown.
             if let opening {
                 blindSpans.append((opening.isFull ? lastTime : opening.from, entry.time))
             }
@@ -106,7 +107,7 @@ struct Evidence {
         }
     }
 
-    /// A refusal, and what of the same call is its reason.
+    /// Returns a rejection, with the rejection in the same call that caused it.
     private func explained(
         _ refusal: JournalEntry.Refusal,
         of refused: JournalEntry.Refused,

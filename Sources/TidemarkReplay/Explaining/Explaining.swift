@@ -5,16 +5,17 @@ import Tidemark
 import TidemarkLog
 import TidemarkModel
 
-/// Puts together what the log, the views and the journal say.
+/// Combines the evidence of the log, the views and the journal.
 struct Explaining {
     var explanation: Explanation
     private let evidence: Evidence
-    /// The event of the record behind the version in question; `nil` if that is the newest.
+    /// The record's event after the version in question; `nil` if that is the newest.
     private var next: SequenceNumber?
-    /// What keeps the version out of every page: its zone has ended.
+    /// True if the version is missing from every page because its zone has ended.
     private var hasZoneEnded = false
-    /// Tells whether the device's user created the record on the device before the version deleted it: a delta
-    /// tells such a deletion also to a device that begins without a token.
+    /// True if the device's user created the record on the device before the version deleted it.
+    ///
+    /// A delta reports such a deletion even to a device that begins without a token.
     private var isOwnDeletion = false
 
     init(_ record: RecordID, _ device: String, _ evidence: Evidence) {
@@ -34,7 +35,7 @@ struct Explaining {
         } catch {
             switch error.code {
             case .unknownItem, .zoneNotFound: return
-            // Nobody knows whether there was such a record: compaction may have forgotten it.
+            // It is unknown if there was such a record: compaction may have dropped it.
             case .invalidArguments: explanation.gaps.append(.noTrace)
             default: throw error
             }
@@ -68,7 +69,7 @@ struct Explaining {
         }
     }
 
-    /// Says what was refused, where no version came of it.
+    /// Adds the rejections that kept a version from being saved.
     mutating func explainRefusals(isNewest: Bool) {
         guard let version = explanation.version else {
             explanation.causes += evidence.refusals.suffix(1).map { .refused($0) }
@@ -76,13 +77,13 @@ struct Explaining {
             noteLimits(since: .min, needsFull: false)
             return
         }
-        // What was refused before was overtaken by a save that was not.
+        // A later successful save supersedes earlier rejections.
         guard isNewest, let last = evidence.refusals.last, last.time >= version.origin.received
         else { return }
         explanation.causes.append(.refused(last))
     }
 
-    /// Says what became of the version on its way to the device.
+    /// Explains the delivery of the version to the device.
     mutating func explainDelivery(_ visibility: RecordVisibility, _ reading: TokenReading) {
         guard let version = explanation.version else { return }
         if hasZoneEnded { return hide(.zoneGone) }
@@ -96,14 +97,16 @@ struct Explaining {
             // Of a version that was replaced it counts where it was itself.
             if next != nil { listed.sequence = version.origin.sequence }
             place = .listed(listed)
-            // The delta of a shared zone tells no deletions to those who begin.
+            // The delta of a shared zone reports no deletions to clients that begin.
             isOwnDeletion = false
         }
         explain(version, at: place, reading)
     }
 
-    /// Says that the device's user is not shown the record: before anything that was refused, since a
-    /// version that had been saved would not have reached the device either.
+    /// Adds the cause that the record is hidden from the device's user.
+    ///
+    /// It comes before any rejection, because even a saved version would not have reached the
+    /// device.
     private mutating func hide(_ hiding: RecordHiding) {
         explanation.causes.insert(.hidden(hiding), at: 0)
     }
@@ -126,7 +129,7 @@ struct Explaining {
             guard case .told(let told) = answer,
                 let granted = reading.content(of: told.told.token)
             else {
-                // A zone that is not there for the device any more takes along what it held.
+                // When a zone disappears for the device, so do its records.
                 if answer.code == .zoneNotFound || answer.code == .userDeletedZone {
                     (delivery, acknowledgement) = (nil, nil)
                 }
@@ -143,7 +146,7 @@ struct Explaining {
             {
                 quiet = quiet ?? told
             } else {
-                // Whoever begins anew is told again: the last time counts.
+                // A device that restarts receives everything again, so the last time counts.
                 delivery = told
                 acknowledgement = nil
             }
@@ -162,8 +165,9 @@ struct Explaining {
         }
     }
 
-    /// Says what the device was told, and whether it was refused after that: first if it then has to
-    /// begin anew, and to drop what it was told.
+    /// Adds the delivery to the device, and a later rejection of its requests.
+    ///
+    /// The rejection comes first if it makes the device restart and drop the delivered data.
     private mutating func explain(_ cause: Explanation.Cause) {
         var causes = [cause]
         if let refusal = evidence.lastRefusal {
@@ -173,7 +177,7 @@ struct Explaining {
         explanation.causes += causes
     }
 
-    /// Says why the journal has no page with the version in it.
+    /// Adds the reason why the journal has no page with the version in it.
     private mutating func explainSilence() {
         let refusal = evidence.lastRefusal
         if let refusal { explanation.causes.append(.fetchRefused(refusal)) }
@@ -190,7 +194,7 @@ struct Explaining {
         }
     }
 
-    /// Whether the device may have been told without the journal's knowing.
+    /// True if the device may have received the version without a journal entry.
     private var isUncertain: Bool {
         explanation.gaps.contains { gap in
             switch gap {
@@ -200,7 +204,7 @@ struct Explaining {
         }
     }
 
-    /// Notes what of the journal is missing since a time.
+    /// Adds the gaps of the journal since a time.
     private mutating func noteLimits(since time: Int64, needsFull: Bool) {
         guard let first = evidence.firstTime else {
             explanation.gaps.append(.noJournal)
@@ -218,7 +222,7 @@ struct Explaining {
         }
     }
 
-    /// Leaves out what would be said twice.
+    /// Removes duplicates.
     mutating func finish() {
         var said: Set<Explanation.Gap> = []
         explanation.gaps.removeAll { !said.insert($0).inserted }
@@ -226,7 +230,7 @@ struct Explaining {
 }
 
 extension PastChange {
-    /// Tells whether it created the record, by a user on a device.
+    /// Returns true if the change created the record, by a user on a device.
     fileprivate func isCreation(by user: UserID?, on device: String) -> Bool {
         (happening == .created || happening == .recreated)
             && origin.user == user && origin.device.map { Name($0) } == Name(device)
@@ -234,19 +238,19 @@ extension PastChange {
 }
 
 extension Evidence {
-    /// The device's last request for changes, if that was refused.
+    /// The device's last request for changes, if it was rejected.
     fileprivate var lastRefusal: Explanation.Refusal? {
         if case .refused(let refusal)? = answers.last { refusal } else { nil }
     }
 }
 
 extension Evidence.Answer {
-    /// With which error it was refused; `nil` if it was answered.
+    /// The error of the rejection; `nil` if the request succeeded.
     fileprivate var code: SyncError.Code? {
         if case .refused(let refusal) = self { refusal.refusal.code } else { nil }
     }
 
-    /// When the device asked, and with which token.
+    /// The time and the token of the device's request.
     fileprivate var arrival: (time: Int64, token: ChangeToken?) {
         switch self {
         case .told(let delivery): (delivery.time, delivery.told.since)

@@ -5,45 +5,46 @@ public import Tidemark
 public import TidemarkLog
 public import TidemarkModel
 
-/// Why a device does not have a version of a record: the first link of the chain that broke, what else is
-/// known, and what is not.
+/// The reason why a device does not have a version of a record: the first broken link of the chain,
+/// other known facts, and the gaps.
 public struct Explanation: Codable, Sendable {
     /// The record.
     public let record: RecordID
     /// The device.
     public let device: String
-    /// Whose device it is; `nil` for nobody who is signed in.
+    /// The user of the device; `nil` if no user is signed in.
     public internal(set) var user: UserID?
-    /// The version that is asked about; `nil` if there is none.
+    /// The version in question; `nil` if there is none.
     public internal(set) var version: PastChange?
-    /// What was found: the answer first, then what also holds.
+    /// The causes that were found: the answer first, then further facts.
     public internal(set) var causes: [Cause] = []
-    /// What kept more from being found.
+    /// The gaps in the data that kept more from being found.
     public internal(set) var gaps: [Gap] = []
 
-    /// Something that was refused, when, and why.
+    /// A rejection, with its time and reason.
     public struct Refusal: Hashable, Codable, Sendable {
-        /// When, by the store's own clock, in milliseconds since 1970.
+        /// The time by the store's own clock, in milliseconds since 1970.
         public var time: Int64
-        /// The call, and who made it.
+        /// The call and its caller.
         public var refused: JournalEntry.Refused
-        /// Of what was refused, what is meant here.
+        /// The rejection within the call.
         public var refusal: JournalEntry.Refusal
-        /// What of the same call is the reason, where that is not itself.
+        /// The rejection in the same call that caused this one, if this one is not the cause
+        /// itself.
         public var reason: JournalEntry.Refusal?
     }
 
     /// A page of changes that the device was given.
     public struct Delivery: Hashable, Codable, Sendable {
-        /// When, by the store's own clock, in milliseconds since 1970.
+        /// The time by the store's own clock, in milliseconds since 1970.
         public var time: Int64
         /// The page.
         public var told: JournalEntry.Told
     }
 
-    /// A token that the device came with.
+    /// A token that the device sent.
     public struct Acknowledgement: Hashable, Codable, Sendable {
-        /// When it came, by the store's own clock, in milliseconds since 1970.
+        /// The time of arrival by the store's own clock, in milliseconds since 1970.
         public var time: Int64
         /// The token.
         public var token: ChangeToken
@@ -53,68 +54,71 @@ public struct Explanation: Codable, Sendable {
     ///
     /// `Docs/past.md`, "Why", has the order in which causes are named.
     public enum Cause: Codable, Sendable {
-        /// Nothing of the kind was ever saved, as far as the log knows.
+        /// No such record was ever saved, as far as the log shows.
         case neverSaved
-        /// Saving or deleting it was refused.
+        /// Saving or deleting it was rejected.
         case refused(Refusal)
         /// The device's user is not shown it.
         case hidden(RecordHiding)
-        /// The device has asked, and was refused.
+        /// The device has requested changes, and was rejected.
         case fetchRefused(Refusal)
-        /// It was committed after what the device has been told up to its last token.
+        /// It was committed after the device's last token.
         case committedAfterToken(Delivery)
-        /// The device has never asked for changes of the zone.
+        /// The device has never requested changes of the zone.
         case neverAsked
-        /// It was replaced before the device asked: the device was given the version at this position.
+        /// It was replaced before the device's request: the device received the version at this
+        /// position.
         case superseded(SequenceNumber, Delivery)
-        /// The device began anew after the record was deleted, and was never told of either.
+        /// The device restarted after the record was deleted, and received neither the record nor
+        /// the deletion.
         case beganAfterDeletion(Delivery)
         /// The device was given it: in this page, if the journal has that still; and has come back with a
         /// token that covers it, if it has.
         case delivered(Delivery?, Acknowledgement?)
-        /// Nobody can tell whether the device was told.
+        /// The available data does not show if the device received it.
         case unknown
     }
 
-    /// Something that the answer would need and nobody knows.
+    /// A fact that the answer needs and that is unknown.
     public enum Gap: Hashable, Codable, Sendable {
         /// There is no journal.
         case noJournal
         /// The journal reaches back to this time, in milliseconds since 1970, and no further.
         case journalBegins(Int64)
-        /// Between these times it did not take in what devices were told; `nil` for now.
+        /// Between these times the journal did not record the pages sent to devices; `nil` for now.
         case notFull(from: Int64, to: Int64?)
-        /// So many entries could not be written.
+        /// The number of entries that could not be written.
         case entriesLost(UInt64)
-        /// So many places of it are damaged.
+        /// The number of damaged places in the journal.
         case journalDamaged(Int)
-        /// The history of the record was pruned: this event and what came before it are gone.
+        /// The history of the record was pruned: this event and the earlier ones are no longer in
+        /// the log.
         case historyPruned(through: SequenceNumber)
         /// There may have been such a record, of which compaction has left no trace.
         case noTrace
-        /// Whose device it is was not said, and the journal does not know: it is taken for that of
-        /// the database's owner.
+        /// The user of the device is neither given nor in the journal; the database's owner is
+        /// assumed.
         case userAssumed
     }
 }
 
 extension Store {
-    /// Why a device does not have a record: its newest version, or that as of a position.
+    /// Explains why a device does not have a record: its newest version, or the one as of a position.
     ///
     /// - Parameters:
-    ///   - record: The record, in the zone as the database that holds it names it.
-    ///   - database: The database that holds it: its owner's, also where the device sees it by a share.
-    ///   - position: Asks about the version that there was after this event; `nil` for the newest, which
-    ///     includes later attempts to save one.
+    ///   - record: The record, with the zone's name in the database that holds the record.
+    ///   - database: The database that holds the record: its owner's, even if a share shows the record.
+    ///   - position: The event after which the version existed; `nil` for the newest version, including
+    ///     later attempts to save one.
     ///   - device: The device, as it calls itself.
-    ///   - user: Whose it is; `nil` for whom the journal last saw it used by.
+    ///   - user: The user of the device; `nil` for the last user in the journal.
     ///
-    /// Costs the reading of the record's history up to the version, and of the journal.
+    /// Costs one read of the record's history up to the version, and one of the journal.
     ///
-    /// - Returns: What is known, and what is not.
+    /// - Returns: The known causes, and the gaps.
     ///
-    /// - Throws: `invalidArguments` for a position that the store never had or cannot show any more, and
-    ///   what keeps it from being read. A record that never was is an answer.
+    /// - Throws: `invalidArguments` for a position that the store never had or no longer has, and errors
+    ///   of reading. A record that never existed is not an error, but an answer.
     public func explainAbsence(
         of record: RecordID,
         in database: DatabaseID = .standard,

@@ -11,17 +11,18 @@ struct TokenReading {
     let store: StoreID
     let hash: StoreHash
 
-    /// What a token says; `nil` for none, and for one that this store did not make.
+    /// Returns the content of a token; `nil` for no token, and for one that this store did not
+    /// make.
     func content(of token: ChangeToken?) -> TokenContent? {
         token.flatMap { try? TokenContent($0, store: store, hash: hash) }
     }
 }
 
-/// Where a version is in what a device is told of its zone, by the rules by which pages are made.
+/// The place of a version in the delta of its zone for a device, by the rules that make pages.
 enum DeltaPlace {
     /// In a zone of which the device sees all: the zone's key, and the version's position.
     case whole(zone: ZoneKey, SequenceNumber)
-    /// In the list of what a share shows.
+    /// In the list of a share.
     case listed(ListedRecord)
 
     /// Its position in the list that pages are made of.
@@ -32,7 +33,8 @@ enum DeltaPlace {
         }
     }
 
-    /// Whether it lies in the page between two tokens; no first token is the beginning.
+    /// Returns true if it lies in the page between two tokens; without a first token, the page
+    /// starts at the beginning.
     func isTold(from since: TokenContent?, to granted: TokenContent) -> Bool {
         let start = since?.sequence ?? .zero
         switch self {
@@ -61,14 +63,15 @@ enum DeltaPlace {
         return listed.isMember(at: since.known) ? nil : .zero
     }
 
-    /// Whether the page between two tokens says that it is gone, because the device sees the list no
-    /// more.
+    /// Returns true if the page between two tokens reports its removal because the device no longer
+    /// sees the list.
     func isTakenAway(from since: TokenContent?, to granted: TokenContent) -> Bool {
         guard case .listed(let listed) = self, let since else { return false }
         return listed.isMember(at: since.known) && !listed.isMember(at: granted.known)
     }
 
-    /// Whether whoever holds a token has been told of it, or of something later of the same record.
+    /// Returns true if a device with a token has received it, or a later version of the same
+    /// record.
     func isCovered(by token: TokenContent) -> Bool {
         switch self {
         case .whole(let zone, let sequence):
@@ -81,8 +84,8 @@ enum DeltaPlace {
 }
 
 extension TokenContent {
-    /// How far the list of a share has been walked that the device came to; `nil` if it is not being
-    /// walked.
+    /// Returns the position reached in the walk of a share's list that the device has joined; `nil`
+    /// if the list is not being walked.
     fileprivate func walk(of audience: ZoneKey) -> SequenceNumber? {
         walks.first { $0.audience == audience && !$0.isLeaving }?.position
     }

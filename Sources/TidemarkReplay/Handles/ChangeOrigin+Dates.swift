@@ -11,9 +11,9 @@ public import Foundation
 #endif
 
 extension ChangeOrigin {
-    /// When it happened, as the commit says, to the millisecond.
+    /// The time by the commit, to the millisecond.
     public var date: Date { Date(milliseconds: time) }
 
-    /// When the store received it, by its own clock, to the millisecond.
+    /// The time when the store received it by its own clock, to the millisecond.
     public var receivedDate: Date { Date(milliseconds: received) }
 }

@@ -5,11 +5,11 @@ public import Tidemark
 public import TidemarkDatabase
 public import TidemarkModel
 
-// Questions about the past, asked of the handles that the records are saved with. They need a handle that was made
-// from a store.
+// Questions about the past, for the handles with which records are saved. They need a handle that
+// was made from a store.
 
 extension ZoneHandle {
-    /// All that happened to a record, newest first; see ``RecordHistory``.
+    /// Returns the history of a record, newest first; see ``RecordHistory``.
     ///
     /// ```swift
     /// for try await entry in garden.history(of: "water") {
@@ -17,13 +17,13 @@ extension ZoneHandle {
     /// }
     /// ```
     ///
-    /// What is in it is decided when iteration begins. Iteration throws `unknownItem` if there never was such a
-    /// record.
+    /// The content is fixed when iteration begins. Iteration throws `unknownItem` if there
+    /// never was such a record.
     public func history(of record: some RecordNamed) -> HistoryOfRecord {
         HistoryOfRecord(zone: self, record: record.recordID(in: id))
     }
 
-    /// Who set each field of a record, as it is or as it was.
+    /// Returns the event that set each field of a record, as it is or as it was.
     public func blame(
         of record: some RecordNamed,
         asOf point: PointInTime? = nil
@@ -36,7 +36,7 @@ extension ZoneHandle {
         )
     }
 
-    /// Why a device does not have a record, or has another version of it.
+    /// Explains why a device does not have a record, or has another version of it.
     public func explainAbsence(
         of record: some RecordNamed,
         from device: String,
@@ -53,7 +53,7 @@ extension ZoneHandle {
         )
     }
 
-    /// When records fulfilled a condition, between two points.
+    /// Returns the stretches in which records matched a condition, between two points.
     public func holding(
         of filter: Query.Filter,
         type: String? = nil,
@@ -74,7 +74,7 @@ extension ZoneHandle {
 
 /// All that happened to a record of a zone; see ``ZoneHandle/history(of:)``.
 public struct HistoryOfRecord: AsyncSequence, Sendable {
-    /// What a history consists of.
+    /// An element of a history.
     public typealias Element = RecordHistory.Entry
 
     fileprivate let zone: ZoneHandle
@@ -112,7 +112,8 @@ public struct HistoryOfRecord: AsyncSequence, Sendable {
 }
 
 extension ZoneHandle {
-    /// Visits what differs in the zone between two points, or since one; `visit` says whether to go on.
+    /// Visits the differences in the zone between two points, or since one, until `visit` returns
+    /// `false`.
     ///
     /// O(events between the points).
     public func visitDifferences(
@@ -132,9 +133,10 @@ extension ZoneHandle {
         )
     }
 
-    /// What of the store reproduces a problem with some records of the zone: their histories, and what they need.
+    /// Returns the part of the store that reproduces a problem with some records of the zone: their
+    /// histories, and the records that they need.
     ///
-    /// O(versions of the records and of what they need).
+    /// O(versions of the records and of those that they need).
     public func makeCase(of records: [any RecordNamed]) async throws -> Case {
         let ids = try records.map { (record) throws(SyncError) in try recordID(record) }
         return try await database.store.makeCase(of: ids, in: database.id)

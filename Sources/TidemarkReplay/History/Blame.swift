@@ -6,16 +6,15 @@ import TidemarkEvents
 public import TidemarkLog
 public import TidemarkModel
 
-/// Who set each field of a record: one version, and for every field the event that gave it its value.
+/// The event that set each field of a record, for one version of the record.
 public struct Blame: Codable, Sendable {
-    /// One field, and where its value comes from.
+    /// One field, and the origin of its value.
     public struct Field: Codable, Sendable {
         /// The field in the record.
         package let element: Fields.Element
         /// The position of the event that last set or removed the field.
         public let stamp: SequenceNumber
-        /// Where that event comes from; `nil` if the history was pruned and the log does not have it any
-        /// more.
+        /// The origin of that event; `nil` if pruning has dropped it from the log.
         public let origin: ChangeOrigin?
 
         /// The field's name.
@@ -52,12 +51,12 @@ extension Fields.Element {
 }
 
 extension Store {
-    /// Who set each field of a record, as it is or as it was after an event.
+    /// Returns the event that set each field of a record, as it is or as it was after an event.
     ///
-    /// A record remembers for each field which event set it, so this reads those events and no others.
-    /// A save of a whole record is not blamed for fields that it left as they were.
+    /// A record stores for each field the event that set it, so this reads only those events. A
+    /// save of a whole record is not blamed for fields that it left unchanged.
     ///
-    /// Throws `unknownItem` or `zoneNotFound` if the record was not there.
+    /// Throws `unknownItem` or `zoneNotFound` if the record did not exist.
     public func blame(
         of id: RecordID,
         in database: DatabaseID = .standard,

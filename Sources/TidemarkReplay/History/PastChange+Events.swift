@@ -6,9 +6,10 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// What events say that happened: no reading, no state.
+/// Changes made from events alone, without reads or state.
 extension PastChange {
-    /// What a record's event did, over the version that it replaced, if that is known.
+    /// Creates the change that a record's event made to the version that it replaced, if that
+    /// version is known.
     init(
         _ version: PastVersion,
         over old: RecordBody?,
@@ -52,7 +53,7 @@ extension PastChange {
         }
     }
 
-    /// What an event did that showed a record to an audience or took it away.
+    /// Creates the change of an event that showed a record to an audience, or hid it.
     init(_ showing: PastShowing, _ event: LogEvent, _ origin: ChangeOrigin) {
         self.init(
             happening: showing.isShown ? .enteredShare : .leftShare,
@@ -62,8 +63,8 @@ extension PastChange {
         self.audience = showing.key.creation
     }
 
-    /// What the end of a zone meant for a record that was in it; or that of the list of what a share
-    /// shows.
+    /// Creates the change that the end of a zone, or of the list of a share, makes to a record in
+    /// it.
     init(
         endOf event: LogEvent,
         _ isOfZone: Bool,

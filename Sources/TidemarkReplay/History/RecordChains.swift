@@ -6,17 +6,17 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// The events of one record, to be walked from the newest to the oldest.
+/// The events of one record, in order from the newest to the oldest.
 ///
-/// Every event names the one before it: in its zone's epoch, and in each list of what a share shows.
-/// Those are chains, walked side by side; an event may be a link of two.
+/// Every event names its predecessors: one in its zone's epoch, and one in each list of a share.
+/// These chains are read in parallel; an event may be in two of them.
 struct RecordChains: Sendable {
     /// Events that lead from one to the one before.
     private struct Chain {
         enum Form {
             /// The record's own events in one epoch of its zone.
             case versions
-            /// Its events in the list of what one share shows.
+            /// The events in the list of one share.
             case audience
             /// The end of an epoch, or of a share's list, while the record was there.
             case end
@@ -139,7 +139,7 @@ struct RecordChains: Sendable {
         )
     }
 
-    /// Moves the chains that have come to an event to the one before; 0 ends a chain.
+    /// Moves the chains at an event to the event before; 0 ends a chain.
     private mutating func move(
         from sequence: SequenceNumber,
         to previous: (Chain) -> SequenceNumber
@@ -160,7 +160,7 @@ extension PastLog {
     /// The version that an event replaces, if there was one and it is still in the log.
     func version(replacedBy version: PastVersion) throws(EventFormatError) -> RecordBody? {
         guard let replaced = version.replaced else { return nil }
-        // What cannot be read here is met again by whoever goes there.
+        // Ignore an unreadable event here: moving to it reports the damage.
         guard let event = try? event(at: replaced), !event.isNote else { return nil }
         return try PastVersion(event).body()
     }

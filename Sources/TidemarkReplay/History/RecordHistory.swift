@@ -17,12 +17,12 @@ public import TidemarkModel
 /// }
 /// ```
 public struct RecordHistory: AsyncSequence, Sendable {
-    /// What a history consists of.
+    /// An entry of a history.
     public enum Entry: Codable, Sendable {
         /// Something happened to the record.
         case change(PastChange)
-        /// The history was pruned: the event at this position, which others lead to, is gone from the
-        /// log, and with it what came before.
+        /// The history was pruned: the event at this position, to which later ones refer, and all
+        /// earlier ones are no longer in the log.
         case pruned(through: SequenceNumber)
     }
 
@@ -51,14 +51,15 @@ public struct RecordHistory: AsyncSequence, Sendable {
 }
 
 extension Store {
-    /// All that happened to the record of a name, newest first; see ``RecordHistory``.
+    /// Returns the history of the record with a name, newest first; see ``RecordHistory``.
     ///
-    /// Finding the newest events takes a look-up in the zone views for each epoch of the zone and each
-    /// share that it has or had. What is in it was decided when this returns: later commits are not.
+    /// Finding the newest events takes a lookup in the zone views for each epoch of the zone and
+    /// each share that it has or had. The history is fixed when this returns, and excludes later
+    /// commits.
     ///
-    /// Throws `zoneNotFound` if there never was such a zone, and `unknownItem` if there never was such a
-    /// record; but `invalidArguments`, with ``SyncError/isHistoryPruned``, where there may have been one
-    /// that compaction has left no trace of.
+    /// Throws `zoneNotFound` if there never was such a zone, and `unknownItem` if there never was
+    /// such a record. If compaction may have dropped all traces of such a record, it throws
+    /// `invalidArguments` with ``SyncError/isHistoryPruned``.
     public func history(
         of record: RecordID,
         in database: DatabaseID = .standard

@@ -5,15 +5,15 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// A commit that was decided and waits for its place in the log: its events as bytes, what they
-/// will do to the views, and what the decision rests on.
+/// A commit that was decided and waits for its place in the log: its events as bytes, their effects
+/// on the views, and the state that the decision depends on.
 ///
-/// Everything is relative to the commit's first position, which is not known yet.
+/// All positions are relative to the commit's first position, which is not known yet.
 package struct CommitPlan: Sendable {
-    /// What one event does to the views.
+    /// The effect of one event on the views.
     package enum Effect: Sendable {
         case record(SlotChange)
-        /// Apart, so that it does not make room for itself in every record's effect.
+        /// Indirect, so that it does not enlarge every record's effect.
         indirect case zoneCreated(ZoneCreation)
         case zoneDeleted(key: ZoneKey, ZoneDeletionReason)
         case tombstonesForgotten(zone: ZoneKey, horizon: SequenceNumber)
@@ -21,7 +21,7 @@ package struct CommitPlan: Sendable {
         case nothing
     }
 
-    /// The times of a record that are the commit's.
+    /// The times of a record that change with the commit's time.
     private enum MovingTimes: UInt8 {
         case none
         case modified
@@ -29,38 +29,39 @@ package struct CommitPlan: Sendable {
         case both
     }
 
-    /// What goes into the log.
+    /// The commit that is appended to the log.
     package var draft: CommitDraft
-    /// What each event does, in their order.
+    /// The effect of each event, in event order.
     package private(set) var effects: [Effect] = []
-    /// Where the body of each saved record begins in the draft's payloads, by event; -1 elsewhere.
+    /// The offset of each saved record's body in the draft's payloads, by event; -1 for other
+    /// events.
     package private(set) var bodyOffsets: [Int] = []
-    /// Which times of each event's record move with the commit's.
+    /// The times of each event's record that change with the commit's time.
     private var movingTimes: [MovingTimes] = []
-    /// The key of the request that this answers.
+    /// The key of the request that this commit belongs to.
     package var request: RequestKey?
-    /// Whether the request is remembered for good.
+    /// True if the request is remembered permanently.
     package var requestNeverExpires = false
-    /// Whether it changes a zone that the store keeps for itself.
+    /// True if the commit changes a system zone.
     package var changesSystemZone = false
-    /// The assets that it may name anew; `nil` if it names none.
+    /// The assets that the commit may newly refer to; `nil` if there are none.
     package var assets: ConsultedAssets?
-    /// The bound of the picture that this was decided on.
+    /// The bound of the state that the decision was based on.
     package let bound: SequenceNumber
-    /// Slots whose last event this rests on.
+    /// Slots whose last event the decision depends on.
     package private(set) var consulted: [ViewKey] = []
-    /// Reference keys that nothing more may have been bound under.
+    /// Reference keys for which the decision depends on no new bindings.
     package private(set) var consultedTargets: [UInt64] = []
-    /// What happens to bindings, each with the index of its event.
+    /// The changes of bindings, each with the index of its event.
     package private(set) var references: [(event: Int, change: ReferenceChange)] = []
-    /// What happens in audiences, each with the index of its event, in the order of the events.
+    /// The changes of audiences, each with the index of its event, in event order.
     package private(set) var audiences: [(event: Int, slot: SlotChange, audience: AudienceChange)] =
         []
-    /// Where in the payloads the key of an audience lies that the commit begins.
+    /// The offsets in the payloads of the keys of audiences that the commit begins.
     private var audienceKeyOffsets: [Int] = []
-    /// Whether the plan rests on all there is.
+    /// True if the decision depends on the whole store.
     package var restsOnAll = false
-    /// Whether the plan rests on the audiences that records have.
+    /// True if the decision depends on the audiences of records.
     package var restsOnAudiences = false
     private let hash: StoreHash
     /// The zones that the commit creates, by the index of their creation event.
@@ -72,10 +73,10 @@ package struct CommitPlan: Sendable {
         self.hash = hash
     }
 
-    /// How many events there are.
+    /// The number of events in the commit.
     package var eventCount: Int { effects.count }
 
-    /// What stands in an event's payload before its record's fields, where names are not long.
+    /// The usual size of an event's payload before its record's fields, unless names are long.
     static let usualHeaderByteCount = 128
 
     /// Makes room for events.
@@ -87,23 +88,23 @@ package struct CommitPlan: Sendable {
         consulted.reserveCapacity(eventCount)
     }
 
-    /// Stands for the key of the zone that the event with an index creates.
+    /// Returns the placeholder for the key of the zone that the event with an index creates.
     ///
-    /// A key is the position of the zone's creation, which the committer gives out. Positions are counted up
-    /// from one and never come near the highest values, so those can stand for keys that are not known yet.
-    /// `UInt64.max` itself is ``CommitDraft/ownSequence``: hence one less. A plan has fewer events than
-    /// there are values from the lowest placeholder to the log's next position.
+    /// A key is the position of the zone's creation, which the committer assigns. Positions count
+    /// up from one and never come near the highest values, so those can be placeholders.
+    /// `UInt64.max` itself is ``CommitDraft/ownSequence``: hence one less. A plan has fewer events
+    /// than there are values from the lowest placeholder to the log's next position.
     private static func placeholder(_ eventIndex: Int) -> ZoneKey {
         ZoneKey(rawValue: .max - 1 - UInt64(eventIndex))
     }
 
-    /// The index of the event that creates the zone which a key stands for in a plan of a number of
-    /// events; `nil` for the key of a zone that is there.
+    /// Returns the index of the event that creates the zone of a placeholder; `nil` for the key of
+    /// an existing zone.
     private static func creation(_ key: ZoneKey, eventCount: Int) -> Int? {
         key > placeholder(eventCount) ? Int(.max - 1 - key.rawValue) : nil
     }
 
-    /// Adds a zone's creation, and returns what stands for the zone's key in this plan.
+    /// Adds a zone's creation, and returns the placeholder for the zone's key in this plan.
     package mutating func createZone(_ zone: ConsultedZone) -> ZoneKey {
         let index = effects.count
         draft.append(zone: CommitDraft.ownSequence) { payload in
@@ -118,7 +119,7 @@ package struct CommitPlan: Sendable {
         return Self.placeholder(index)
     }
 
-    /// The zone that the plan creates and that something stands for; `nil` for a zone that is there.
+    /// Returns the zone that the plan creates for a placeholder; `nil` for an existing zone.
     package func createdZone(_ zone: ZoneKey) -> ZoneIdentity? {
         for index in createdZones where Self.placeholder(index) == zone {
             if case .zoneCreated(let creation) = effects[index] { return creation.identity }
@@ -126,19 +127,20 @@ package struct CommitPlan: Sendable {
         return nil
     }
 
-    /// Adds a zone's end.
+    /// Adds a zone's deletion.
     package mutating func deleteZone(_ key: ZoneKey, _ reason: ZoneDeletionReason) {
         draft.append(zone: key) { ZoneEvent.appendDeletion(reason, to: &$0) }
         add(.zoneDeleted(key: key, reason))
     }
 
-    /// Adds an event that changes nothing, to a plan that has no other.
+    /// Adds an event without effect to a plan that has no other event.
     package mutating func noteRequest() {
         draft.append(zone: 0) { $0.append(contentsOf: [EventKind.requestNoted.rawValue, 0, 0, 0]) }
         add(.nothing)
     }
 
-    /// Adds the beginning of a compaction, and how far it forgets the tombstones of zones.
+    /// Adds the start of a compaction, with the limits up to which the tombstones of zones are
+    /// dropped.
     package mutating func compact(
         _ run: CompactionRun,
         horizons: [(zone: ZoneKey, horizon: SequenceNumber)]
@@ -151,10 +153,10 @@ package struct CommitPlan: Sendable {
         }
     }
 
-    /// Adds a record's save over a version of it, or over nothing: then the record begins anew, even
-    /// if its slot had events before.
+    /// Adds a record's save that replaces a version of it, or begins the record anew, even if its
+    /// slot had events before.
     ///
-    /// The version has been judged by the rules, which read its body.
+    /// The caller has applied the rules to the version, whose body they read.
     package mutating func save(
         _ item: ConsultedItem,
         over live: StoredRecord?,
@@ -186,7 +188,7 @@ package struct CommitPlan: Sendable {
         event.audience = audience
         let oldSequence = live?.sequence ?? 0
         var bodyOffset = 0
-        // What the record was bound to ends also where it begins anew.
+        // The old bindings also end if the record begins anew.
         let wasBound = item.old?.event.state == .live && item.old?.event.binds == true
         if wasBound || save.mayBind {
             let body = RecordBody(
@@ -221,7 +223,8 @@ package struct CommitPlan: Sendable {
         add(.record(change), bodyOffset: bodyOffset, moving: old == nil ? .both : .modified)
     }
 
-    /// Adds a record's new tag: the version that is there once more, at another position.
+    /// Adds an event that gives a record a new tag: the existing version again, at another
+    /// position.
     package mutating func touch(
         _ item: ConsultedItem,
         in zone: ZoneKey,
@@ -249,7 +252,7 @@ package struct CommitPlan: Sendable {
         add(.record(change), bodyOffset: bodyOffset)
     }
 
-    /// Notes what the event that is added next does in its audience.
+    /// Records the effect of the next event on its audience.
     private mutating func addAudience(
         _ event: RecordEvent,
         _ change: SlotChange,
@@ -266,7 +269,8 @@ package struct CommitPlan: Sendable {
         }
     }
 
-    /// Shows a record to an audience, or takes it away from one, without changing the record.
+    /// Adds an event that shows a record to an audience, or hides it from one, without changing the
+    /// record.
     package mutating func move(_ item: ConsultedItem, in zone: ZoneKey, _ event: AudienceEvent) {
         var start = 0
         draft.append(zone: zone) { payload in
@@ -279,8 +283,7 @@ package struct CommitPlan: Sendable {
         add(.nothing)
     }
 
-    /// Says in the event that is added next what its record is bound to from there on, and what no
-    /// longer.
+    /// Writes into the next event the bindings that its record begins and ends.
     private mutating func bind(
         _ event: inout RecordEvent,
         _ item: ConsultedItem,
@@ -305,7 +308,7 @@ package struct CommitPlan: Sendable {
         }
     }
 
-    /// Adds a record's deletion, which keeps the type that the record had.
+    /// Adds a record's deletion, which keeps the record's type.
     package mutating func delete(
         _ item: ConsultedItem,
         in zone: ZoneKey,
@@ -337,12 +340,12 @@ package struct CommitPlan: Sendable {
         add(.record(change))
     }
 
-    /// Says that the plan rests on an item's slot, also where the item has no event.
+    /// Records that the plan depends on an item's slot, even if the item has no event.
     package mutating func restsOn(_ slot: Slot, in zone: ZoneKey?) {
         if let zone { consulted.append(ViewKey(zone: zone, slot: slot)) }
     }
 
-    /// Says that the plan rests on what was found beside the records that are changed.
+    /// Records that the plan depends on the neighbors of the changed records.
     package mutating func restsOn(_ neighbours: Neighbours) {
         consulted += neighbours.slots
         consultedTargets += neighbours.targets
@@ -377,7 +380,7 @@ package struct CommitPlan: Sendable {
 // MARK: - At the serialization point
 
 extension CommitPlan {
-    /// Raises the commit's time, in the bodies of its records too.
+    /// Raises the commit's time, and the times in the bodies of its records.
     package mutating func raiseTime(to time: Int64) {
         draft.time = time
         draft.envelope[CommitEnvelope.flagsOffset] |= CommitEnvelope.Flag.timeRaised
@@ -401,9 +404,10 @@ extension CommitPlan {
         }
     }
 
-    /// Puts real positions in the place of relative ones, now that the first is known.
+    /// Replaces relative positions with real ones, once the first position is known.
     ///
-    /// Once: a second call would take positions for placeholders or leave the first ones.
+    /// Must be called once: a second call would confuse positions with placeholders, or leave the
+    /// old ones.
     package mutating func place(at first: SequenceNumber) {
         precondition(
             first < Self.placeholder(effects.count).creation,
@@ -466,23 +470,24 @@ extension CommitPlan {
         }
     }
 
-    /// A zone's key, where what stands for it is the place of its creation in this commit.
+    /// Returns a zone's key; a placeholder becomes the position of the zone's creation in this
+    /// commit.
     private func placed(_ zone: ZoneKey, at first: SequenceNumber) -> ZoneKey {
         Self.creation(zone, eventCount: effects.count).map { ZoneKey(createdAt: first + $0) }
             ?? zone
     }
 }
 
-/// What a save means for the share that its record is the root of.
+/// The effect of a save on the share that its record is the root of.
 package enum ShareLink: Hashable, Sendable {
-    /// It stays.
+    /// The share stays.
     case unchanged
     /// The record is the root of the share with this name.
     case set(Name)
     /// The record is the root of no share.
     case removed
 
-    /// The share's name once the record is saved over a version.
+    /// Returns the share's name after the record's save replaces a version.
     package func name(over old: RecordBody?) -> Name? {
         switch self {
         case .unchanged: old?.shareName.map { Name($0) }
@@ -493,7 +498,7 @@ package enum ShareLink: Hashable, Sendable {
 }
 
 extension ConsultedItem {
-    /// What is kept of the tag that came with the item.
+    /// Returns the part of the item's tag that is stored.
     fileprivate func held(_ tag: RecordChangeTag?) -> RecordEvent.HeldVersion {
         guard let tag, let content = TagContent(tag) else { return .none }
         return content.sequence == old?.sequence ? .previous : .other(content)

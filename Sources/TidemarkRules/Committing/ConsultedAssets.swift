@@ -4,28 +4,28 @@
 package import TidemarkEvents
 package import TidemarkModel
 
-/// The assets that a request's saves name, and which of the saves are refused because of them.
+/// The assets that a request's saves refer to, and the saves that are rejected because of assets.
 package struct ConsultedAssets: Sendable {
-    /// The assets, each as the database of its record would hold it.
+    /// The assets, each with the database of its record.
     package var blobs: [HeldBlob] = []
-    /// Why saves are refused, by index.
+    /// The errors of rejected saves, by index.
     package var refusals: [Int: SyncError] = [:]
-    /// How many blobs collections had taken away before the assets were looked for.
+    /// The number of blobs that garbage collections had removed before the assets were looked up.
     package let takenCount: UInt64
 
-    /// No assets yet.
+    /// Creates an empty set of assets.
     package init(takenCount: UInt64) {
         self.takenCount = takenCount
     }
 
-    /// Adds the assets that a line of an import names, wherever their bytes are.
+    /// Adds the assets that a line of an import refers to, wherever their bytes are.
     package mutating func add(_ fields: Fields, of holder: BlobHolder) {
         blobs += fields.assets.map { HeldBlob($0.blob, of: holder) }
     }
 }
 
 extension Fields {
-    /// The assets that the fields name; one may come more than once.
+    /// The assets that the fields refer to; the same one may occur several times.
     package var assets: [(blob: BlobID, byteCount: UInt64)] {
         var assets: [(blob: BlobID, byteCount: UInt64)] = []
         visitAssets { checksum, byteCount in

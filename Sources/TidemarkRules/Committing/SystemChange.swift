@@ -5,30 +5,30 @@ package import TidemarkEvents
 import TidemarkLog
 package import TidemarkModel
 
-/// What is to change in a system zone.
+/// The changes to be made in a system zone.
 package struct SystemChange: Sendable {
     /// The zone.
     package var zone: SystemZone
-    /// Records to save, as a whole.
+    /// The records to save, each in full.
     package var saves: [RecordSave] = []
-    /// Records to delete.
+    /// The records to delete.
     package var deletions: [Name] = []
 
-    /// Nothing to change yet.
+    /// Creates a change.
     package init(zone: SystemZone, saves: [RecordSave] = [], deletions: [Name] = []) {
         self.zone = zone
         self.saves = saves
         self.deletions = deletions
     }
 
-    /// Whether nothing is to change.
+    /// True if nothing is to be changed.
     package var isEmpty: Bool { saves.isEmpty && deletions.isEmpty }
 }
 
 extension CommitPlan {
-    /// Adds a change of a system zone, after creating the zone if it is not there.
+    /// Adds a change of a system zone, after creating the zone if it does not exist.
     ///
-    /// `facts` are those that the plan was begun over.
+    /// `facts` must be the facts that the plan was based on.
     package mutating func add(
         _ change: SystemChange,
         of database: DatabaseID,

@@ -5,17 +5,17 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// Which audience a record has, or will have once a commit is there.
+/// The audience of a record, before or after a commit.
 package enum AudienceRef: Hashable, Sendable {
-    /// None: the record is under no share.
+    /// No audience: the record is under no share.
     case none
-    /// That of a share that is there, by its key.
+    /// The audience of an existing share, by its key.
     case known(ZoneKey)
-    /// That of a share which the commit begins, by the place of the share's record.
+    /// The audience of a share that the commit begins, by the place of the share's record.
     case new(RecordPlace)
 }
 
-/// The audiences of a state of the store.
+/// The audiences in a state of the store.
 package struct Audiences {
     private let facts: any Facts
     private var living: [ZoneKey: Bool] = [:]
@@ -24,15 +24,15 @@ package struct Audiences {
         self.facts = facts
     }
 
-    /// The audience of a record, by zone and slot.
+    /// Returns the audience of a record, by zone and slot.
     ///
-    /// One look-up.
+    /// One lookup.
     package mutating func audience(of record: ViewKey) throws(SyncError) -> AudienceRef {
         guard let key = try facts.audience(of: record), try isLiving(key) else { return .none }
         return .known(key)
     }
 
-    /// Whether the share of an audience is still there.
+    /// Returns true if the share of an audience still exists.
     private mutating func isLiving(_ key: ZoneKey) throws(SyncError) -> Bool {
         if let known = living[key] { return known }
         let isLiving = try facts.endReason(of: key) == nil
@@ -40,7 +40,7 @@ package struct Audiences {
         return isLiving
     }
 
-    /// The latest audience of a share of a zone, and the place of its name.
+    /// Returns the latest audience of a share of a zone, and the place of its name.
     package func epoch(
         ofShare token: String,
         in zone: ZoneIdentity
@@ -48,13 +48,14 @@ package struct Audiences {
         try facts.epoch(of: zone.audience(ofShare: token))
     }
 
-    /// The key of a share's audience; `nil` if the share is not there, or of a whole zone.
+    /// Returns the key of a share's audience; `nil` if the share does not exist or is of a whole
+    /// zone.
     package func key(ofShare token: String, in zone: ZoneIdentity) throws(SyncError) -> ZoneKey? {
         let epoch = try epoch(ofShare: token, in: zone)
         return epoch.end == nil ? epoch.key : nil
     }
 
-    /// All audiences of a zone.
+    /// Returns all audiences of a zone.
     ///
     /// O(shares of the zone's owner).
     package func all(in zone: ZoneIdentity) throws(SyncError) -> [LivingZone] {
@@ -63,7 +64,7 @@ package struct Audiences {
             .filter { $0.identity.zoneName.string.utf8.starts(with: prefix.utf8) }
     }
 
-    /// Where a record is in an audience.
+    /// Returns the place of a record in an audience.
     package func place(of slot: Slot, in key: ZoneKey) throws(SyncError) -> AudiencePlace {
         let version = try facts.versions(at: [ViewKey(zone: key, slot: slot)])[0]
         return AudiencePlace(

@@ -5,17 +5,17 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// One item of a request: a record that is to be saved or deleted, and what was found about it.
+/// One item of a request: a record to save or delete, and the result of its lookup.
 package struct ConsultedItem: Sendable {
     /// The record's name.
     package var name: Name
     /// The index of its zone among the request's zones.
     package var zone: Int
-    /// The slot that is the record's, or would be.
+    /// The slot of the record, or the slot that it would get.
     package var slot: Slot
-    /// How far that is from the name's hash.
+    /// The distance of the slot from the name's hash.
     package var probeCount: UInt8 = 0
-    /// The record's last event; `nil` if it has none.
+    /// The record's last event; `nil` if there is none.
     package var old: StoredRecord?
 
     package init(name: Name, zone: Int, slot: Slot) {
@@ -24,25 +24,25 @@ package struct ConsultedItem: Sendable {
         self.slot = slot
     }
 
-    /// The last event, if it saved the record.
+    /// The last event, if it is a save.
     package var live: StoredRecord? {
         old.flatMap { $0.event.state == .live ? $0 : nil }
     }
 }
 
-/// The items of one request with all that was looked up for them.
+/// The items of one request with the results of their lookups.
 package struct ConsultedItems: Sendable {
-    /// In the order of the request.
+    /// The items in request order.
     package private(set) var items: [ConsultedItem]
-    /// The highest position that was looked at.
+    /// The highest position that the lookups read.
     package private(set) var lookedAt: SequenceNumber
-    /// Whether two items may have the same slot, which hardly ever happens.
+    /// True if two items may have the same slot, which is very rare.
     private var mayMeet: Bool
 
-    /// Looks everything up: the slots in the picture, then the events of those that were found.
+    /// Looks up all slots in the state, then reads the events of those that were found.
     ///
-    /// A record that was never there costs a look-up in the overlay and one in the index; others
-    /// also the decoding of the block that holds their last event.
+    /// A record that never existed takes a lookup in the overlay and one in the index; other
+    /// records also take the decoding of the block that holds their last event.
     package init(
         _ items: [ConsultedItem],
         in zones: ConsultedZones,
@@ -50,7 +50,7 @@ package struct ConsultedItems: Sendable {
     ) throws(SyncError) {
         self.items = items
         lookedAt = zones.zones.reduce(0) { max($0, $1.lookedAt) }
-        // In the order of the index, whose neighbours share a page.
+        // In index order, so that neighbors share a page.
         let order = Self.inOrderOfSlots(items.indices, of: items)
         mayMeet = zip(order, order.dropFirst()).contains { $0.isSameSlot(as: $1) }
         var open = order.map(\.index)
@@ -61,10 +61,10 @@ package struct ConsultedItems: Sendable {
         }
     }
 
-    /// Gives new records slots of their own, where the names of several have the same hash.
+    /// Assigns separate slots to new records whose names have the same hash.
     ///
-    /// `newcomers` are the items that begin a record: only those take a slot. Which of them comes
-    /// first keeps it, the others move on to the next that is free.
+    /// `newcomers` are the items that begin a record; only those take a slot. The first one keeps
+    /// its slot, and the others move to the next free slot.
     package mutating func settle(
         _ newcomers: [Int],
         in zones: ConsultedZones,
@@ -84,9 +84,9 @@ package struct ConsultedItems: Sendable {
         }
     }
 
-    /// Lets an item look at the slot behind its own.
+    /// Moves an item to the slot after its own.
     ///
-    /// Slots wrap around: a name whose hash is the last slot goes on with the first.
+    /// Slots wrap around: after the last slot comes the first.
     private mutating func moveOn(_ index: Int) throws(SyncError) {
         guard items[index].probeCount < .max else {
             throw SyncError(
@@ -100,12 +100,13 @@ package struct ConsultedItems: Sendable {
         items[index].old = nil
     }
 
-    /// The index of an item that names the same record as an item before it; `nil` if all differ.
+    /// Returns the index of an item that names the same record as an earlier item; `nil` if all
+    /// differ.
     package static func firstRepetition(in items: [ConsultedItem]) -> Int? {
         let order = inOrderOfSlots(items.indices, of: items)
         var repetition: Int?
         for position in order.indices.dropFirst() {
-            // Names that meet in one slot lie together; there are hardly ever two.
+            // Names with one slot are adjacent; there are hardly ever two.
             var earlier = position - 1
             while earlier >= 0, order[earlier].isSameSlot(as: order[position]) {
                 let index = order[position].index
@@ -118,7 +119,7 @@ package struct ConsultedItems: Sendable {
         return repetition
     }
 
-    /// Where an item is to be looked up: what items are sorted by, without moving them.
+    /// The place of an item's lookup, by which items are sorted without moving them.
     private struct Place {
         var slot: Slot
         var zone: Int
@@ -164,7 +165,7 @@ package struct ConsultedItems: Sendable {
         }
     }
 
-    /// The items whose slot is another name's.
+    /// Returns the items whose slot belongs to another name.
     private func strangers(among open: [Int]) throws(SyncError) -> [Int] {
         var strangers: [Int] = []
         for index in open {

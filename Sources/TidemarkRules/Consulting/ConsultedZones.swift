@@ -5,43 +5,44 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// A zone that a request names, and what a picture says about it.
+/// A zone that a request names, and its state.
 package struct ConsultedZone: Sendable {
     /// The zone as the request names it.
     package var zone: ZoneID
-    /// Which zone of the store that is.
+    /// The identity of the zone in the store.
     package var identity: ZoneIdentity
-    /// Its key; `nil` if the request's commit has to create it.
+    /// The zone's key; `nil` if the request's commit has to create the zone.
     package var key: ZoneKey?
-    /// Where its name is, or goes.
+    /// The place of the zone's name, which may still be free.
     package var place: ViewKey
-    /// How far that is from the name's hash.
+    /// The distance of that place from the name's hash.
     package var probeCount: UInt8
-    /// Why nothing can be done in it; `nil` if something can.
+    /// The error that prevents all operations in the zone; `nil` if there is none.
     package var error: SyncError?
-    /// The highest position that this rests on.
+    /// The highest position that the lookup depends on.
     package var lookedAt: SequenceNumber
 }
 
-/// The zones of one request, each once, in the order in which they are first named.
+/// The zones of one request, each once, in the order of first use.
 package struct ConsultedZones: Sendable {
     package private(set) var zones: [ConsultedZone] = []
-    /// Empty while there are few zones: comparing those costs less than hashing their names.
+    /// Empty while there are few zones, because comparing those costs less than hashing their
+    /// names.
     private var indexes: [ZoneID: Int] = [:]
     private static let fewZones = 8
     private var lastIndex = 0
-    /// Whether zones may be named that the store keeps for itself: by an operator.
+    /// True if system zones may be named, as an operator may.
     private var includesSystem = false
     /// The zones that a shared database shows; `nil` for every other database.
     package let shared: SharedZones?
 
-    /// Which zones come into being when a request names them.
+    /// The zones that are created when a request names them.
     package enum Creation: Sendable {
         /// The default zone only.
         case implicit
         /// Every zone: an operator's import.
         case every
-        /// None: the request only reads.
+        /// No zone: the request only reads.
         case none
     }
 
@@ -50,7 +51,7 @@ package struct ConsultedZones: Sendable {
         self.shared = shared
     }
 
-    /// Zones that were looked up before.
+    /// Creates the zones from earlier lookups.
     package init(_ zones: [ConsultedZone]) {
         self.zones = zones
         shared = nil
@@ -60,18 +61,20 @@ package struct ConsultedZones: Sendable {
     @inlinable @inline(__always)
     package subscript(index: Int) -> ConsultedZone { zones[index] }
 
-    /// The key of the zone with an index; `nil` if the request's commit has to create it.
+    /// Returns the key of the zone with an index; `nil` if the request's commit has to create it.
     @inlinable @inline(__always)
     package func key(of index: Int) -> ZoneKey? { zones[index].key }
 
-    /// Why nothing can be done in the zone with an index; `nil` if something can.
+    /// Returns the error that prevents all operations in a zone; `nil` if there is none.
     @inlinable @inline(__always)
     package func error(of index: Int) -> SyncError? { zones[index].error }
 
-    /// What a participant may do in the zone with an index; `nil` for those whose database it is in.
+    /// Returns a participant's access to the zone with an index; `nil` for the users of the zone's
+    /// own database.
     package func access(of index: Int) -> ZoneAccess? { shared?.zones[zones[index].zone] }
 
-    /// The index of a zone, looked up at its first mention, however its owner is spelled.
+    /// Returns the index of a zone, which is looked up at its first use, for every spelling of its
+    /// owner.
     package mutating func index(
         of zone: ZoneID,
         in database: DatabaseID,
@@ -98,13 +101,13 @@ package struct ConsultedZones: Sendable {
         return lastIndex
     }
 
-    /// The index of a zone that was mentioned before under this name of its owner.
+    /// Returns the index of a zone that was used before with this owner name.
     private func known(_ zone: ZoneID) -> Int? {
         indexes.isEmpty ? zones.firstIndex { $0.zone == zone } : indexes[zone]
     }
 
-    /// The same zone with its owner named, or with whoever asks in the owner's place; `nil` for zones
-    /// of others.
+    /// Returns the same zone with its owner's name, or with the caller's default name in its place;
+    /// `nil` for zones of other users.
     private func otherSpelling(of zone: ZoneID, in database: DatabaseID) -> ZoneID? {
         let owner = database.owner
         guard shared == nil, owner != .current else { return nil }

@@ -5,8 +5,8 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// The records beside those that a request names: targets that it refers to, and what is bound to
-/// the records that it deletes.
+/// The records related to those that a request names: targets of references, and records bound to
+/// deleted records.
 ///
 /// Each is looked up once.
 package struct Neighbours {
@@ -14,11 +14,11 @@ package struct Neighbours {
     private let facts: any Facts
     private var records: [RecordPlace: ConsultedItem] = [:]
     private var sources: [RecordPlace: [(item: ConsultedItem, binding: Binding)]] = [:]
-    /// The highest position that was looked at.
+    /// The highest position that the lookups read.
     package private(set) var lookedAt: SequenceNumber = 0
-    /// Slots whose last event was looked at, each with its zone's key.
+    /// Slots whose last event was read, each with its zone's key.
     package private(set) var slots: [ViewKey] = []
-    /// Reference keys of records for which it matters that nothing more is bound to them.
+    /// Reference keys of records for which the decision depends on no new bindings.
     package private(set) var targets: [UInt64] = []
 
     package init(_ zones: ConsultedZones, _ facts: any Facts) {
@@ -29,12 +29,12 @@ package struct Neighbours {
     /// The hashes of the store.
     package var hash: StoreHash { facts.hash }
 
-    /// The last version of a record; `nil` if it is not there.
+    /// Returns the last version of a record; `nil` if the record does not exist.
     package mutating func record(_ place: RecordPlace) throws(SyncError) -> StoredRecord? {
         try item(place)?.live
     }
 
-    /// What is known about a record; `nil` if it was never there.
+    /// Returns the lookup of a record; `nil` if the record never existed.
     package mutating func item(_ place: RecordPlace) throws(SyncError) -> ConsultedItem? {
         if let known = records[place] { return known.old == nil ? nil : known }
         let slot = hash.slot(ofName: place.name)
@@ -44,8 +44,8 @@ package struct Neighbours {
         return found.items[0].old == nil ? nil : found.items[0]
     }
 
-    /// The records that the index says are bound to a target, at most `limit` of them: a few may
-    /// be bound to another name with the same hash.
+    /// Returns at most `limit` records that the index lists as bound to a target; a few may be
+    /// bound to another name with the same hash.
     package func referrers(
         of target: RecordPlace,
         limit: Int = .max
@@ -54,9 +54,10 @@ package struct Neighbours {
         return try facts.referrers(of: hash.target(target.name), in: zone, limit: limit)
     }
 
-    /// The records that are bound to a target, and how: their bodies say so.
+    /// Returns the records that are bound to a target, each with its binding, as read from their
+    /// bodies.
     ///
-    /// One look-up and one read for each.
+    /// One lookup and one read for each.
     package mutating func sources(
         of target: RecordPlace
     ) throws(SyncError) -> [(item: ConsultedItem, binding: Binding)] {

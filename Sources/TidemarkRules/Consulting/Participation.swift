@@ -5,25 +5,26 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// One user's part in one share: what gives them the share's zone in their shared database.
+/// One user's participation in one share, which gives the user the share's zone in the shared
+/// database.
 package struct Participation: Hashable, Sendable {
-    /// What the share's link ends with.
+    /// The last part of the share's link.
     package var token: String
-    /// Which participant of the share the user is.
+    /// The id of the user among the share's participants.
     package var participantID: String
     /// The user.
     package var user: UserID
-    /// Whose zone it is.
+    /// The owner of the zone.
     package var owner: UserID
     /// The zone's name.
     package var zoneName: Name
     /// The name of the share's record.
     package var shareName: Name
-    /// What they are for the share.
+    /// The user's role in the share.
     package var role: ShareRole
-    /// What they may do.
+    /// The user's permission in the share.
     package var permission: SharePermission
-    /// Whether they take part; who left or was removed stays written down, so that deltas can tell.
+    /// True if the user is a member; former members are kept, so that deltas can report the end.
     package var isMember: Bool
 
     /// The zone as the user's shared database shows it.
@@ -31,31 +32,31 @@ package struct Participation: Hashable, Sendable {
         ZoneID(zoneName: zoneName.string, ownerName: owner.userRecordName)
     }
 
-    /// Whether the user sees anything by it.
+    /// True if the participation shows any records to the user.
     package var showsSomething: Bool { isMember && permission != .none }
 
-    /// Whether the whole zone is shared.
+    /// True if the whole zone is shared.
     package var isZoneWide: Bool { shareName == Name(Share.zoneWideName) }
 }
 
-/// Where a share's link leads.
+/// The target of a share's link.
 package struct ShareLinkTarget: Hashable, Sendable {
     package var owner: UserID
     package var zoneName: Name
     package var shareName: Name
-    /// For a link that makes whoever opens it first one certain participant: who that is.
+    /// The participant that the first user of the link becomes, if the link is for one participant.
     package var participantID: String?
 }
 
-/// A part that a user takes in a share, or took, and the event that says so.
+/// A current or former participation of a user in a share, and the event that records it.
 package struct KnownParticipation: Sendable {
     package var participation: Participation
-    /// Position of the event.
+    /// The position of the event.
     package var sequence: SequenceNumber
-    /// Position of the event about this part before it; zero if there is none.
+    /// The position of the previous event of this participation; zero if there is none.
     package var previous: SequenceNumber
-    /// The key of the share's audience, or of the zone where that is shared as a whole; `nil` once
-    /// the share or the zone is gone.
+    /// The key of the share's audience, or of the zone if the zone is shared as a whole; `nil`
+    /// after the share or the zone was deleted.
     package var audience: ZoneKey?
 
     package init(
@@ -72,7 +73,7 @@ package struct KnownParticipation: Sendable {
 }
 
 extension Participation {
-    /// The zone in its owner's private database.
+    /// Returns the zone in its owner's private database.
     package func zoneIdentity(in database: DatabaseID) -> ZoneIdentity {
         ShareLinkTarget(owner: owner, zoneName: zoneName, shareName: shareName)
             .zoneIdentity(in: database)
@@ -80,7 +81,7 @@ extension Participation {
 }
 
 extension ShareLinkTarget {
-    /// The zone in its owner's private database.
+    /// Returns the zone in its owner's private database.
     package func zoneIdentity(in database: DatabaseID) -> ZoneIdentity {
         ZoneIdentity(
             database: DatabaseID(

@@ -3,7 +3,7 @@
 
 package import TidemarkModel
 
-/// A record by its zone, as an index among the zones of a request, and its name.
+/// A record, by its name and the index of its zone among the zones of a request.
 package struct RecordPlace: Hashable, Sendable {
     package var zone: Int
     package var name: Name

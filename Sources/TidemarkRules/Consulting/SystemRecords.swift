@@ -4,11 +4,11 @@
 package import TidemarkEvents
 package import TidemarkModel
 
-/// Records of the zones that the store keeps for itself.
+/// The records of system zones.
 extension Facts {
-    /// The live record of a system zone with a name; `nil` if there is none.
+    /// Returns the live record of a system zone with a name; `nil` if there is none.
     ///
-    /// Two look-ups and the reading of one event, however many records there are.
+    /// Two lookups and the read of one event, regardless of the number of records.
     package func record(
         named name: Name,
         of zone: SystemZone,
@@ -26,7 +26,7 @@ extension Facts {
         return try ConsultedItems([item], in: zones, self).items[0].live
     }
 
-    /// The live records of a system zone, oldest change first.
+    /// Returns the live records of a system zone, oldest change first.
     package func records(
         of zone: SystemZone,
         in database: DatabaseID

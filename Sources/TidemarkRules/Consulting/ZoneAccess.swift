@@ -5,11 +5,11 @@ import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// What a participant may do in one zone of somebody else.
+/// A participant's access to one zone of another user.
 package struct ZoneAccess: Sendable {
-    /// The parts that the participant takes, each with the key of what its share shows.
+    /// The participations, each by the key of the audience that its share shows.
     package private(set) var parts: [ZoneKey: Participation] = [:]
-    /// The part in the share of the whole zone, if it is shared as one.
+    /// The participation in the share of the whole zone, if there is one.
     private var whole: Participation?
 
     package init() {}
@@ -19,20 +19,20 @@ package struct ZoneAccess: Sendable {
         if part.isZoneWide { whole = part }
     }
 
-    /// Whether the participant sees every record of the zone.
+    /// True if the participant sees every record of the zone.
     package var showsAll: Bool { whole != nil }
 
-    /// Whether the participant sees the records of an audience.
+    /// Returns true if the participant sees the records of an audience.
     package func mayRead(_ audience: AudienceRef) -> Bool {
         permission(in: audience) != nil
     }
 
-    /// Whether the participant may create, change and delete records of an audience.
+    /// Returns true if the participant may create, change and delete records of an audience.
     package func mayWrite(_ audience: AudienceRef) -> Bool {
         permission(in: audience) == .readWrite
     }
 
-    /// Whether the participant may create, change and delete some records of the zone.
+    /// True if the participant may create, change and delete some records of the zone.
     package var mayWriteSomething: Bool {
         if let whole { return whole.permission == .readWrite }
         return parts.values.contains { $0.permission == .readWrite }
@@ -44,10 +44,11 @@ package struct ZoneAccess: Sendable {
         return parts[key]?.permission
     }
 
-    /// Why the participant may not change a record that is there; `nil` if they may, or it is not.
+    /// Returns the error if the participant may not change an existing record; `nil` if the change
+    /// is allowed or the record does not exist.
     ///
-    /// A share's record is another matter: deleting it means leaving, and saving it has rules of
-    /// its own.
+    /// This excludes a share's record: deleting it means leaving the share, and saving it has
+    /// separate rules.
     package func refusal(
         ofChanging item: ConsultedItem,
         in zone: ConsultedZone,
@@ -67,21 +68,21 @@ package struct ZoneAccess: Sendable {
         return isDeletion && body.shareName != nil ? .rootIsItsOwners(id) : nil
     }
 
-    /// The participant's part in a share.
+    /// Returns the participation in a share.
     package func part(inShare name: String) -> Participation? {
         parts.values.first { $0.shareName == Name(name) }
     }
 
-    /// Whether the participant may say who takes part in a share.
+    /// Returns true if the participant may change the participants of a share.
     package func mayChangeShare(named name: String) -> Bool {
         part(inShare: name)?.role == .administrator
     }
 }
 
-/// The zones of others that a user takes part in.
+/// The zones of other users in which a user participates.
 package struct SharedZones: Sendable {
     package private(set) var zones: [ZoneID: ZoneAccess] = [:]
-    /// Position of the last event that it rests on.
+    /// The position of the last event that this depends on.
     package private(set) var lookedAt: SequenceNumber = 0
 
     package init(_ participations: [KnownParticipation]) {
@@ -104,7 +105,7 @@ extension Caller {
 }
 
 extension Record {
-    /// The record as a participant sees it: links that are somebody else's are left out.
+    /// Returns the record as a participant sees it, without the links of other participants.
     package func shown(to access: ZoneAccess?) -> Record {
         guard let access, var share, !access.mayChangeShare(named: body.recordName),
             share.participants.contains(where: { !$0.linkToken.isEmpty })

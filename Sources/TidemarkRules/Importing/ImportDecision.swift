@@ -5,25 +5,25 @@ package import TidemarkEvents
 import TidemarkLog
 package import TidemarkModel
 
-/// A line of a change stream, looked up and decided.
+/// The decision about a line of a change stream.
 package struct ImportDecision {
-    /// The commit; without events if nothing has to change.
+    /// The commit; empty if nothing has to change.
     package var plan: CommitPlan
-    /// Deletions of records that were not there.
+    /// The number of deletions of records that did not exist.
     package private(set) var missingDeletionCount = 0
-    /// The fields that name assets, each with the database of its record.
+    /// The fields that refer to assets, each with the database of its record.
     package private(set) var namingAssets: [(database: DatabaseID, fields: Fields)] = []
 
     private let reading: LineReading
     private let database: DatabaseID
-    /// What stands for the key of each epoch; `nil` while it is not there.
+    /// The key or placeholder of each epoch; `nil` while the epoch does not exist.
     private var keys: [ZoneKey?]
-    /// What the line means for shares.
+    /// The effect of the line on shares.
     private var passages: ShareTransitions
 
-    /// Decides a line that came in at a time, in milliseconds since 1970.
+    /// Decides a line that was received at a time, in milliseconds since 1970.
     ///
-    /// Throws for a line that is not valid as a whole or in one of its changes.
+    /// Throws if the line or one of its changes is invalid.
     package init(
         _ line: ChangeStreamLine,
         receivedAt received: Int64,
@@ -71,7 +71,7 @@ package struct ImportDecision {
         try passages.finish(&plan, zones, author)
     }
 
-    /// What the line saves, by step.
+    /// Returns the saves of the line, by step.
     private func saves() throws(SyncError) -> [RecordSave?] {
         var saves: [RecordSave?] = []
         for step in reading.steps {
@@ -93,7 +93,7 @@ package struct ImportDecision {
         return saves
     }
 
-    /// Finds out which shares the line begins and ends, and what comes under them or leaves them.
+    /// Finds the shares that the line begins and ends, and the records that join or leave them.
     private mutating func settleShares(
         _ items: [ConsultedItem],
         _ saves: [RecordSave?],
@@ -127,27 +127,27 @@ package struct ImportDecision {
             Audiences(facts)
         )
         rules.waiting = roots
-        // Whoever takes part sees more from here on, though no system zone says so.
+        // Participants see more from here on, although no system zone records it.
         if !roots.isEmpty { plan.changesSystemZone = true }
         if let refusal = try rules.settle().min(by: { $0.key < $1.key }) { throw refusal.value }
         passages.rules = rules
     }
 
-    /// Notes the shares of the line whose roots are not there.
+    /// Adds the line's shares whose roots do not exist to the waiting ones.
     package func note(in waiting: inout WaitingShares) {
         for (root, share) in passages.rules?.rootless ?? [] {
             waiting.add(share, of: root.name, in: reading.epochs[root.zone].zone.identity)
         }
     }
 
-    /// Whether the line names a zone that the store keeps for itself.
+    /// Returns true if the line names a given system zone.
     package func changes(_ zone: SystemZone) -> Bool {
         reading.epochs.contains { $0.zone.identity.systemZone == zone }
     }
 
-    /// Puts the envelope on the commit.
+    /// Sets the envelope of the commit.
     ///
-    /// Outcomes are not kept: that the commit is there is the answer.
+    /// Outcomes are not stored: the existence of the commit is the result.
     package mutating func seal(_ line: ChangeStreamLine, _ request: CommitEnvelope.Request) {
         plan.request = request.key
         plan.requestNeverExpires = true
@@ -160,8 +160,8 @@ package struct ImportDecision {
             ).bytes
     }
 
-    /// Decides the records in the order of the line, but those of an epoch that ends before those of
-    /// the next one.
+    /// Decides the records in line order, except that the records of an epoch that ends precede
+    /// those of the next epoch.
     private mutating func decide(
         _ items: [ConsultedItem],
         _ saves: [RecordSave?],
@@ -192,7 +192,7 @@ package struct ImportDecision {
         }
     }
 
-    /// What stands for a zone's key, after creating the zone if it is not there.
+    /// Returns the key or placeholder of a zone, after creating the zone if it does not exist.
     private mutating func key(of epoch: Int) -> ZoneKey {
         if let key = keys[epoch] { return key }
         let key = plan.createZone(reading.epochs[epoch].zone)
@@ -217,7 +217,7 @@ package struct ImportDecision {
                 namingAssets.append((identity.database, save.fields))
             }
             try SubscriptionRecords.check(save)
-            // A whole record needs no ancestor to be merged with.
+            // A complete record can be merged without an ancestor.
             if case .refused(let error) = try rules.verdict(on: save, item, ancestor: { _ in nil })
             {
                 throw error

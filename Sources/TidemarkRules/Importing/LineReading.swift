@@ -5,37 +5,37 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// A line of a change stream, sorted by what it is about.
+/// A line of a change stream, grouped by zone and record.
 ///
-/// A line says what happens in order, and may name a record or a zone more than once. Here each
-/// record comes once, with its last change: so no event's back-link has to point into its own
-/// commit. A zone that the line deletes and uses again is two epochs.
+/// A line lists changes in order, and may name a record or a zone several times. This type has each
+/// record once, with its last change, so that no event's back-link points into its own commit. A
+/// zone that the line deletes and uses again has two epochs.
 struct LineReading {
     /// One epoch of a zone that the line names.
     struct Epoch {
-        /// The zone; with a key only if this epoch is there already.
+        /// The zone; it has a key only if this epoch exists already.
         var zone: ConsultedZone
-        /// The line says that the zone is to be there.
+        /// True if the line requires the zone to exist.
         var isWanted = false
-        /// Why the line deletes the zone; `nil` if it does not.
+        /// The reason for which the line deletes the zone; `nil` if it does not.
         var end: ZoneDeletionReason?
     }
 
-    /// What the line does to one record.
+    /// The change that the line makes to one record.
     struct Step {
         /// The record's last change.
         var change: ChangeStreamLine.Change
-        /// Whether the first change is a deletion, which misses if the record was not there.
+        /// True if the first change is a deletion, which has no effect if the record did not exist.
         var beginsWithDeletion: Bool
-        /// Deletions right after a deletion.
+        /// The number of deletions directly after a deletion.
         var missingDeletionCount = 0
-        /// Whether a deletion came before the last change: a save then begins the record anew.
+        /// True if a deletion precedes the last change: a save then begins the record anew.
         var hadDeletion = false
     }
 
-    /// In the order in which the line names them.
+    /// The epochs in the order in which the line names them.
     private(set) var epochs: [Epoch] = []
-    /// In the order in which the line first names each record.
+    /// The steps in the order in which the line first names each record.
     private(set) var steps: [Step] = []
     /// The record of each step; its zone is an index of `epochs`.
     private(set) var items: [ConsultedItem] = []
@@ -44,9 +44,9 @@ struct LineReading {
     /// The latest epoch of each zone of `zones`.
     private var latest: [Int] = []
 
-    /// Sorts a line.
+    /// Groups the changes of a line.
     ///
-    /// Throws if it names a zone that there cannot be.
+    /// Throws if the line names an invalid zone.
     init(
         _ line: ChangeStreamLine,
         _ facts: any Facts,
@@ -56,7 +56,7 @@ struct LineReading {
         steps.reserveCapacity(line.changes.count)
         for change in line.changes {
             let system = SystemZone(change.zone.name)
-            // What only this store can say of itself is not exported either.
+            // Types that only this store may write are not exported either.
             if system == .notified { try limits.check(zone: change.zone) }
             let zone = try zones.index(
                 of: change.zone,
@@ -101,7 +101,7 @@ struct LineReading {
         }
     }
 
-    /// Leaves one step per record, from the first repetition on.
+    /// Leaves one step per record, starting at the first repetition.
     private mutating func collapse(from repetition: Int) {
         var places: [RecordPlace: Int] = [:]
         let all = zip(items, steps).map { ($0, $1) }
@@ -121,7 +121,7 @@ struct LineReading {
 }
 
 extension LineReading.Step {
-    /// Takes in a later change of the same record.
+    /// Adds a later change of the same record.
     fileprivate mutating func follow(with next: ChangeStreamLine.Change) {
         if change.isDeletion {
             hadDeletion = true
@@ -132,7 +132,7 @@ extension LineReading.Step {
 }
 
 extension ChangeStreamLine.Change {
-    /// Whether a record is deleted.
+    /// True if the change deletes a record.
     var isDeletion: Bool {
         if case .delete = self { true } else { false }
     }

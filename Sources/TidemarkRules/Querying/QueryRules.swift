@@ -4,16 +4,16 @@
 import TidemarkLog
 package import TidemarkModel
 
-/// What a schema says about a query that it lets pass.
+/// The result of checking a valid query against a schema.
 package struct QueryRules: Sendable {
-    /// The fields that a search in all words looks at; `nil` for all.
+    /// The fields that a full-text search reads; `nil` for all.
     package var searchedFields: [String]?
-    /// Whether the schema has the record type.
+    /// True if the schema has the record type.
     ///
-    /// One that it does not have takes an import; its records are found without further checks.
+    /// Only an import creates records of an unknown type; they are found without further checks.
     package var isTypeKnown = true
 
-    /// For a store that checks no schema: everything passes.
+    /// Returns the rules of a store that checks no schema: every query is valid.
     package static func unchecked(_ query: Query) throws(SyncError) -> QueryRules {
         if let refusal = query.refusal({ _ in nil }) { throw refusal }
         return QueryRules()
@@ -21,7 +21,7 @@ package struct QueryRules: Sendable {
 }
 
 extension QueryRules {
-    /// Refuses what makes no sense for the types that a schema has.
+    /// Checks a query, and throws if it is invalid for the types of a schema.
     package init(_ query: Query, under schema: Schema) throws(SyncError) {
         let type = schema[Name(query.recordType)]
         if let refusal = query.refusal({ type?[$0]?.type.queriedType }) { throw refusal }
@@ -30,8 +30,8 @@ extension QueryRules {
             .map(\.name.string)
     }
 
-    /// What a schema lacks for a query: in development indexes, in production nothing, as the query is
-    /// refused there.
+    /// Returns the indexes that a schema lacks for a query in development; empty in production,
+    /// where the query is rejected.
     package static func growth(
         of schema: Schema,
         for query: Query,

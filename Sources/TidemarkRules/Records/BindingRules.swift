@@ -5,18 +5,19 @@ import TidemarkEvents
 import TidemarkLog
 package import TidemarkModel
 
-/// What the bindings between records mean for a request: targets that must be there, deletions that
-/// take others along, and deletions that cannot be.
+/// The effects of bindings between records on a request: required targets, cascading deletions, and
+/// rejected deletions.
 ///
-/// A save is refused if what it binds its record to is not there afterwards; a deletion is refused
-/// if a record that stays has the deleted one as its parent, or validates it. What is refused may
-/// decide about others, so it goes round until nothing changes; each round refuses more.
+/// A save is rejected if a record that it binds to does not exist afterwards. A deletion is
+/// rejected if a remaining record has the deleted one as its parent or as a validating reference's
+/// target. A rejection may affect other items, so the rules are repeated until nothing changes;
+/// each round rejects more.
 package struct BindingRules {
-    /// The records that go with the deletion at an index.
+    /// The records that are deleted with the deletion at an index.
     package private(set) var cascades: [Int: [ConsultedItem]] = [:]
 
-    /// Whether a record that the request does not save is not shown to the caller, for whom it is then
-    /// as if it were not there.
+    /// Returns true if a record that the request does not save is hidden from the caller, who then
+    /// gets the result for a missing record.
     package var isHidden: (ConsultedItem) throws(SyncError) -> Bool = { _ in false }
 
     private let request: ModifyRecordsRequest
@@ -24,19 +25,19 @@ package struct BindingRules {
     private let limits: Limits
     private let hash: StoreHash
     private var neighbours: Neighbours
-    /// The item of each record that the request names.
+    /// The index of the item of each record that the request names.
     private let named: [RecordPlace: Int]
-    /// What each save that may bind would be bound to.
+    /// The bindings that each save would create.
     private var bindings: [Int: [Name: Binding]] = [:]
 
-    /// Whether a request has anything to do with bindings.
+    /// Returns true if a request involves bindings.
     package static func concern(
         _ request: ModifyRecordsRequest,
         _ verdicts: [Verdict]
     ) -> Bool {
         verdicts.indices.contains { index in
             switch verdicts[index] {
-            // What `mayBind` says, without a copy of the save.
+            // Equals `mayBind`, without a copy of the save.
             case .save: request.saves[index].parent.isSet || request.saves[index].fields.bind
             case .delete: true
             case .nothingToDo, .refused, .conflict: false
@@ -44,7 +45,7 @@ package struct BindingRules {
         }
     }
 
-    /// Prepares the rules for a request whose records were looked up.
+    /// Creates the rules for a request whose records were looked up.
     package init(
         _ request: ModifyRecordsRequest,
         _ items: [ConsultedItem],
@@ -61,10 +62,10 @@ package struct BindingRules {
         self.named = named
     }
 
-    /// What else was looked at; the plan rests on it.
+    /// The additional records that were read; the plan depends on them.
     package var consulted: Neighbours { neighbours }
 
-    /// Refuses what must not be, and finds what goes with each deletion.
+    /// Rejects invalid items, and finds the records that are deleted with each deletion.
     package mutating func settle(_ verdicts: inout [Verdict]) throws(SyncError) {
         for index in request.saves.indices {
             guard case .save = verdicts[index] else { continue }
@@ -84,7 +85,7 @@ package struct BindingRules {
 // MARK: - Saves
 
 extension BindingRules {
-    /// What a saved record is bound to once the save is done.
+    /// Returns the bindings of a saved record after the save.
     private func bindingsAfterwards(_ index: Int) throws(SyncError) -> [Name: Binding]? {
         let save = request.saves[index]
         let old = items[index].live
@@ -93,7 +94,7 @@ extension BindingRules {
         return body.namedBindings
     }
 
-    /// The saves whose targets are not there, or that would be deleted by the same request.
+    /// Returns the saves whose targets do not exist, or that the same request would delete.
     private mutating func refusedSaves(
         _ verdicts: [Verdict]
     ) throws(SyncError) -> [(Int, SyncError)] {
@@ -133,7 +134,8 @@ extension BindingRules {
         return refusals
     }
 
-    /// Whether a target is there for the caller once the request is done, if it is not deleted by it.
+    /// Returns true if a target exists for the caller after the request, unless the request deletes
+    /// it.
     private mutating func isThere(
         _ target: RecordPlace,
         _ verdicts: [Verdict]
@@ -147,7 +149,8 @@ extension BindingRules {
         return try !isHidden(item)
     }
 
-    /// Refuses a parent that is a share, the record itself or below it, and lines that are too long.
+    /// Rejects a parent that is a share, the record itself or a descendant, and lines of ancestors
+    /// that are too long.
     private mutating func checkLine(
         of index: Int,
         from parent: Name,
@@ -157,7 +160,7 @@ extension BindingRules {
         var next: Name? = parent
         var seen: Set<Name> = []
         for _ in 0..<limits.ancestorsPerRecord {
-            // A circle further up is refused where another save of the request closes it.
+            // A cycle further up is rejected if another save of the request closes it.
             guard let name = next, seen.insert(name).inserted else { return }
             if name == items[index].name { throw .parentCycle(recordID(index)) }
             let place = RecordPlace(zone: zone, name: name)
@@ -170,13 +173,13 @@ extension BindingRules {
                 isShare = body?.isShare ?? false
                 next = body?.parentName.map { Name($0) }
             }
-            // What a share shows is below its root; its own record is no place in the tree.
+            // A share shows its root's descendants; its own record has no place in the tree.
             if isShare { throw .parentIsShare(recordID(index), name) }
         }
         throw .lineTooLong(recordID(index), limit: limits.ancestorsPerRecord)
     }
 
-    /// Refuses more records that are deleted with a target than one may have.
+    /// Rejects a deletion that cascades to more records than the limit.
     private mutating func checkCount(
         of target: RecordPlace,
         adding count: Int,
@@ -194,8 +197,8 @@ extension BindingRules {
 // MARK: - Deletions
 
 extension BindingRules {
-    /// The deletions that records which stay stand against, and the saves of records that the
-    /// others would delete.
+    /// Returns the deletions that remaining records prevent, and the saves of records that the
+    /// other deletions would delete.
     private mutating func refusedDeletions(
         _ verdicts: [Verdict]
     ) throws(SyncError) -> [(Int, SyncError)] {
@@ -241,7 +244,7 @@ extension BindingRules {
         return refusals
     }
 
-    /// The records that are bound to a target once the request's saves are done.
+    /// Returns the records that are bound to a target after the request's saves.
     private mutating func bound(
         to target: RecordPlace,
         _ verdicts: [Verdict]
@@ -260,10 +263,10 @@ extension BindingRules {
 }
 
 extension RecordSave {
-    /// Whether the save may bind its record to another one.
+    /// True if the save may bind its record to another one.
     package var mayBind: Bool { parent.isSet || fields.bind }
 
-    /// The record's parent once it is saved over a version.
+    /// Returns the record's parent after its save replaces a version.
     package func parentName(over old: RecordBody?) -> Name? {
         switch parent {
         case .unchanged: old?.parentName.map { Name($0) }
@@ -272,7 +275,7 @@ extension RecordSave {
         }
     }
 
-    /// What the record holds once it is saved over a version; when and by whom is left open.
+    /// Returns the record's content after its save replaces a version; times and users are not set.
     package func body(over old: RecordBody?) -> RecordBody {
         let nobody = Authorship(time: 0, user: nil)
         return RecordBody(
@@ -292,7 +295,7 @@ extension RecordSave {
 }
 
 extension Fields {
-    /// Whether a reference binds the record to another one.
+    /// True if a reference binds the record to another one.
     fileprivate var bind: Bool {
         guard hasReferences else { return false }
         var bind = false
@@ -302,7 +305,7 @@ extension Fields {
 }
 
 extension RecordBody {
-    /// What the record is bound to, by name.
+    /// The record's bindings, by name.
     package var namedBindings: [Name: Binding] {
         var bindings: [Name: Binding] = [:]
         visitBindings { name, binding in

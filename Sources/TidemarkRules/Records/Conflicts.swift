@@ -5,7 +5,7 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// The conflicts of a request: what its items met, and what the caller is shown of that.
+/// The conflicts of a request, and the versions that the caller may see.
 package struct Conflicts {
     private let request: ModifyRecordsRequest
     private let author: Authorship
@@ -15,10 +15,10 @@ package struct Conflicts {
 
     /// - Parameters:
     ///   - request: The request.
-    ///   - author: Who made the request, and when.
-    ///   - line: The store's incarnations, which tags are read by.
+    ///   - author: The user, device and time of the request.
+    ///   - line: The store's incarnations, for parsing tags.
     ///   - sight: The versions that the caller may be shown.
-    ///   - facts: The state that the request met.
+    ///   - facts: The state of the store at the request.
     package init(
         of request: ModifyRecordsRequest,
         by author: Authorship,
@@ -33,7 +33,7 @@ package struct Conflicts {
         self.facts = facts
     }
 
-    /// The error of an item that met another version of its record.
+    /// Returns the error for an item that found another version of its record.
     package func error(
         at index: Int,
         against server: StoredRecord?
@@ -45,10 +45,10 @@ package struct Conflicts {
             ? .recordExists(record, records) : .recordChanged(record, records)
     }
 
-    /// The three records of a conflict.
+    /// Returns the three records of a conflict.
     ///
-    /// The ancestor is read from the log by the tag that the client held, so that clients which
-    /// keep no copies get it too; unless it is none that the caller may see.
+    /// The ancestor is read from the log by the client's tag, so that clients which keep no copies
+    /// get it too. It is left out if the caller may not see it.
     package func records(
         at index: Int,
         against server: StoredRecord
@@ -95,8 +95,8 @@ package struct Conflicts {
 }
 
 extension Facts {
-    /// The version that a client held; `nil` if the store does not have it, or it is not a version
-    /// of that record.
+    /// Returns the version that a client held; `nil` if the store does not have it, or it is not a
+    /// version of that record.
     package func ancestor(
         _ held: TagContent,
         of name: Name,
@@ -106,8 +106,8 @@ extension Facts {
         guard held.sequence <= server.sequence, held.matches(held.sequence, in: line) else {
             return nil
         }
-        // A tag is only text: it may name any event of the store, which is none of this client's
-        // business unless it is about the same record of the same zone.
+        // A tag is only text and may name any event of the store. The client may only see an event
+        // of the same record in the same zone.
         guard let stored = try? records(at: [held.sequence])[0],
             stored.zone == server.zone, stored.event.state == .live
         else { return nil }
@@ -118,7 +118,7 @@ extension Facts {
 }
 
 extension Record {
-    /// A record as clients get it, from its event.
+    /// Creates a record as clients get it, from its event.
     package init(
         _ stored: StoredRecord,
         in zone: ZoneID,

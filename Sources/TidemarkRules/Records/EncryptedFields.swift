@@ -4,11 +4,11 @@
 package import TidemarkModel
 
 extension RecordSave {
-    /// Refuses values that a client encrypted where none may be: in the public database, whose
-    /// readers have no key in common; and as references and assets, which a store has to read.
+    /// Rejects values that a client encrypted but may not: any in the public database, whose
+    /// readers share no key, and references and assets, which a store has to read.
     ///
-    /// Holds whatever the schema says, and where schemas are not checked. Whether a field of the
-    /// schema takes encrypted values is the schema's business.
+    /// This rule is independent of the schema, and also holds if schemas are not checked. The
+    /// schema decides which of its fields take encrypted values.
     package func checkEncrypted(in scope: DatabaseScope) throws(SyncError) {
         guard fields.hasEncrypted else { return }
         for field in fields where field.isEncrypted {

@@ -4,14 +4,14 @@
 package import TidemarkModel
 
 extension Fields {
-    /// The fields that are set, as a client would send them: without removals and stamps.
+    /// The set fields, as a client would send them: without removals and stamps.
     package var asSet: Fields {
         get throws(SyncError) { try copy { !$0.isRemoved } }
     }
 
-    /// What a client asks to set and to remove.
+    /// The fields that a client requests to set and to remove.
     ///
-    /// A client that sends back what it was given sends stamps too, which mean nothing in a
+    /// A client that sends fetched fields back sends stamps too, which have no meaning in a
     /// request.
     package var asAsked: Fields {
         get throws(SyncError) {

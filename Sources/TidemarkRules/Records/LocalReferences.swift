@@ -3,12 +3,12 @@
 
 package import TidemarkModel
 
-/// References are written without their zone where that is the record's own, so that equal records
-/// have equal bytes, however a client spelt them.
+/// References to the record's own zone are stored without the zone, so that equal records have
+/// equal bytes, regardless of a client's spelling.
 extension ModifyRecordsRequest {
-    /// The request with references to each record's own zone written without it.
+    /// Returns the request with the zone removed from references to each record's own zone.
     ///
-    /// Those to other zones stay as they are: the rules refuse them. O(fields) where no reference
+    /// References to other zones are unchanged; the rules reject them. O(fields) if no reference
     /// names a zone.
     package func withLocalReferences(
         in database: DatabaseID
@@ -26,10 +26,10 @@ extension ModifyRecordsRequest {
 }
 
 extension Fields {
-    /// Whether any reference names the zone of its target.
+    /// True if any reference names the zone of its target.
     var namesZones: Bool { hasReferences && contains(where: \.namesZone) }
 
-    /// The fields with references to one zone written without it; others stay as they are.
+    /// Returns the fields with the zone removed from references to that zone; others are unchanged.
     package func withLocalReferences(
         to zone: ZoneID,
         in database: DatabaseID
@@ -54,7 +54,7 @@ extension Fields {
 }
 
 extension Fields.Element {
-    /// Whether the field holds a reference that names the zone of its target.
+    /// True if the field holds a reference that names the zone of its target.
     var namesZone: Bool {
         guard type == .reference || type == .referenceList else { return false }
         return firstZone != nil
@@ -71,7 +71,7 @@ extension Fields.Element {
 }
 
 extension ZoneID {
-    /// Whether both are one zone for whoever uses a database.
+    /// Returns true if both are the same zone for a user of a database.
     fileprivate func isSame(as other: ZoneID, in database: DatabaseID) -> Bool {
         func owner(_ zone: ZoneID) -> String {
             zone.ownerName == ZoneID.currentOwner

@@ -5,24 +5,25 @@ import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// A request to save and delete records, looked up and decided: what becomes of every item, and
-/// the commit that makes it so.
+/// The decision about a request to save and delete records: the outcome of every item, and the
+/// commit.
 package struct RecordDecision: Sendable {
-    /// What becomes of an item.
+    /// The outcome of an item.
     package enum Outcome: Sendable {
         /// Done by the event with this index in the commit.
         case event(Int)
-        /// Done; nothing had to change.
+        /// Done without an event, because nothing had to change.
         case nothingToDo
-        /// Refused, because of the version at a position (zero if none stood against it).
+        /// Rejected because of the version at a position (zero if there was none).
         case refused(SyncError, against: SequenceNumber)
     }
 
-    /// First the saves, then the deletions, each in the order of the request.
+    /// The outcomes of the saves, then of the deletions, each in request order.
     package private(set) var outcomes: [Outcome] = []
-    /// The commit; without events if nothing has to change.
+    /// The commit; empty if nothing has to change.
     package var plan: CommitPlan
-    /// The highest position that the decision rests on: until it is durable, nobody may hear of it.
+    /// The highest position that the decision depends on; the result must not be returned before
+    /// that position is durable.
     package var lookedAt: SequenceNumber {
         max(
             consulted.lookedAt,
@@ -34,16 +35,16 @@ package struct RecordDecision: Sendable {
 
     private var consulted: ConsultedItems
     package let zones: ConsultedZones
-    /// `nil` where schemas are not checked.
+    /// The schema; `nil` if schemas are not checked.
     private var schema: GrowingSchema?
-    /// `nil` where the caller may do everything.
+    /// The caller's access; `nil` if it is unlimited.
     private let access: PublicAccess?
     private let facts: any Facts
     private var neighboursLookedAt: SequenceNumber = 0
-    /// What stands for each zone's key in the plan; `nil` while nothing was done in it.
+    /// The key or placeholder of each zone in the plan; `nil` while the zone is unused.
     private var zoneKeys: [ZoneKey?]
 
-    /// Starts a decision over what was looked up.
+    /// Starts a decision based on the lookups of a request.
     package init(
         _ consulted: ConsultedItems,
         in zones: ConsultedZones,
@@ -63,7 +64,7 @@ package struct RecordDecision: Sendable {
         plan.assets = assets
     }
 
-    /// Whether no event is part of it.
+    /// True if the commit has no event.
     package var isEmpty: Bool { plan.eventCount == 0 }
 
     /// Decides all items.
@@ -92,7 +93,7 @@ package struct RecordDecision: Sendable {
                 verdicts[origin(of: index, cascades)] = .refused(error)
             }
             let isSpread = request.isAtomic && spread(&verdicts, request)
-            // What is refused may decide about what is left.
+            // A rejection may affect the remaining items.
             if passages.rules == nil || refusals.isEmpty && !isSpread { break }
             cascades = try bind(request, &verdicts, rules.limits, audiences)
         }
@@ -138,7 +139,7 @@ package struct RecordDecision: Sendable {
         try passages.finish(&plan, zones, author)
     }
 
-    /// Gives new tags to the records that are referred to.
+    /// Gives new tags to the targets of references.
     private mutating func touch(
         _ request: ModifyRecordsRequest,
         _ verdicts: [Verdict],
@@ -151,7 +152,7 @@ package struct RecordDecision: Sendable {
         neighboursLookedAt = max(neighboursLookedAt, touched.consulted.lookedAt)
         for item in touched.items {
             guard let zone = zones.key(of: item.zone) else { continue }
-            // Whoever may not read it does not change its tag either.
+            // A caller without read access does not change the record's tag either.
             if let live = item.live,
                 try access?.refusal(of: .read, on: live.readBody()) != nil
             {
@@ -161,7 +162,7 @@ package struct RecordDecision: Sendable {
         }
     }
 
-    /// Applies the rules about bindings; returns what goes with each deletion.
+    /// Applies the rules about bindings; returns the records that are deleted with each deletion.
     private mutating func bind(
         _ request: ModifyRecordsRequest,
         _ verdicts: inout [Verdict],
@@ -184,8 +185,8 @@ package struct RecordDecision: Sendable {
         return bindings.cascades
     }
 
-    /// The rules about shares, if the request has to do with them; what goes with a deletion comes
-    /// after the items.
+    /// Returns the rules about shares, if the request involves them; cascaded deletions follow the
+    /// items.
     private func sharing(
         _ request: ModifyRecordsRequest,
         _ verdicts: [Verdict],
@@ -193,14 +194,14 @@ package struct RecordDecision: Sendable {
         _ shares: ShareUpdates,
         _ audiences: Audiences
     ) throws(SyncError) -> SharedHierarchies? {
-        // Whatever a participant saves has to be under a share.
+        // A record that a participant saves must be under a share.
         var concerns =
             !cascades.isEmpty
             || items.indices.contains { zones.access(of: items[$0].zone) != nil }
         for (index, verdict) in verdicts.enumerated() where !concerns {
             switch verdict {
             case .save:
-                // What `hasToDoWithShares` says, without a copy of the save.
+                // Equals `hasToDoWithShares`, without a copy of the save.
                 concerns =
                     request.saves[index].parent.isSet
                     || request.saves[index].boxedShare.hasContent
@@ -232,7 +233,7 @@ package struct RecordDecision: Sendable {
         )
     }
 
-    /// The item that a record which goes with a deletion goes with.
+    /// Returns the item whose deletion deletes a cascaded record.
     private func origin(of index: Int, _ cascades: [Int: [ConsultedItem]]) -> Int {
         var end = items.count
         if index < end { return index }
@@ -245,7 +246,7 @@ package struct RecordDecision: Sendable {
 
     private var items: [ConsultedItem] { consulted.items }
 
-    /// Makes room for a commit of new records, so that it is not moved while it grows.
+    /// Reserves space for a commit of new records, so that it is not moved while it grows.
     private mutating func reserveCapacity(for request: ModifyRecordsRequest) {
         outcomes.reserveCapacity(items.count)
         var byteCount = 0
@@ -255,7 +256,7 @@ package struct RecordDecision: Sendable {
         plan.reserveCapacity(eventCount: items.count, byteCount: byteCount)
     }
 
-    /// The items that begin a record.
+    /// Returns the items that begin a record.
     private func newcomers(of verdicts: [Verdict]) -> [Int] {
         verdicts.indices.filter { index in
             verdicts.isSave(index) && items[index].old == nil
@@ -279,7 +280,7 @@ package struct RecordDecision: Sendable {
                 let deletion = request.deletions[index - saves.count]
                 verdicts.append(rules.verdict(on: deletion, items[index]))
             } else {
-                // Once: a copy of a save costs as much as a rule.
+                // Once, because a copy of a save costs as much as a rule.
                 let save = saves[index]
                 let line = rules.line
                 let verdict = try rules.verdict(on: save, items[index]) {
@@ -298,8 +299,8 @@ package struct RecordDecision: Sendable {
         return verdicts
     }
 
-    /// Why the caller may not change an item's record, whatever the change; `nil` if nothing is
-    /// against it.
+    /// Returns the error if the caller may not change an item's record at all; `nil` if the caller
+    /// may.
     private func denial(
         at index: Int,
         isDeletion: Bool,
@@ -320,7 +321,7 @@ package struct RecordDecision: Sendable {
         )
     }
 
-    /// Why a save is refused that the records themselves allow; `nil` if it is not.
+    /// Returns the error of a save that the rules about records allow; `nil` if the save is valid.
     private mutating func refusal(
         of save: RecordSave,
         at index: Int
@@ -334,9 +335,9 @@ package struct RecordDecision: Sendable {
         return try schema?.refusal(of: save, at: index)
     }
 
-    /// In a zone that is all or nothing, refuses everything beside what failed.
+    /// Rejects all other items of an atomic zone after one item failed.
     ///
-    /// Says whether something is refused that was not before.
+    /// Returns true if an item is rejected that was not before.
     private func spread(_ verdicts: inout [Verdict], _ request: ModifyRecordsRequest) -> Bool {
         var causes: [Int: Int] = [:]
         for (index, verdict) in verdicts.enumerated() {
@@ -413,7 +414,7 @@ package struct RecordDecision: Sendable {
         return plan.eventCount - 1
     }
 
-    /// Deletes a record with one that it refers to.
+    /// Deletes a record together with a record that it refers to.
     private mutating func cascade(
         _ item: ConsultedItem,
         _ passages: inout ShareTransitions
@@ -426,7 +427,7 @@ package struct RecordDecision: Sendable {
         plan.delete(item, in: zone, type: type, holding: nil, audience: place)
     }
 
-    /// What stands for a zone's key, after creating the zone if that has to be.
+    /// Returns the key or placeholder of a zone, after creating the zone if necessary.
     private mutating func zoneKey(_ zone: Int) -> ZoneKey {
         if let key = zoneKeys[zone] { return key }
         let key = plan.createZone(zones[zone])
@@ -436,14 +437,14 @@ package struct RecordDecision: Sendable {
 }
 
 extension [Verdict] {
-    /// Whether an item is a record that is saved.
+    /// Returns true if an item is a save.
     fileprivate func isSave(_ index: Int) -> Bool {
         if case .save = self[index] { true } else { false }
     }
 }
 
 extension ModifyRecordsRequest {
-    /// The record of an item: first the saves, then the deletions.
+    /// Returns the record of an item: the saves come first, then the deletions.
     package func record(at index: Int) -> RecordID {
         index < saves.count
             ? saves[index].recordID : deletions[index - saves.count].recordID

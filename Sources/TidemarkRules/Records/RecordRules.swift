@@ -5,34 +5,34 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// What is to become of one item of a request.
+/// The decision about one item of a request.
 package enum Verdict: Sendable {
-    /// The record is saved; over its last version if that lives.
+    /// The record is saved; the save replaces its last version if the record exists.
     case save
     /// The record is deleted.
     case delete
     /// Nothing has to change.
     case nothingToDo
-    /// Refused, whatever the records say beside.
+    /// Rejected, independently of the record's version.
     case refused(SyncError)
-    /// Refused, because of the version that the record has now.
+    /// Rejected because of the record's current version.
     case conflict
 }
 
-/// The rules about one record: pure, over what was looked up.
+/// The rules about one record, as pure functions of the lookups.
 package struct RecordRules: Sendable {
-    /// How much of everything is allowed.
+    /// The limits of the store.
     package var limits: Limits
-    /// The store's incarnations, which tags are compared by.
+    /// The store's incarnations, for comparing tags.
     package var line: IncarnationLine
     /// The kind of database.
     package var scope: DatabaseScope
-    /// The name of the caller's own user record; `nil` where nobody is signed in.
+    /// The name of the caller's own user record; `nil` if no user is signed in.
     package var userName: Name?
-    /// Whether an operator's import is decided: it may give a record another type, and refer to
-    /// records of other zones.
+    /// True for an operator's import, which may change a record's type and refer to records of
+    /// other zones.
     package var isImport = false
-    /// Whether saving a record gives new tags to those that it refers to, as CloudKit does.
+    /// True if saving a record gives new tags to the targets of its references, as CloudKit does.
     package var touchesTargets = false
 
     package init(
@@ -49,10 +49,10 @@ package struct RecordRules: Sendable {
         self.isImport = isImport
     }
 
-    /// What is to become of a save.
+    /// Returns the verdict on a save.
     ///
-    /// `ancestor` finds the version of the record that a tag names; `nil` if it is none, or the store
-    /// does not have it any more.
+    /// `ancestor` returns the version of the record that a tag names; `nil` if it is not a version
+    /// of that record or no longer exists.
     package func verdict(
         on save: RecordSave,
         _ item: ConsultedItem,
@@ -84,8 +84,8 @@ package struct RecordRules: Sendable {
         return try sizeVerdict(on: save, over: body)
     }
 
-    /// Whether nothing that a client sets or removes was set or removed on the server since the
-    /// version that the client held.
+    /// Returns true if no field that the client sets or removes has changed on the server since the
+    /// client's version.
     private func canMerge(
         _ save: RecordSave,
         into server: RecordBody,
@@ -93,9 +93,9 @@ package struct RecordRules: Sendable {
         since ancestor: StoredRecord
     ) throws(SyncError) -> Bool {
         let old = try ancestor.readBody()
-        // A record that was deleted and created again since is another one.
+        // A record that was deleted and created again is another record.
         guard old.created == server.created else { return false }
-        // Neither has a stamp, so what counts is whether it is what the client held.
+        // Neither has a stamp, so the value is compared with the client's version.
         if save.parent != .unchanged,
             old.parentName.map({ Name($0) }) != server.parentName.map({ Name($0) })
         {
@@ -107,7 +107,7 @@ package struct RecordRules: Sendable {
             field.stamp == 0 ? sequence : SequenceNumber(rawValue: field.stamp)
         }
         let removals = server.fields.filter(\.isRemoved)
-        // A full list of removals may have lost some, all before the earliest that it holds.
+        // A full list of removals may have lost some, all before the earliest one in it.
         let mayHaveLostRemovals =
             removals.count >= Fields.keptRemovalCount
             && held < (removals.map(stamp).min() ?? 0)
@@ -121,7 +121,7 @@ package struct RecordRules: Sendable {
         return true
     }
 
-    /// What is to become of a save where no record is.
+    /// Returns the verdict on a save of a record that does not exist.
     private func absentVerdict(on save: RecordSave) -> Verdict {
         if let tag = save.changeTag {
             switch save.policy {
@@ -137,7 +137,7 @@ package struct RecordRules: Sendable {
         return .save
     }
 
-    /// What is to become of a deletion.
+    /// Returns the verdict on a deletion.
     package func verdict(on deletion: RecordDeletion, _ item: ConsultedItem) -> Verdict {
         do throws(SyncError) {
             try limits.check(recordName: item.name)
@@ -159,9 +159,9 @@ package struct RecordRules: Sendable {
 // MARK: - Names and sizes
 
 extension RecordRules {
-    /// Refuses names, fields and sizes that no record may have.
+    /// Rejects invalid names, fields and sizes.
     private func check(_ save: RecordSave) throws(SyncError) {
-        // The names in system zones are the store's own.
+        // The names in system zones belong to the store.
         if !(isImport && save.recordID.zone.isSystem) {
             try limits.check(recordName: save.recordID.name)
         }
@@ -174,7 +174,7 @@ extension RecordRules {
         try checkSize(of: save.fields, save.recordID)
     }
 
-    /// Refuses references to records of other zones.
+    /// Rejects references to records of other zones.
     private func checkZones(of save: RecordSave) throws(SyncError) {
         guard save.fields.namesZones else { return }
         for field in save.fields where field.namesZone {
@@ -183,7 +183,7 @@ extension RecordRules {
         }
     }
 
-    /// Refuses fields that are too many or too large.
+    /// Rejects too many or too large fields.
     private func checkSize(of fields: Fields, _ record: RecordID) throws(SyncError) {
         guard fields.count <= limits.fieldsPerRecord else {
             throw .tooManyFields(fields.count, limit: limits.fieldsPerRecord)
@@ -195,7 +195,8 @@ extension RecordRules {
         }
     }
 
-    /// What the size of a merged record means for a save; merged only if it could be too large.
+    /// Returns the verdict on a save by the size of the merged record; the record is merged only if
+    /// it could be too large.
     private func sizeVerdict(
         on save: RecordSave,
         over old: RecordBody
@@ -227,7 +228,7 @@ extension RecordRules {
 }
 
 extension SavePolicy {
-    /// What a save under this policy means for fields that it does not name.
+    /// The treatment of fields that a save with this policy does not name.
     package var extent: SaveExtent {
         switch self {
         case .replace, .replaceIfUnchanged: .wholeRecord
@@ -235,7 +236,7 @@ extension SavePolicy {
         }
     }
 
-    /// Whether the version that the client held counts.
+    /// True if the policy compares the client's version.
     package var comparesTags: Bool {
         switch self {
         case .ifServerRecordUnchanged, .merge, .replaceIfUnchanged: true
@@ -245,14 +246,14 @@ extension SavePolicy {
 }
 
 extension Fields {
-    /// Bytes of the fields' names and values, without what the encoding adds.
+    /// The number of bytes of the fields' names and values, without the overhead of the encoding.
     package var contentByteCount: Int {
         reduce(0) { $0 + $1.nameBytes.count + $1.valueBytes.count }
     }
 }
 
 extension StoredRecord {
-    /// The record's body, as a caller outside of the log's room meets it.
+    /// Returns the record's body; throws a read error as a `SyncError`.
     package func readBody() throws(SyncError) -> RecordBody {
         try SyncError.wrapping { () throws(EventFormatError) in
             try body()

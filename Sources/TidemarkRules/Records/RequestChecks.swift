@@ -5,10 +5,10 @@ import TidemarkLog
 package import TidemarkModel
 
 extension ModifyRecordsRequest {
-    /// How many items there are: first the saves, then the deletions.
+    /// The number of items: the saves and the deletions.
     package var itemCount: Int { saves.count + deletions.count }
 
-    /// Refuses a request that is too large as a whole.
+    /// Throws if the request exceeds the limits as a whole.
     package func check(_ limits: Limits) throws(SyncError) {
         guard itemCount <= limits.itemsPerRequest else {
             throw .tooManyItems(itemCount, limit: limits.itemsPerRequest)
@@ -22,8 +22,8 @@ extension ModifyRecordsRequest {
         }
     }
 
-    /// Everything that makes the request what it is: what tells whether a request id came back with
-    /// other content.
+    /// The bytes of the request's whole content, which show if a request id was reused with other
+    /// content.
     package var contentBytes: [UInt8] {
         var bytes: [UInt8] = [isAtomic ? 1 : 0]
         bytes.append(variableInteger: UInt64(saves.count))
@@ -46,7 +46,7 @@ extension ModifyRecordsRequest {
 }
 
 extension ModifyZonesRequest {
-    /// Refuses a request that names a zone twice.
+    /// Throws if the request names a zone twice.
     package func checkNames() throws(SyncError) {
         var named: Set<ZoneID> = []
         for zone in saves + deletions {
@@ -54,7 +54,7 @@ extension ModifyZonesRequest {
         }
     }
 
-    /// Everything that makes the request what it is.
+    /// The bytes of the request's whole content.
     package var contentBytes: [UInt8] {
         var bytes: [UInt8] = [2]
         bytes.append(variableInteger: UInt64(saves.count))
@@ -106,7 +106,7 @@ extension [UInt8] {
 }
 
 extension SyncError {
-    /// A request names a zone twice.
+    /// Returns the error for a request that names a zone twice.
     static func zoneNamedTwice(_ zone: ZoneID) -> SyncError {
         SyncError(
             .invalidArguments,

@@ -4,17 +4,19 @@
 package import TidemarkLog
 package import TidemarkModel
 
-/// The records that get a new tag from a request that does not name them, as in CloudKit: those that
-/// a save newly refers to, with any action, and the parent of each record that is saved.
+/// The records that get a new tag from a request that does not name them, as in CloudKit.
+///
+/// These are the targets of new references of a save, with any action, and the parent of each saved
+/// record.
 package struct TouchedRecords {
-    /// By zone and name; each record once.
+    /// The records by zone and name, each once.
     package private(set) var items: [ConsultedItem] = []
-    /// What was looked at; the plan rests on it, also on what is not there.
+    /// The records that were read, including missing ones; the plan depends on them.
     package private(set) var consulted: Neighbours
 
-    /// Finds them: those that are there, and that the commit does not change anyway.
+    /// Finds the existing records that the commit does not change otherwise.
     ///
-    /// One look-up and one read for each.
+    /// One lookup and one read for each.
     package init(
         by request: ModifyRecordsRequest,
         _ verdicts: [Verdict],
@@ -44,7 +46,7 @@ package struct TouchedRecords {
 }
 
 extension Verdict {
-    /// Whether the record is saved or deleted.
+    /// True if the record is saved or deleted.
     fileprivate var isChange: Bool {
         switch self {
         case .save, .delete: true
@@ -54,7 +56,8 @@ extension Verdict {
 }
 
 extension RecordSave {
-    /// The records of the same zone that a save over a version touches, if they are there.
+    /// Returns the names of the existing records of the same zone that a save touches when it
+    /// replaces a version.
     fileprivate func touchedNames(over old: RecordBody?) -> [Name] {
         let before = Set(old?.fields.targetNames ?? [])
         let parent = parentName(over: old).map { [$0] } ?? []
@@ -63,7 +66,7 @@ extension RecordSave {
 }
 
 extension Fields {
-    /// The names of the records of the same zone that the fields refer to.
+    /// The names of the records in the same zone that the fields refer to.
     fileprivate var targetNames: [Name] {
         var names: [Name] = []
         for field in self where field.type == .reference || field.type == .referenceList {
@@ -80,8 +83,8 @@ extension Fields {
 }
 
 extension RecordBody {
-    /// The body of the event at a position, for an event that sets nothing: what that one set is
-    /// stamped with its position.
+    /// Returns the body for an event that sets nothing: fields that the event at `sequence` set are
+    /// stamped with that position.
     package func unchanged(of sequence: SequenceNumber) -> RecordBody {
         RecordBody(
             RecordHeader(

@@ -3,11 +3,11 @@
 
 package import TidemarkModel
 
-/// The record of a user: of type `Users`, in a default zone, under the user's own name, changed by
-/// the user alone (Docs/semantics.md, "Users").
+/// The rules for a user's record: of type `Users`, in a default zone, named after the user, changed
+/// only by the user (Docs/semantics.md, "Users").
 extension RecordRules {
-    /// Refuses a save of another user's record, of one in another place, and of another record in
-    /// such a record's place.
+    /// Rejects a save of another user's record, of a user's record in another place, and of another
+    /// record in the place of a user's record.
     func checkUsers(_ save: RecordSave) throws(SyncError) {
         let isDefault = scope != .shared && save.recordID.zone.name == ZoneID.default.name
         if Name(save.recordType) == Schema.RecordType.users.name {
@@ -24,7 +24,7 @@ extension RecordRules {
         }
     }
 
-    /// Refuses to delete a user's record.
+    /// Rejects the deletion of a user's record.
     func checkUsers(_ deletion: RecordDeletion, _ item: ConsultedItem) throws(SyncError) {
         guard scope != .shared, deletion.recordID.zone.name == ZoneID.default.name,
             let live = item.live
@@ -40,18 +40,19 @@ extension RecordRules {
 }
 
 extension Caller {
-    /// The name of the caller's own user record; `nil` where nobody is signed in.
+    /// The name of the caller's own user record; `nil` if no user is signed in.
     ///
-    /// Whoever asks as `__defaultOwner__` is the owner of a private database that has another.
+    /// A caller named `__defaultOwner__` stands for the owner of a private database, who has
+    /// another name.
     package var userRecordName: Name? {
         guard let user else { return nil }
         return user == .current && database.scope == .private
             ? database.owner.name : user.name
     }
 
-    /// The caller's own user record before its first save; `nil` if another record is asked for.
+    /// Returns the caller's own user record before its first save; `nil` for any other record.
     ///
-    /// It has no change tag, as nothing has that was never saved.
+    /// The record has no change tag, because it was never saved.
     package func blankUserRecord(_ record: RecordID) -> Record? {
         guard database.scope != .shared, record.zone.name == ZoneID.default.name,
             let name = userRecordName, record.name == name
@@ -73,7 +74,7 @@ extension Name {
 }
 
 extension SyncError {
-    /// A save of a user's record by somebody else, or in a place where it cannot be.
+    /// Returns the error for saving another user's record, or a user's record in an invalid place.
     fileprivate static func notOwnUserRecord(_ record: RecordID) -> SyncError {
         SyncError(
             .permissionFailure,

@@ -4,11 +4,11 @@
 package import TidemarkEvents
 package import TidemarkModel
 
-/// Which versions of records a caller may be shown beside a refusal.
+/// The versions of records that a caller may see together with a rejection.
 package struct VersionAccess {
-    /// What the caller may do in a public database, if that is limited.
+    /// The caller's access to a public database, if it is limited.
     package let access: PublicAccess?
-    /// What others share with the caller, in a shared database.
+    /// The zones that others share with the caller, in a shared database.
     package let shared: SharedZones?
 
     package init(
@@ -19,15 +19,15 @@ package struct VersionAccess {
         self.shared = shared
     }
 
-    /// What the caller may do in a zone of somebody else; `nil` outside of a shared database.
+    /// Returns the caller's access to a zone of another user; `nil` outside of a shared database.
     package func access(of zone: ZoneID) -> ZoneAccess? {
         shared.map { $0.zones[zone] ?? ZoneAccess() }
     }
 
-    /// Whether an earlier version may be shown.
+    /// Returns true if the caller may see an earlier version.
     ///
-    /// A tag is only text, and easily made up: it may be of a version from before the record was
-    /// shared, or of a record that somebody else had under the name.
+    /// A tag is only text and easily forged. It may name a version from before the record was
+    /// shared, or a record that another user had under the name.
     package func shows(_ old: StoredRecord, in zone: ZoneID) throws(SyncError) -> Bool {
         if let access { return try access.refusal(of: .read, on: old.readBody()) == nil }
         guard let shared else { return true }

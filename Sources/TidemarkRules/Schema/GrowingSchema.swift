@@ -4,14 +4,15 @@
 package import TidemarkLog
 package import TidemarkModel
 
-/// A schema while one request is decided: which saves it refuses, and how it grows with the others.
+/// A schema during the decision of one request: the saves that it rejects, and its growth by the
+/// other saves.
 package struct GrowingSchema: Sendable {
-    /// A record type that the request is about.
+    /// A record type of the request.
     private struct Place {
         let name: Name
-        /// The schema as it is.
+        /// The current schema.
         let stored: StoredSchema
-        /// The same with all that the saves judged so far would bring; `nil` while they bring nothing.
+        /// The schema with the additions of all saves judged so far; `nil` while there are none.
         var wanted: StoredSchema?
     }
 
@@ -20,14 +21,14 @@ package struct GrowingSchema: Sendable {
     private let scope: DatabaseScope
     private let limits: Limits
     private var places: [Place] = []
-    /// The place of the last save: the next one is mostly of the same type.
+    /// The place of the last save, since the next one usually has the same type.
     private var last = 0
-    /// How many record types the saves judged so far would bring.
+    /// The number of record types that the saves judged so far would add.
     private var newTypeCount = 0
-    /// The saves that bring something.
+    /// The saves that add to the schema.
     private var bringers: [Int] = []
 
-    /// Starts with the schema that a request to a database meets.
+    /// Creates the schema for a request to a database.
     package init(_ types: any SchemaTypes, for database: DatabaseID, limits: Limits) {
         self.types = types
         self.limits = limits
@@ -35,21 +36,21 @@ package struct GrowingSchema: Sendable {
         scope = database.scope
     }
 
-    /// Position of the last event that it rests on.
+    /// The position of the last event that the schema depends on.
     package var lastSequence: SequenceNumber { types.lastSequence }
 
-    /// Why the schema refuses the save with an index; `nil` if the save fits, or the schema can grow
-    /// so that it does.
+    /// Returns the error of the save with an index; `nil` if the save fits, or the schema can grow
+    /// so that it fits.
     ///
-    /// Two saves of a request that want one new field with two types cannot both be right: the later
-    /// is refused. Throws if the schema cannot be read.
+    /// If two saves of a request need one new field with different types, the later one is
+    /// rejected. Throws if the schema cannot be read.
     package mutating func refusal(
         of save: RecordSave,
         at index: Int
     ) throws(SyncError) -> SyncError? {
         let place = try place(of: save.typeName)
         if fits(save, places[place].stored) { return nil }
-        // Others of the request mostly bring the same.
+        // Other saves of the request usually add the same.
         if let wanted = places[place].wanted, fits(save, wanted) {
             bringers.append(index)
             return nil
@@ -68,8 +69,8 @@ package struct GrowingSchema: Sendable {
         return nil
     }
 
-    /// The record types that the saves that are done change, as they are and as they become; `nil` if
-    /// the schema stays as it is.
+    /// Returns the record types that the successful saves change, before and after; `nil` if the
+    /// schema is unchanged.
     package func grown(
         by saves: [RecordSave],
         where isDone: (Int) -> Bool
@@ -103,7 +104,7 @@ package struct GrowingSchema: Sendable {
         return last
     }
 
-    /// Refuses one record type too many; that of shares always has room.
+    /// Rejects a record type above the limit; the type of shares is always allowed.
     private func checkRoom(for name: Name) throws(SyncError) {
         if name == Schema.RecordType.share.name { return }
         let limit = limits.recordTypesPerSchema

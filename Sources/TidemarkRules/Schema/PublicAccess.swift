@@ -5,15 +5,15 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// What one caller may do with the records of a public database.
+/// A caller's access to the records of a public database.
 ///
-/// A record type that the schema does not have, which takes an import, has the grants that types have
-/// which come by themselves: otherwise nobody could read what was imported.
+/// An unknown record type, which only an import creates, has the default grants of new types:
+/// otherwise no user could read the imported records.
 package struct PublicAccess: Sendable {
     private let types: any SchemaTypes
     package let accessor: Accessor
     private let isExplained: Bool
-    /// Position of the last event that it rests on.
+    /// The position of the last event that the access depends on.
     package let lastSequence: SequenceNumber
 
     package init(
@@ -24,21 +24,22 @@ package struct PublicAccess: Sendable {
     ) {
         self.types = types
         self.accessor = accessor
-        // How a container is set up is its developers' business.
+        // Only developers may see how a container is configured.
         isExplained = environment == .development
         lastSequence = max(types.lastSequence, rolesSequence)
     }
 
-    /// Why the caller may not create a record; `nil` if they may.
+    /// Returns the error if the caller may not create a record; `nil` if the caller may.
     ///
-    /// A user's own record counts as there already, and as created by them.
+    /// A user's own record counts as existing, and as created by the user.
     package func refusal(ofCreating type: Name) throws(SyncError) -> SyncError? {
         type == Schema.RecordType.users.name
             ? try refusal(of: .write, on: type, createdBy: accessor.user)
             : try refusal(of: .create, on: type, createdBy: nil)
     }
 
-    /// Why the caller may not do something with a record that is there; `nil` if they may.
+    /// Returns the error if the caller may not do an operation on an existing record; `nil` if the
+    /// caller may.
     package func refusal(
         of permission: Schema.Permissions,
         on record: RecordBody
@@ -46,16 +47,19 @@ package struct PublicAccess: Sendable {
         try refusal(of: permission, on: Name(record.recordType), createdBy: record.created.user)
     }
 
-    /// Whether the caller may hear of a deletion: who reads the type, also by having created the
-    /// record, since nobody knows any more who did.
+    /// Returns true if the caller may be notified of a deletion.
+    ///
+    /// This requires read access to the type, including read access as a creator, since the creator
+    /// of a deleted record is unknown.
     package func mayHear(ofDeletionOf type: Name) throws(SyncError) -> Bool {
         try refusal(of: .read, on: type, createdBy: accessor.user) == nil
     }
 
-    /// What the caller may read, as a number that tells one answer from another: zero for everything.
+    /// Returns a number that identifies the set of readable record types: zero for all.
     ///
-    /// A delta counts what is readable by its token, so what becomes readable later, or ceases to be, would
-    /// never be told: a token with another number is not answered.
+    /// A delta contains the records that were readable with its token. Records that become readable
+    /// later, or no longer are, would never be reported. A token with another number is therefore
+    /// rejected.
     package func readability(_ hash: StoreHash) throws(SyncError) -> UInt64 {
         var text: [UInt8] = []
         var isByCreator = false
@@ -89,9 +93,9 @@ package struct PublicAccess: Sendable {
             .error(explained: isExplained)
     }
 
-    /// Whose records of a type the caller may read: `nil` for everybody's.
+    /// Returns the user whose records of a type the caller may read: `nil` for all users' records.
     ///
-    /// Throws `permissionFailure` or `notAuthenticated` if nobody's.
+    /// Throws `permissionFailure` or `notAuthenticated` if the caller may read none.
     package func readableRecords(of type: Name) throws(SyncError) -> UserID? {
         if try refusal(of: .read, on: type, createdBy: nil) == nil { return nil }
         if let refusal = try refusal(of: .read, on: type, createdBy: accessor.user) {

@@ -4,11 +4,11 @@
 package import TidemarkEvents
 package import TidemarkModel
 
-/// user who has any.
+/// The custom roles of users as records of the zone `_roles`: one record per user with any role.
 package enum RoleRecords {
     private static let field = "roles"
 
-    /// What gives a user some roles.
+    /// Returns the change that gives a user some roles.
     package static func change(
         _ roles: [Schema.Role],
         of user: UserID
@@ -30,7 +30,7 @@ package enum RoleRecords {
         return change
     }
 
-    /// The roles in a user's record; none if there is no record.
+    /// Returns the roles in a user's record; empty if there is no record.
     package static func roles(in record: StoredRecord?) throws(SyncError) -> [Schema.Role] {
         guard let record, case .stringList(let names)? = try record.readBody().fields[field] else {
             return []

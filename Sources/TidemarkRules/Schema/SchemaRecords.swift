@@ -4,15 +4,15 @@
 import TidemarkEvents
 package import TidemarkModel
 
-/// How a schema is written as records of the zone `_schema`.
+/// The encoding of a schema as records of the zone `_schema`.
 ///
-/// Each record has one field, `definition`, with what the record type or role takes up in a `.ckdb`
-/// file. Roles have names of another form, since a record type may have the same name.
+/// Each record has one field, `definition`, with the text of the record type or role in a `.ckdb`
+/// file. The names of role records have another form, since a record type may have a role's name.
 package enum SchemaRecords {
     private static let definition = "definition"
     private static let rolePrefix = "role/"
 
-    /// The saves that make a schema what another one is.
+    /// Returns the saves that turn a schema into another one.
     package static func saves(from old: Schema, to new: Schema) throws(SyncError) -> [RecordSave] {
         var saves: [RecordSave] = []
         for role in new.roles where !old.knows(role) {
@@ -24,9 +24,9 @@ package enum SchemaRecords {
         return saves
     }
 
-    /// The records that go when a schema becomes another one.
+    /// Returns the records that are deleted when a schema becomes another one.
     ///
-    /// `Users` is always there: what it is in a new container is not written.
+    /// `Users` always exists: its form in a new container is not stored.
     package static func deletions(from old: Schema, to new: Schema) -> [Name] {
         old.roles.filter { !new.knows($0) }.map { Name(rolePrefix + $0.name.string) }
             + old.recordTypes.map(\.name).filter { new[$0] == nil }
@@ -45,9 +45,9 @@ package enum SchemaRecords {
         )
     }
 
-    /// The schema that some records of the zone say.
+    /// Returns the schema in some records of the zone.
     ///
-    /// Throws `internalError` if they cannot be read, which takes an import to bring about.
+    /// Throws `internalError` if the records cannot be read, which only an import could cause.
     package static func schema(of bodies: [RecordBody]) throws(SyncError) -> Schema {
         var text = "DEFINE SCHEMA\n"
         for body in bodies {
@@ -63,7 +63,7 @@ package enum SchemaRecords {
         }
     }
 
-    /// Refuses a save of an import that would make the schema unreadable.
+    /// Rejects a save of an import that would make the schema unreadable.
     package static func check(_ save: RecordSave) throws(SyncError) {
         guard save.recordID.zone.zoneName == SystemZone.schema.rawValue else { return }
         guard case .string(let definition)? = save.fields[definition] else {
@@ -102,7 +102,7 @@ package enum SchemaRecords {
 }
 
 extension SystemChange {
-    /// What makes a schema another one.
+    /// Returns the change that turns a schema into another one.
     package static func schema(from old: Schema, to new: Schema) throws(SyncError) -> SystemChange {
         SystemChange(
             zone: .schema,

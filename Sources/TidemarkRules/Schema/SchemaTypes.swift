@@ -4,27 +4,29 @@
 package import TidemarkLog
 package import TidemarkModel
 
-/// The schema of a container and environment in one state of a store, a record type at a time.
+/// The schema of a container and environment in one state of a store, read by record type.
 ///
-/// A request needs the types that it is about: what it costs follows those, not the schema.
+/// A request reads only its own record types, so its cost does not depend on the size of the
+/// schema.
 package protocol SchemaTypes: Sendable {
-    /// Position of the last event that the schema rests on; zero for a schema that nobody changed.
+    /// The position of the last event that the schema depends on; zero for an unchanged schema.
     var lastSequence: SequenceNumber { get }
 
-    /// The schema with that record type alone, and `Users`; without it if there is none of that name.
+    /// Returns the schema with only that record type and `Users`; without the type if it does not
+    /// exist.
     func excerpt(_ name: Name) throws(SyncError) -> StoredSchema
 
-    /// The whole schema.
+    /// Returns the whole schema.
     ///
-    /// O(record types) where it was not asked for before.
+    /// O(record types) on first use.
     func whole() throws(SyncError) -> Schema
 
-    /// At least as many record types as the schema has, and not many more.
+    /// An upper bound of the number of record types, close to the real number.
     var typeCountBound: Int { get throws(SyncError) }
 }
 
 extension SchemaTypes {
-    /// The schema with some record types alone, and `Users`.
+    /// Returns the schema with only some record types and `Users`.
     package func excerpt(of names: some Sequence<Name>) throws(SyncError) -> Schema {
         var schema = Schema()
         for name in names {
@@ -33,7 +35,7 @@ extension SchemaTypes {
         return schema
     }
 
-    /// Whether there can be so many record types more.
+    /// Returns true if the limit allows so many more record types.
     package func hasRoom(for count: Int, limit: Int) throws(SyncError) -> Bool {
         if try typeCountBound + count <= limit { return true }
         return try whole().recordTypes.count + count <= limit

@@ -9,7 +9,7 @@ package import TidemarkModel
 package final class StoredSchema: Sendable {
     /// The schema.
     package let schema: Schema
-    /// The same, made ready.
+    /// The schema prepared for checking records.
     package let checks: RecordChecks
 
     package init(_ schema: Schema) {

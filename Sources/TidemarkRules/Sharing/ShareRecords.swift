@@ -5,10 +5,10 @@ import TidemarkEvents
 import TidemarkLog
 package import TidemarkModel
 
-/// How links and participations are written as records of the zone `_shares`.
+/// The encoding of links and participations as records of the zone `_shares`.
 ///
-/// A link is named by what it ends with. A participation has its user as parent, so that those of
-/// one user are found without looking at others.
+/// A link is named by its last part. A participation has its user as parent, so that a user's
+/// participations are found without reading others.
 package enum ShareRecords {
     private enum Key {
         static let owner = "ownerName"
@@ -77,7 +77,7 @@ package enum ShareRecords {
     }
 
     package static func participation(in body: RecordBody) -> Participation? {
-        // Between bytes: a mark that combines with the slash is the id's.
+        // Compares bytes: a combining character after the slash belongs to the id.
         let name = body.recordName.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 1)
         guard body.recordType == participationType, name.count == 2,
             let user = body.parentName,

@@ -5,25 +5,25 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// Writes what sharing means for a commit into its plan.
+/// Writes the effects of sharing on a commit into the commit's plan.
 ///
-/// A record leaves one audience before it comes to another, so that who sees both is told of the
+/// A record leaves one audience before it joins another, so that a user who sees both gets the
 /// record last.
 package struct ShareTransitions {
-    /// What was decided; `nil` where nothing has to do with shares.
+    /// The rules that were applied; `nil` if the commit does not involve shares.
     package var rules: SharedHierarchies?
-    /// How many records that go with deletions have been written.
+    /// The number of cascaded deletions that have been written.
     package var cascadedCount = 0
 
     private var audiences: Audiences
-    /// What stands for the keys of audiences that the commit begins.
+    /// The placeholders for the keys of audiences that the commit begins.
     private var begun: [RecordPlace: ZoneKey] = [:]
 
     package init(_ audiences: Audiences) {
         self.audiences = audiences
     }
 
-    /// Writes the audiences that begin, which come before the records.
+    /// Writes the start of new audiences, which precede the records.
     package mutating func begin(
         _ plan: inout CommitPlan,
         _ zones: ConsultedZones
@@ -46,8 +46,8 @@ package struct ShareTransitions {
         }
     }
 
-    /// Writes that an item leaves an audience, if it does; returns where it is in the one that its
-    /// own event is in.
+    /// Writes that an item leaves an audience, if it does; returns its place in the audience of its
+    /// own event.
     package mutating func pass(
         _ item: ConsultedItem,
         _ index: Int,
@@ -64,10 +64,9 @@ package struct ShareTransitions {
         return try place(of: item, in: passage.to)
     }
 
-    /// Writes that a record is touched, where the caller may see it; what a share shows of it goes
-    /// along.
+    /// Writes that a record is touched, if the caller may see it, and updates its audience.
     ///
-    /// Nothing for one that the commit changes anyway because of a share.
+    /// Does nothing for a record that the commit changes anyway because of a share.
     package mutating func touch(
         _ item: ConsultedItem,
         in zone: ZoneKey,
@@ -80,7 +79,7 @@ package struct ShareTransitions {
         let place = RecordPlace(item)
         if let rules {
             if rules.implied.contains(where: { RecordPlace($0.change.item) == place }) { return }
-            // With its share an audience ends as a whole.
+            // When a share ends, its audience ends as a whole.
             if case .known(let key) = audience, rules.ended.contains(key) { audience = .none }
         }
         if let index = rules?.moves.firstIndex(where: { RecordPlace($0.item) == place }),
@@ -92,8 +91,8 @@ package struct ShareTransitions {
         try plan.touch(item, in: zone, audience: try self.place(of: item, in: audience))
     }
 
-    /// Writes what comes after the records: roots that were not named, records that change their
-    /// audience alone, and the audiences that end.
+    /// Writes the events at the end: roots that were not named, records that only change their
+    /// audience, and ended audiences.
     package mutating func finish(
         _ plan: inout CommitPlan,
         _ zones: ConsultedZones,
@@ -131,7 +130,7 @@ package struct ShareTransitions {
         for key in rules.ended { plan.deleteZone(key, .deleted) }
     }
 
-    /// What stands for the audiences that the commit begins in a zone of it.
+    /// Returns the placeholders of the audiences that the commit begins in one of its zones.
     package func begun(in zone: Int) -> [ZoneKey] {
         begun.filter { $0.key.zone == zone }.map(\.value).sorted(by: >)
     }

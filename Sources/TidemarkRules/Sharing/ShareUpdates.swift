@@ -4,19 +4,19 @@
 package import TidemarkEvents
 package import TidemarkModel
 
-/// What becomes of a share when somebody saves it: pure, over the share as it was.
+/// The changes of a share by a save, as pure functions of the previous share.
 package struct ShareUpdates {
-    /// Whose zone it is.
+    /// The owner of the zone.
     package var owner: UserID
-    /// Milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     package var time: Int64
-    /// How many may take part, and how long names may be.
+    /// The limits for the number of participants and the length of names.
     package var limits: Limits
-    /// Whether a new share has to come with its root in one request.
+    /// True if a new share must come with its root in one request.
     package var needsRoot = false
-    /// Makes ids and links, which nobody can guess.
+    /// Returns random bits for unguessable ids and links.
     package var random: @Sendable () -> UInt64
-    /// Finds the user whom an address leads to.
+    /// Returns the user with an address.
     package var find: (UserLookup) throws(SyncError) -> UserID?
 
     package init(
@@ -38,7 +38,7 @@ package struct ShareUpdates {
         String(random(), radix: 36) + String(random(), radix: 36)
     }
 
-    /// A new share.
+    /// Returns a new share.
     package func created(
         _ content: ShareContent,
         named name: RecordID
@@ -70,7 +70,7 @@ package struct ShareUpdates {
         return try changed(empty, content, named: name)
     }
 
-    /// A share after somebody who may change it has.
+    /// Returns a share after a change by a user who may change it.
     package func changed(
         _ old: Share,
         _ content: ShareContent,
@@ -100,12 +100,13 @@ package struct ShareUpdates {
             if known?.role == .owner { continue }
             if known?.role == .publicUser {
                 if isOpen { continue }
-                // Who came by the link goes with it, and can be invited like anybody else.
+                // Participants who joined by the link are removed with it, and can be invited like
+                // other users.
                 known = nil
                 asked.id = ""
             }
             if known == nil, isOpen { throw Self.cannotInvite(to: name) }
-            // Opening a share to everybody takes back the invitations that nobody has accepted.
+            // Opening a share to everybody revokes the invitations that were not accepted.
             if let known, isOpen, known.acceptance == .pending { continue }
             let participant = try invited(asked, known, old, name)
             guard !share.participants.contains(where: { $0.isSame(as: participant) }) else {
@@ -127,7 +128,7 @@ package struct ShareUpdates {
         return share
     }
 
-    /// Refuses a share with another owner: who is sent as one would be left out otherwise.
+    /// Rejects a share with another owner, because the user sent as owner would be left out.
     private func checkOwner(
         among participants: [ShareParticipant],
         of name: RecordID
@@ -142,7 +143,7 @@ package struct ShareUpdates {
         }
     }
 
-    /// The user whom the address of a participant leads to.
+    /// Returns the user with the address of a participant.
     private func user(of asked: ShareParticipant) throws(SyncError) -> UserID? {
         if !asked.email.isEmpty { return try find(.email(asked.email)) }
         return asked.phone.isEmpty ? nil : try find(.phone(asked.phone))
@@ -190,7 +191,7 @@ package struct ShareUpdates {
 }
 
 extension ShareParticipant {
-    /// By what the participant was named, all of it.
+    /// All lookups that the participant was named by.
     fileprivate var lookups: [UserLookup] {
         var lookups: [UserLookup] = []
         if let user, !user.userRecordName.isEmpty { lookups.append(.user(user)) }
@@ -199,7 +200,7 @@ extension ShareParticipant {
         return lookups
     }
 
-    /// Whether both are one participant: by id, or by how they are reached.
+    /// Returns true if both are the same participant, by id or by address.
     fileprivate func isSame(as other: ShareParticipant) -> Bool {
         if !id.isEmpty, id == other.id { return true }
         if let user, user == other.user { return true }
@@ -213,8 +214,8 @@ extension ShareParticipant {
 }
 
 extension Share {
-    /// What the change from an older version of the share, or none, does to links and to those who
-    /// take part.
+    /// Returns the changes of links and participations after a change of the share, or after its
+    /// creation.
     package func consequences(
         after old: Share?,
         of name: Name,
@@ -238,7 +239,7 @@ extension Share {
         return change
     }
 
-    /// What the share's end does to links and to those who take part.
+    /// Returns the changes of links and participations after the end of the share.
     func consequencesOfEnd(
         of name: Name,
         in zone: ZoneIdentity
@@ -269,8 +270,8 @@ extension Share {
         participants.first { $0.id == id }
     }
 
-    /// The part that somebody takes in the share; `nil` for its owner, and for those who have not
-    /// accepted.
+    /// Returns a participant's participation in the share; `nil` for the owner, and for
+    /// participants who have not accepted.
     private func participation(
         of participant: ShareParticipant,
         _ target: ShareLinkTarget

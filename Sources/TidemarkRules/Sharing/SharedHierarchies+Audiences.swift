@@ -5,11 +5,11 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// Which records come under a share or leave one.
+/// The records that join or leave a share.
 extension SharedHierarchies {
     mutating func settleAudiences() throws(SyncError) {
         var open: [Carried] = []
-        // Those that only follow what the commit does to others: the others are at fault.
+        // Excludes records that follow a change of others, since those others are rejected.
         var following: [Carried] = []
         for index in items.indices {
             let place = RecordPlace(items[index])
@@ -58,14 +58,14 @@ extension SharedHierarchies {
         return RecordPlace(zone: 0, name: Name(""))
     }
 
-    /// A record that comes under another audience, and the item because of which it does.
+    /// A record that joins another audience, and the item that causes this.
     private struct Carried {
         var place: RecordPlace
         var audience: AudienceRef
         var origin: Int
     }
 
-    /// Takes the records below those that changed their audience along; the last ones first.
+    /// Moves the descendants of records that changed their audience, the last ones first.
     private mutating func carryOn(_ carried: [Carried]) throws(SyncError) {
         var open = carried
         var reached: [RecordPlace: AudienceRef] = [:]
@@ -103,11 +103,11 @@ extension SharedHierarchies {
             }
         }
         moves.removeAll { $0.from == $0.to }
-        // In the order of the log, so that a participant's first fetch reads its blocks one by one.
+        // In log order, so that a participant's first fetch reads each block once.
         moves.sort { ($0.item.live?.sequence ?? .zero) < ($1.item.live?.sequence ?? .zero) }
     }
 
-    /// The records that have another one as their parent once the commit is done.
+    /// Returns the records that have another one as their parent after the commit.
     private mutating func children(of place: RecordPlace) throws(SyncError) -> [ConsultedItem] {
         var children: [ConsultedItem] = []
         for (item, binding) in try neighbours.sources(of: place) where binding.contains(.parent) {
@@ -135,15 +135,15 @@ extension SharedHierarchies {
     private mutating func before(_ item: ConsultedItem) throws(SyncError) -> AudienceRef {
         guard let zone = zones.key(of: item.zone) else { return .none }
         let audience = try audiences.audience(of: ViewKey(zone: zone, slot: item.slot))
-        // With a share its audience ends as a whole.
+        // When a share ends, its audience ends as a whole.
         if case .known(let key) = audience, ended.contains(key) { return .none }
         return audience
     }
 
-    /// What a record is under once the commit is done.
+    /// Returns the audience of a record after the commit.
     ///
-    /// Goes up the tree until something is known, in a loop: an import may bring lines of any length,
-    /// and ones that end where they began, which are under nothing.
+    /// Walks up the ancestors to a known audience, in a loop: an import may contain lines of any
+    /// length, and cycles, which are under no share.
     private mutating func after(_ place: RecordPlace) throws(SyncError) -> AudienceRef {
         var below: [RecordPlace] = []
         var next: RecordPlace? = place
@@ -168,10 +168,10 @@ extension SharedHierarchies {
         return audience
     }
 
-    /// What says what a record is under once the commit is done.
+    /// The source of a record's audience after the commit.
     private enum Standing {
         case under(AudienceRef)
-        /// What its parent is under; nothing without a parent.
+        /// The audience of its parent; none without a parent.
         case asItsParent(Name?)
     }
 
@@ -188,7 +188,7 @@ extension SharedHierarchies {
             return .asItsParent(save.parentName(over: old?.bodyReadBefore))
         }
         if link == nil {
-            // It moves along where something above it moves, whatever the order of the items.
+            // The record moves if one of its ancestors does, in any order of the items.
             if try treesMove(), let parent = try parentAfterwards(of: item, place) {
                 return .asItsParent(parent)
             }
@@ -197,7 +197,7 @@ extension SharedHierarchies {
         return .asItsParent(try item.live?.readBody().parentName.map { Name($0) })
     }
 
-    /// The parent of a record that the commit does not save, if that is there once the commit is done;
+    /// Returns the parent of a record that the commit does not save, if it exists after the commit;
     /// `nil` for the root of a share.
     private mutating func parentAfterwards(
         of item: ConsultedItem,
@@ -210,10 +210,11 @@ extension SharedHierarchies {
         return try isThere(RecordPlace(zone: place.zone, name: parent)) ? parent : nil
     }
 
-    /// Whether what one item's record is under may depend on where another item takes a whole tree.
+    /// Returns true if the audience of one item's record may depend on another item that moves a
+    /// whole tree.
     ///
-    /// Not so for any number of new records, which nothing is below: a parent stays as long as it has
-    /// children. A line of an import may come behind those of its children.
+    /// New records alone do not cause that, since they have no descendants: a parent stays as long
+    /// as it has children. A line of an import may follow the lines of its children.
     private mutating func treesMove() throws(SyncError) -> Bool {
         if let known = knownToMoveTrees { return known }
         var moving: [Int] = []
@@ -231,7 +232,7 @@ extension SharedHierarchies {
         return treesMove
     }
 
-    /// Refuses shares whose root is under another one, and saves that bring a root there.
+    /// Rejects shares whose root is under another share, and saves that move a root under one.
     private mutating func checkRoots() throws(SyncError) {
         for index in items.indices {
             let place = RecordPlace(items[index])
@@ -262,7 +263,7 @@ extension SharedHierarchies {
         }
     }
 
-    /// Refuses what a participant may not do.
+    /// Rejects changes that a participant may not make.
     private mutating func check(_ index: Int) {
         guard case .save(let save, _) = changes[index], let passage = passages[index] else {
             return
@@ -280,7 +281,7 @@ extension SharedHierarchies {
 }
 
 extension RecordSave {
-    /// Whether the record has another parent afterwards than in its version before.
+    /// Returns true if the save changes the parent of the record's previous version.
     fileprivate func movesRecord(over old: RecordBody?) -> Bool {
         parentName(over: old) != old?.parentName.map { Name($0) }
     }

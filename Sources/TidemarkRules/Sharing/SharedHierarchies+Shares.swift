@@ -5,7 +5,7 @@ import TidemarkEvents
 import TidemarkLog
 package import TidemarkModel
 
-/// Which shares a commit begins, changes and ends.
+/// The shares that a commit begins, changes and ends.
 extension SharedHierarchies {
     mutating func settleSave(
         _ index: Int,
@@ -139,11 +139,11 @@ extension SharedHierarchies {
         }
     }
 
-    /// Begins the shares that were imported before the roots that the commit saves.
+    /// Begins the shares that were imported before their roots, if the commit saves the roots.
     mutating func beginWaiting() throws(SyncError) {
         for (root, name) in waiting.sorted(by: { $0.value < $1.value }) {
             let place = RecordPlace(zone: root.zone, name: name)
-            // What the commit itself does to the share or its root is settled.
+            // The commit's own changes of the share and its root are already decided.
             if linkByRoot[root] != nil || named[place].map({ isChanged($0) }) ?? false { continue }
             guard let index = named[root], let item = try item(place),
                 let body = try item.live?.readBody(), let share = Share(body.fields),
@@ -160,7 +160,7 @@ extension SharedHierarchies {
     mutating func settleDeletion(_ index: Int) throws(SyncError) {
         guard let body = try items[index].live?.readBody() else { return }
         let id = recordID(index)
-        // Without a name: who may not see a record is not told of it.
+        // Without a name, which must not be revealed to a caller without read access.
         if access(index) != nil, isCascaded(index), body.isShare || body.shareName != nil {
             refusals[index] = .cascadesToTheOwners
             return
@@ -202,7 +202,7 @@ extension SharedHierarchies {
         }
     }
 
-    /// Ends a share whose record is deleted, with or after its root.
+    /// Ends a share whose record is deleted, alone or with its root.
     private mutating func end(_ name: Name, _ body: RecordBody, _ index: Int) throws(SyncError) {
         let zone = zones[items[index].zone].identity
         guard let share = Share(body.fields) else { return }
@@ -222,7 +222,7 @@ extension SharedHierarchies {
         try imply(.removed, onRoot: rootPlace)
     }
 
-    /// Takes the caller out of a share whose record they delete.
+    /// Removes the caller from a share whose record the caller deletes.
     private mutating func leave(
         _ index: Int,
         _ body: RecordBody,
@@ -246,7 +246,7 @@ extension SharedHierarchies {
         )
     }
 
-    /// Changes the root of a share that begins or ends, where the commit does not name it.
+    /// Changes the root of a share that begins or ends, if the commit does not name the root.
     private mutating func imply(_ link: ShareLink, onRoot place: RecordPlace) throws(SyncError) {
         guard let item = try neighbours.item(place), let live = item.live else { return }
         let save = RecordSave(
@@ -260,13 +260,13 @@ extension SharedHierarchies {
         )
     }
 
-    /// A record of the commit, or beside it.
+    /// Returns the lookup of a record, which may be outside of the commit.
     package mutating func item(_ place: RecordPlace) throws(SyncError) -> ConsultedItem? {
         if let index = named[place] { return items[index] }
         return try neighbours.item(place)
     }
 
-    /// Whether a record is there once the commit is done.
+    /// Returns true if a record exists after the commit.
     package mutating func isThere(_ place: RecordPlace) throws(SyncError) -> Bool {
         if let index = named[place] {
             switch changes[index] {
@@ -278,7 +278,7 @@ extension SharedHierarchies {
         return try neighbours.record(place) != nil
     }
 
-    /// Whether a record that is there once the commit is done is a share's.
+    /// Returns true if an existing record is a share's record after the commit.
     private mutating func isShare(_ place: RecordPlace) throws(SyncError) -> Bool {
         if let index = named[place], case .save(let save, _) = changes[index] {
             return save.isShare
@@ -286,7 +286,7 @@ extension SharedHierarchies {
         return try item(place)?.live?.readBody().isShare ?? false
     }
 
-    /// The share that a record is the root of before the commit.
+    /// Returns the share that a record is the root of before the commit.
     private mutating func shareName(of place: RecordPlace) throws(SyncError) -> Name? {
         let stored = try item(place)?.live
         return try stored?.readBody().shareName.map { Name($0) }

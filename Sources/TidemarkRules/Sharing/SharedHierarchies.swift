@@ -5,86 +5,87 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// What a commit does to one record that it names.
+/// The commit's change of one record that it names.
 package enum PlannedChange: Sendable {
-    /// It is saved, over a version of it or over nothing.
+    /// The record is saved; the save replaces a version or creates the record.
     case save(RecordSave, over: StoredRecord?)
-    /// It is deleted.
+    /// The record is deleted.
     case delete
-    /// Nothing.
+    /// The record is unchanged.
     case nothing
 }
 
-/// What sharing means for a commit: which shares begin, change and end, and which records come
-/// under a share or leave one.
+/// The effects of sharing on a commit: shares that begin, change and end, and records that join or
+/// leave a share.
 ///
-/// A record is under a share if it is the share's root, or its parent is under it. At most one
-/// share is on the way from a record to the top of its tree.
+/// A record is under a share if it is the share's root, or its parent is under the share. From a
+/// record to the top of its tree, there is at most one share.
 package struct SharedHierarchies {
-    /// A record that the commit has to change because of a share, and does not name.
+    /// A record that the commit does not name but must change because of a share.
     package struct Implied {
         package var item: ConsultedItem
-        /// `nil` deletes it.
+        /// The save; `nil` to delete the record.
         package var save: RecordSave?
         package var link = ShareLink.unchanged
     }
 
-    /// A record that changes its audience and is not changed itself.
+    /// A record that changes its audience but not its content.
     package struct Move {
         package var item: ConsultedItem
         package var from: AudienceRef
         package var to: AudienceRef
     }
 
-    /// What a record of the commit was under before, and is after.
+    /// The audiences of a record before and after the commit.
     package struct Passage {
         package var from: AudienceRef
         package var to: AudienceRef
     }
 
-    /// For each item that has to do with shares, what it is under.
+    /// The audiences of each item that involves shares.
     package internal(set) var passages: [Int: Passage] = [:]
-    /// For each root that the commit names, what becomes of its share.
+    /// The change of the share of each root that the commit names.
     package internal(set) var links: [Int: ShareLink] = [:]
-    /// The complete fields of shares that are saved.
+    /// The complete fields of saved shares.
     package internal(set) var fields: [Int: Fields] = [:]
-    /// Deletions that stand for leaving a share: what its record is instead.
+    /// The saves of share records that replace deletions, where a participant leaves a share.
     package internal(set) var leaves: [Int: RecordSave] = [:]
-    /// Records that are changed beside those that the commit names, each with what it is under.
+    /// The changed records that the commit does not name, each with its audiences.
     package internal(set) var implied: [(change: Implied, passage: Passage)] = []
-    /// Records that change their audience alone.
+    /// The records that only change their audience.
     package internal(set) var moves: [Move] = []
-    /// The shares of records that begin: the place of each one's record, and its token.
+    /// The shares that begin: the place and token of each.
     package internal(set) var begun: [(place: RecordPlace, token: String)] = []
     /// The audiences of shares that end.
     package internal(set) var ended: [ZoneKey] = []
-    /// Shares that a line of an import saves before their roots are there.
+    /// The shares that a line of an import saves before their roots exist.
     package internal(set) var rootless: [(root: RecordPlace, share: Name)] = []
-    /// Shares that an import saved before their roots, by roots that the commit saves; those that
-    /// still wait begin with it.
+    /// The shares that an import saved before their roots, by roots that the commit saves; those
+    /// still waiting begin with it.
     package var waiting: [RecordPlace: Name] = [:]
-    /// What becomes of links and participations.
+    /// The changes of links and participations.
     package internal(set) var consequences = SystemChange(zone: .shares)
 
     package let items: [ConsultedItem]
-    /// Those from here on are not named: they go with what is deleted.
+    /// The index of the first cascaded deletion, which the request does not name.
     private let cascadeStart: Int
     package let changes: [PlannedChange]
     package let zones: ConsultedZones
-    /// `nil` for an import, which says itself what becomes of links and participations.
+    /// The updates of shares; `nil` for an import, whose lines contain the links and
+    /// participations.
     package let shares: ShareUpdates?
     package let named: [RecordPlace: Int]
     package var neighbours: Neighbours
     package var audiences: Audiences
-    /// What a record is under once the commit is done, where that is known.
+    /// The known audiences of records after the commit.
     package var settled: [RecordPlace: AudienceRef] = [:]
-    /// Whether trees may move, once it has been asked.
+    /// The cached result of `treesMove()`.
     var knownToMoveTrees: Bool?
-    /// What becomes of the shares of roots, by the root's place.
+    /// The changes of shares, by the place of the root.
     var linkByRoot: [RecordPlace: ShareLink] = [:]
     package var refusals: [Int: SyncError] = [:]
 
-    /// Whether a commit may have to do with shares.
+    /// Returns true if a commit may involve shares.
     ///
     /// O(1) for a record without a parent.
     package static func concern(_ items: [ConsultedItem], _ changes: [PlannedChange]) -> Bool {
@@ -93,7 +94,7 @@ package struct SharedHierarchies {
             case .save(let save, let old):
                 if save.hasToDoWithShares { return true }
                 if let old { return old.bodyReadBefore.hasToDoWithShares }
-                // A record that an import begins anew leaves what its version before was under.
+                // A record that an import begins anew leaves the audience of its previous version.
                 return (try? item.live?.body().hasToDoWithShares) ?? false
             case .delete:
                 return (try? item.live?.body().hasToDoWithShares) ?? false
@@ -124,10 +125,10 @@ package struct SharedHierarchies {
         self.named = named
     }
 
-    /// What else was looked at; the plan rests on it.
+    /// The additional records that were read; the plan depends on them.
     package var consulted: Neighbours { neighbours }
 
-    /// Decides; returns the items that cannot be, and why.
+    /// Applies the rules; returns the errors of invalid items.
     package mutating func settle() throws(SyncError) -> [Int: SyncError] {
         for index in items.indices {
             switch changes[index] {
@@ -145,12 +146,12 @@ package struct SharedHierarchies {
         return refusals
     }
 
-    /// Whether the commit changes an item.
+    /// Returns true if the commit changes an item.
     package func isChanged(_ index: Int) -> Bool {
         if case .nothing = changes[index] { false } else { true }
     }
 
-    /// Whether an item is deleted because of another one.
+    /// Returns true if an item is deleted because of another one.
     func isCascaded(_ index: Int) -> Bool { index >= cascadeStart }
 
     package func place(_ name: Name, beside index: Int) -> RecordPlace {
@@ -159,7 +160,7 @@ package struct SharedHierarchies {
 
     package func key(of place: RecordPlace) -> ZoneKey { zones.key(of: place.zone) ?? 0 }
 
-    /// The access of a participant to the zone of an item; `nil` for the zone's owner.
+    /// Returns a participant's access to the zone of an item; `nil` for the zone's owner.
     package func access(_ index: Int) -> ZoneAccess? { zones.access(of: items[index].zone) }
 
     package func recordID(_ index: Int) -> RecordID {
@@ -168,20 +169,20 @@ package struct SharedHierarchies {
 }
 
 extension SyncError {
-    /// A participant would delete the root of a share.
+    /// Returns the error for a participant who deletes the root of a share.
     static func rootIsItsOwners(_ record: RecordID) -> SyncError {
         .permissionFailure(
             "The record \(record) is the root of a share, which its owner alone can delete."
         )
     }
 
-    /// A participant would delete something of the owner's without having named it.
+    /// The error for a participant whose deletion cascades to the owner's records.
     static let cascadesToTheOwners = SyncError.permissionFailure(
         "With this record others would be deleted that its owner alone can delete: the root of a share, "
             + "or a share."
     )
 
-    /// A record is under a share already, or has one below it.
+    /// Returns the error for a record that is under a share already, or has one below it.
     package static func alreadyShared(_ record: RecordID, by other: Name) -> SyncError {
         SyncError(
             .alreadyShared,
@@ -191,6 +192,6 @@ extension SyncError {
 }
 
 extension RecordSave {
-    /// Whether the save may change what its record is under.
+    /// True if the save may change the audience of its record.
     package var hasToDoWithShares: Bool { parent.isSet || boxedShare.hasContent || isShare }
 }

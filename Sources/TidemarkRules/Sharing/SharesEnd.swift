@@ -5,14 +5,14 @@ import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
-/// What ends with a zone: the audiences of its shares, links, and the parts that users take.
+/// The data that ends with a zone: the audiences of its shares, links, and participations.
 struct SharesEnd {
     /// The keys of the audiences.
     let audiences: [ZoneKey]
-    /// What becomes of links and participations.
+    /// The changes of links and participations.
     private(set) var consequences = SystemChange(zone: .shares)
 
-    /// Finds it for a zone that is there.
+    /// Collects the data of an existing zone.
     ///
     /// O(shares of the zone).
     init(with zone: ConsultedZone, _ facts: any Facts) throws(SyncError) {
@@ -26,8 +26,8 @@ struct SharesEnd {
         }
     }
 
-    /// The records of a zone's shares: each audience leads to one, and the share of the whole zone has a name
-    /// of its own.
+    /// Returns the records of a zone's shares: each audience names one, and the share of the whole
+    /// zone has a fixed name.
     private static func shares(
         of zone: ConsultedZone,
         _ audiences: [LivingZone],

@@ -3,8 +3,8 @@
 
 package import TidemarkModel
 
-/// How the content of notifications is written as fields of a record, under the names that CloudKit
-/// Web Services have; what says nothing is left out.
+/// The encoding of notification content as fields of a record, with the names of CloudKit Web
+/// Services; empty values are left out.
 extension FieldsBuilder {
     package mutating func set(_ content: NotificationContent) throws(SyncError) {
         try set("alert", "alertBody", content.alert)
@@ -33,7 +33,7 @@ extension FieldsBuilder {
         }
     }
 
-    /// Sets a field that has a text.
+    /// Sets a field if there is a text.
     mutating func setIfAny(_ name: String, _ text: String?) throws(SyncError) {
         if let text { try set(name, .string(text)) }
     }
@@ -66,17 +66,17 @@ extension Fields {
         )
     }
 
-    /// The text in a field; `nil` if there is none.
+    /// Returns the text in a field; `nil` if there is none.
     package func string(_ name: String) -> String? {
         if case .string(let text)? = self[name] { text } else { nil }
     }
 
-    /// The texts in a field; none if it is not there.
+    /// Returns the texts in a field; empty if the field is missing.
     package func strings(_ name: String) -> [String] {
         if case .stringList(let texts)? = self[name] { texts } else { [] }
     }
 
-    /// The number in a field; `nil` if there is none.
+    /// Returns the number in a field; `nil` if there is none.
     package func integer(_ name: String) -> Int64? {
         if case .int64(let number)? = self[name] { number } else { nil }
     }

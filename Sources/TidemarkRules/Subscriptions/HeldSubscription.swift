@@ -3,7 +3,7 @@
 
 package import TidemarkModel
 
-/// Who has subscriptions, and where: a user in one database.
+/// The holder of subscriptions: a user in one database.
 package struct SubscriptionHolder: Hashable, Sendable {
     package var user: UserID
     package var database: DatabaseID
@@ -28,7 +28,7 @@ package struct SubscriptionHolder: Hashable, Sendable {
 }
 
 extension SubscriptionHolder {
-    /// The shared database, with the name of whose it is: `__defaultOwner__` is whoever asks.
+    /// The shared database with its owner's name: `__defaultOwner__` stands for the caller.
     package var sharedDatabase: DatabaseID {
         DatabaseID(
             container: database.container,
@@ -39,7 +39,7 @@ extension SubscriptionHolder {
     }
 }
 
-/// A subscription of somebody.
+/// A subscription and its holder.
 package struct HeldSubscription: Sendable {
     package var holder: SubscriptionHolder
     package var subscription: Subscription
@@ -52,10 +52,10 @@ package struct HeldSubscription: Sendable {
         self.subscription = subscription
     }
 
-    /// The name of its record: unique in the store.
+    /// The name of the subscription's record, unique in the store.
     package var recordName: Name { Self.recordName(of: subscription.name, holder) }
 
-    /// The name of the record of a subscription by its id.
+    /// Returns the name of the record of a subscription by its id.
     package static func recordName(of id: Name, _ holder: SubscriptionHolder) -> Name {
         let database = holder.database
         return Name(
@@ -67,7 +67,7 @@ package struct HeldSubscription: Sendable {
         )
     }
 
-    /// What tells it from the other subscriptions of the user in the same container.
+    /// The identity of the subscription among those of the user in the same container.
     var nameInCollection: String {
         [
             holder.database.scope.name, holder.database.owner.userRecordName.escaped,
@@ -77,7 +77,7 @@ package struct HeldSubscription: Sendable {
 }
 
 extension String {
-    /// The text without slashes: they and percent signs are written as in URLs.
+    /// The text with slashes and percent signs escaped as in URLs.
     package var escaped: String {
         guard utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "%") }) else {
             return self

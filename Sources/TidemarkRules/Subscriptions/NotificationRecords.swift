@@ -5,25 +5,25 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// A change as subscriptions hear of it.
+/// A change that subscriptions report.
 package struct NotifiedChange {
     /// Position of the event.
     package var sequence: SequenceNumber
     /// The zone that it is in.
     package var zone: ZoneIdentity
-    /// What happened to a record; `nil` for a zone that began or ended.
+    /// The change of a record; `nil` for a zone that began or ended.
     package var reason: Subscription.Notification.Reason?
-    /// The record's name, if it is about one.
+    /// The record's name, if the change is of a record.
     package var recordName: String?
-    /// The record's type, if it is about one.
+    /// The record's type, if the change is of a record.
     package var recordType: Name?
-    /// The record as it is now, or as it was before its deletion; `nil` where nobody needs it.
+    /// The current record, or the record before its deletion; `nil` if it is not needed.
     package var body: RecordBody?
-    /// Who made the change.
+    /// The user who made the change.
     package var user: UserID?
-    /// On which device.
+    /// The device that made the change.
     package var device: String?
-    /// When, in milliseconds since 1970.
+    /// The time of the change, in milliseconds since 1970.
     package var time: Int64
 
     package init(
@@ -49,22 +49,22 @@ package struct NotifiedChange {
     }
 }
 
-/// How notifications are written as records of a user's zone `_notifications`.
+/// The encoding of notifications as records of a user's zone `_notifications`.
 package enum NotificationRecords {
     private static let type = "Notification"
 
-    /// The name under which a notification is kept, and what it says.
+    /// Returns the save that stores a notification, under its name.
     ///
-    /// A notification of a record has a name of its own. Those of a zone or a database have one name
-    /// for each device that changes came from, so that a later one takes the place of an earlier
-    /// one, and whoever fetches meets it once, however much has happened.
+    /// A notification of a record has its own name. Those of a zone or a database have one name per
+    /// source device: a later one replaces an earlier one, so that a client fetches it once,
+    /// regardless of the number of changes.
     package static func save(
         _ held: HeldSubscription,
         _ change: NotifiedChange,
         tag: String,
         characterLimit: Int
     ) throws(SyncError) -> RecordSave {
-        // The empty text stands for a client that does not say which device it is.
+        // The empty text stands for a client without a device name.
         let origin = change.user == held.holder.user ? change.device ?? "" : nil
         var builder = FieldsBuilder()
         let name: String
@@ -99,9 +99,9 @@ package enum NotificationRecords {
         )
     }
 
-    /// Puts values in the place of names: those that come along, and those that are put into texts.
+    /// Replaces field names with values: the desired keys, and the arguments of texts.
     ///
-    /// Notifications of zones and databases are about no record, and have neither.
+    /// Notifications of zones and databases are not about a record, and have neither.
     private static func setFields(
         _ content: inout NotificationContent,
         of change: NotifiedChange,
@@ -128,7 +128,7 @@ package enum NotificationRecords {
         }
     }
 
-    /// The notification that a record says.
+    /// Returns the notification in a record.
     package static func read(
         _ body: RecordBody,
         id: String,
@@ -160,7 +160,8 @@ package enum NotificationRecords {
         return notification
     }
 
-    /// The change tag of the event that a notification tells of: the same in all notifications of one change.
+    /// Returns the change tag of the notification's event, which is the same in all notifications
+    /// of one change.
     ///
     /// `nil` for an older notification of a zone or database.
     package static func change(of body: RecordBody) -> String? {
@@ -169,25 +170,24 @@ package enum NotificationRecords {
             : body.fields.string("change")
     }
 
-    /// Whether a notification is of a query, and so one of many.
+    /// Returns true if the notification is of a query, and thus one of many.
     package static func isOfQuery(_ body: RecordBody) -> Bool {
         body.fields.string("kind") == Subscription.Notification.Kind.query.rawValue
     }
 
-    /// The device of the user's own that a notification's change came from; `nil` if it was somebody
-    /// else's.
+    /// Returns the user's own device that made the change; `nil` if another user made it.
     package static func origin(of body: RecordBody) -> String? { body.fields.string("origin") }
 }
 
 extension FieldValue {
-    /// The value, of a text no more than some characters.
+    /// Returns the value, with a text truncated to a number of characters.
     fileprivate func cut(to characterCount: Int) -> FieldValue {
-        // A text of so few bytes cannot have more characters.
+        // A text cannot have more characters than bytes.
         guard case .string(let text) = self, text.utf8.count > characterCount else { return self }
         return .string(String(text.prefix(characterCount)))
     }
 
-    /// The value as it is put into a text.
+    /// The value as inserted into a text.
     fileprivate var plainText: String {
         switch self {
         case .string(let text): return text

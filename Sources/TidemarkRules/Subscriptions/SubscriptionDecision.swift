@@ -5,18 +5,18 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// A request to save and delete subscriptions, looked up and decided.
+/// The decision about a request to save and delete subscriptions.
 package struct SubscriptionDecision {
-    /// Whose subscriptions they are.
+    /// The holder of the subscriptions.
     package let holder: SubscriptionHolder
-    /// First the saves, then the deletions, each in the order of the request.
+    /// The outcomes of the saves, then of the deletions, each in request order.
     package private(set) var outcomes: [ItemOutcome] = []
-    /// The commit; without events if nothing has to change.
+    /// The commit; empty if nothing has to change.
     package var plan: CommitPlan
-    /// The highest position that the decision rests on.
+    /// The highest position that the decision depends on.
     package private(set) var lookedAt = SequenceNumber.zero
 
-    /// What the holder has, as the request leaves it.
+    /// The holder's subscriptions after the request.
     private var entries: [Name: SavedSubscription]
     private var changed: Set<Name> = []
 
@@ -26,13 +26,13 @@ package struct SubscriptionDecision {
     ///   - request: The request.
     ///   - caller: The user and device that made it.
     ///   - holder: The caller as the holder of subscriptions.
-    ///   - entries: What the holder has.
-    ///   - schema: What the container's schema says about subscriptions.
-    ///   - limits: How much of everything is allowed.
-    ///   - facts: The state that the request met.
+    ///   - entries: The holder's subscriptions.
+    ///   - schema: The container's schema for subscriptions.
+    ///   - limits: The limits of the store.
+    ///   - facts: The state of the store at the request.
     ///   - time: Milliseconds since 1970.
     ///
-    /// - Throws: What keeps the state from being read.
+    /// - Throws: An error if the state cannot be read.
     package init(
         _ request: ModifySubscriptionsRequest,
         as caller: Caller,
@@ -49,7 +49,7 @@ package struct SubscriptionDecision {
         let author = Authorship(time: time, user: caller.user, device: caller.device)
         var change = SystemChange(zone: .subscriptions)
         var schema = schema
-        // What is deleted makes room for what is saved.
+        // Deletions make room for saves.
         for id in request.deletions {
             let name = Name(id)
             if let entry = self.entries.removeValue(forKey: name) {
@@ -70,12 +70,13 @@ package struct SubscriptionDecision {
             try plan.add(grown, of: holder.database, by: author, over: facts)
         }
         try plan.add(change, of: holder.database, by: author, over: facts)
-        // The first answer waits for the whole commit.
+        // The first result waits for the whole commit.
         let last = ItemOutcome.event(max(plan.eventCount - 1, 0))
         for index in isDone.indices where isDone[index] { outcomes[index] = last }
     }
 
-    /// What the holder has once the commit is appended; saved ones stand at its end.
+    /// Returns the holder's subscriptions after the commit; saved ones have the commit's last
+    /// position.
     package func saved(at sequence: SequenceNumber) -> [Name: SavedSubscription] {
         entries.mapValues { entry in
             entry.sequence > 0
@@ -122,7 +123,7 @@ package struct SubscriptionDecision {
         }
     }
 
-    /// Refuses a subscription to a zone that is not there.
+    /// Rejects a subscription to a zone that does not exist.
     private func checkZone(
         of subscription: Subscription,
         _ limits: Limits,
@@ -146,7 +147,7 @@ package struct SubscriptionDecision {
         if let error = zones[index].error { throw error }
     }
 
-    /// Another subscription of the holder that fires whenever this one does.
+    /// Returns another subscription of the holder that fires in the same cases.
     private func duplicate(of subscription: Subscription) -> SavedSubscription? {
         guard case .query(let query) = subscription.kind else { return nil }
         return entries.first { name, entry in
@@ -159,7 +160,8 @@ package struct SubscriptionDecision {
 }
 
 extension Subscription.RecordQuery {
-    /// Whether both are about the same in one database, where a zone is known by its name alone.
+    /// Returns true if both are the same query in one database, where a zone's name identifies the
+    /// zone.
     fileprivate func isSame(as other: Subscription.RecordQuery) -> Bool {
         guard zone?.name == other.zone?.name else { return false }
         var other = other
@@ -168,7 +170,7 @@ extension Subscription.RecordQuery {
     }
 }
 
-/// What the schema of a container says about subscriptions: as about queries.
+/// The rules of a container's schema for subscriptions, which are those for queries.
 package struct SubscriptionSchema {
     private let isStrict: Bool
     private let environment: Environment
@@ -178,14 +180,14 @@ package struct SubscriptionSchema {
     /// - Parameters:
     ///   - schema: The schema; `nil` where schemas are not checked.
     ///   - environment: The environment that the schema is of.
-    ///   - isStrict: Whether what CloudKit refuses is refused.
+    ///   - isStrict: True to reject everything that CloudKit rejects.
     package init(_ schema: Schema?, in environment: Environment, isStrict: Bool) {
         self.isStrict = isStrict
         self.environment = environment
         current = schema
     }
 
-    /// What the commit changes in the schema; `nil` for nothing.
+    /// The commit's change of the schema; `nil` if there is none.
     package var change: SystemChange? {
         get throws(SyncError) {
             guard let current, let grown, grown != current else { return nil }
@@ -193,9 +195,10 @@ package struct SubscriptionSchema {
         }
     }
 
-    /// Refuses a subscription that asks for what there is not.
+    /// Rejects a subscription to types or fields that do not exist.
     ///
-    /// In development a type or a field may come later; indexes come with the subscription.
+    /// In development, a type or a field may be created later, and the subscription creates its
+    /// indexes.
     package mutating func admit(_ subscription: Subscription) throws(SyncError) {
         guard case .query(let query) = subscription.kind else { return }
         let asked = Query(recordType: query.recordType, predicate: query.predicate)
@@ -244,7 +247,8 @@ package struct SubscriptionSchema {
 }
 
 extension SyncError {
-    /// A second subscription that fires whenever another one of the user does.
+    /// Returns the error for a second subscription that fires in the same cases as another one of
+    /// the user.
     static func duplicateSubscription(_ id: String, of other: String) -> SyncError {
         SyncError(
             .serverRejectedRequest,

@@ -4,11 +4,11 @@
 import TidemarkEvents
 package import TidemarkModel
 
-/// How subscriptions are written as records of the zone `_subscriptions`.
+/// The encoding of subscriptions as records of the zone `_subscriptions`.
 package enum SubscriptionRecords {
     private static let type = "Subscription"
 
-    /// The save that keeps a subscription.
+    /// Returns the save that stores a subscription.
     package static func save(_ held: HeldSubscription) throws(SyncError) -> RecordSave {
         RecordSave(
             RecordID(
@@ -21,7 +21,7 @@ package enum SubscriptionRecords {
         )
     }
 
-    /// The fields of a subscription's record: equal for equal subscriptions.
+    /// Returns the fields of a subscription's record: equal for equal subscriptions.
     package static func fields(_ held: HeldSubscription) throws(SyncError) -> Fields {
         let database = held.holder.database
         var builder = FieldsBuilder()
@@ -52,7 +52,7 @@ package enum SubscriptionRecords {
 
     /// Reads a subscription's record.
     ///
-    /// Throws `internalError` for one that is none, which no request and no import can bring about.
+    /// Throws `internalError` if the record is invalid, which no request and no import can cause.
     package static func read(_ body: RecordBody) throws(SyncError) -> HeldSubscription {
         let fields = body.fields
         guard let scope = fields.string("database").flatMap({ DatabaseScope(name: $0) }),
@@ -102,7 +102,7 @@ package enum SubscriptionRecords {
         }
     }
 
-    /// Refuses a save of an import that would make the zone unreadable.
+    /// Rejects a save of an import that would make the zone unreadable.
     package static func check(_ save: RecordSave) throws(SyncError) {
         guard save.recordID.zone.zoneName == SystemZone.subscriptions.rawValue else { return }
         let moment = Authorship(time: 0, user: nil)

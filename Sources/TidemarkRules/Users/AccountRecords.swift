@@ -4,8 +4,10 @@
 import TidemarkEvents
 package import TidemarkModel
 
-/// How accounts are written as records of the zone `_users`: one named after the user, and one for
-/// each address and number, so that a user is found by them as fast as by name.
+/// The encoding of accounts as records of the zone `_users`.
+///
+/// There is one record named after the user, and one for each address and number, so that lookups
+/// by address are as fast as by name.
 package enum AccountRecords {
     private static let accountType = "User"
     private static let addressType = "UserAddress"
@@ -21,7 +23,8 @@ package enum AccountRecords {
         ]
     }
 
-    /// The name of the record that leads from an address or number to its user, or is the user's.
+    /// Returns the name of the record for a lookup: the record that leads from an address or number
+    /// to its user, or the user's record.
     package static func recordName(of lookup: UserLookup) -> Name {
         switch lookup.normalized {
         case .email(let text): Name(emailPrefix + text)
@@ -30,13 +33,13 @@ package enum AccountRecords {
         }
     }
 
-    /// Whether a user of this name could be taken for an address.
+    /// Returns true if the user's name could be confused with an address.
     package static func isReserved(_ user: UserID) -> Bool {
         user.userRecordName.hasPrefix(emailPrefix) || user.userRecordName.hasPrefix(phonePrefix)
     }
 
-    /// What makes one account another: the account's record if it differs, and those of addresses
-    /// that come and go.
+    /// Returns the change that turns one account into another: the account's record if it differs,
+    /// and the records of added and removed addresses.
     package static func change(
         from old: UserAccount?,
         to new: UserAccount
@@ -88,7 +91,7 @@ package enum AccountRecords {
         return try builder.finish()
     }
 
-    /// The account that a record says; `nil` if it is no account's record.
+    /// Returns the account in a record; `nil` if the record is not an account's.
     package static func account(in body: RecordBody) -> UserAccount? {
         guard body.recordType == accountType else { return nil }
         var account = UserAccount(UserID(body.recordName))
@@ -108,7 +111,7 @@ package enum AccountRecords {
         return account
     }
 
-    /// The user whose address or number a record is; `nil` if it is no such record.
+    /// Returns the user of an address's or number's record; `nil` for any other record.
     package static func owner(in body: RecordBody) -> UserID? {
         guard body.recordType == addressType, case .string(let name)? = body.fields[owner] else {
             return nil

@@ -7,17 +7,18 @@ package import TidemarkModel
 
 /// An account as a store holds it.
 package struct StoredAccount: Sendable {
-    /// What is said about the user.
+    /// The user's account.
     package let account: UserAccount
-    /// Position of the last event that it rests on.
+    /// The position of the last event that the account depends on.
     package let lastSequence: SequenceNumber
 }
 
 extension Facts {
-    /// The account that an address, a number or a name leads to, whether or not its user wants to be
-    /// found; `nil` if there is none.
+    /// Returns the account of an address, a number or a name, even if its user is not discoverable;
+    /// `nil` if there is none.
     ///
-    /// What an owner needs who adds somebody to a share. O(1), however many users there are.
+    /// Required when an owner adds a participant to a share. O(1), regardless of the number of
+    /// users.
     package func account(
         of lookup: UserLookup,
         in database: DatabaseID

@@ -5,16 +5,16 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// A request to create and delete zones, looked up and decided.
+/// The decision about a request to create and delete zones.
 package struct ZoneDecision: Sendable {
-    /// First the zones to create, then those to delete, each in the order of the request.
+    /// The outcomes of the creations, then of the deletions, each in request order.
     package private(set) var outcomes: [ItemOutcome] = []
-    /// The commit; without events if nothing has to change.
+    /// The commit; empty if nothing has to change.
     package var plan: CommitPlan
-    /// The highest position that the decision rests on.
+    /// The highest position that the decision depends on.
     package private(set) var lookedAt = SequenceNumber.zero
 
-    /// Decides a request over a picture.
+    /// Decides a request based on a state of the store.
     package init(
         _ request: ModifyZonesRequest,
         as caller: Caller,
@@ -83,7 +83,7 @@ package struct ZoneDecision: Sendable {
 }
 
 extension ItemOutcome {
-    /// A refusal that no version of a record stands behind.
+    /// Creates the outcome of a rejection that is not due to a record's version.
     package init(_ error: SyncError) {
         self = .refused(code: error.code.rawValue, message: error.message, against: .zero)
     }

@@ -4,7 +4,7 @@
 import ArgumentParser
 import Tidemark
 
-/// `tidemark asset collect`: rid of what nothing names.
+/// `tidemark asset collect`: removes unnamed assets.
 struct AssetCollectCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "collect",

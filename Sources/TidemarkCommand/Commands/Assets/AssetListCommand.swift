@@ -5,7 +5,7 @@ import ArgumentParser
 import Tidemark
 import TidemarkModel
 
-/// `tidemark asset ls`: what a database holds.
+/// `tidemark asset ls`: lists the assets of a database.
 struct AssetListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ls",

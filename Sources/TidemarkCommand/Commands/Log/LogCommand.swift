@@ -3,7 +3,7 @@
 
 import ArgumentParser
 
-/// Groups the commands that look at the log itself.
+/// Groups the commands that read the log itself.
 struct LogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log",

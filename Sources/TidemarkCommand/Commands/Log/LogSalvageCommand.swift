@@ -6,7 +6,7 @@ import Tidemark
 import TidemarkLog
 import TidemarkModel
 
-/// `tidemark log salvage`: what is left of a damaged store.
+/// `tidemark log salvage`: copies the readable parts of a damaged store.
 struct LogSalvageCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "salvage",

@@ -45,7 +45,7 @@ struct LogTailCommand: AsyncParsableCommand {
     @OptionGroup var filter: EventFilter
     @OptionGroup var options: OutputOptions
 
-    /// How often it is asked whether to end.
+    /// The interval between checks for a request to end.
     private static let pause = Duration.milliseconds(100)
 
     func validate() throws {
@@ -88,9 +88,9 @@ struct LogTailCommand: AsyncParsableCommand {
         try finish(found.damage)
     }
 
-    /// Tells whether nothing more will be needed.
+    /// Returns true if no more output is needed.
     private func isOver() throws -> Bool {
-        // Asking about no event at all reports only that the other end of a pipe has gone.
+        // Polling for no events only reports that the other end of a pipe has closed.
         var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
         let found = poll(&output, 1, 0)
         if found > 0, output.revents & Int16(POLLERR | POLLHUP) != 0 { throw ClosedPipe() }
@@ -98,5 +98,5 @@ struct LogTailCommand: AsyncParsableCommand {
     }
 }
 
-/// Set by a signal's handler, which may do nothing else.
+/// The flag that a signal's handler sets; the handler may do nothing else.
 private let wasInterrupted = Atomic(false)

@@ -107,7 +107,7 @@ struct BisectCommand: AsyncParsableCommand {
         return (first, last)
     }
 
-    /// What to do where the first point is not good.
+    /// Returns the advice for a first point that is not good.
     private func beginning(_ first: SequenceNumber, isEarlier: Bool) -> String {
         if from == nil, first > .zero { return "The history that is kept begins there." }
         return isEarlier ? "Begin earlier." : "Begin at a point where it is."
@@ -116,7 +116,7 @@ struct BisectCommand: AsyncParsableCommand {
     private var zoneID: ZoneID? { zone.map { ZoneID(zoneName: $0) } }
 }
 
-/// What a bisection came to.
+/// The result of a bisection.
 private struct BisectFinding {
     /// The first bad position.
     var bad: SequenceNumber
@@ -124,7 +124,7 @@ private struct BisectFinding {
     var good: SequenceNumber?
     /// A position that shows that good and bad do not come in one piece each, if one is known.
     var contradiction: SequenceNumber?
-    /// How many positions were looked at; `nil` if the whole log was.
+    /// The number of positions that were tested; `nil` if the whole log was read.
     var probeCount: Int?
 }
 
@@ -201,11 +201,11 @@ extension BisectCommand {
         )
     }
 
-    /// Where to look for a position; `nil` if that is known not to tell.
+    /// Returns the place to test for a position; `nil` if the position is known to be undecidable.
     ///
-    /// Nobody ever saw the store in the midst of a commit, where a rule may be broken that holds before
-    /// and after. So commits are looked at where they end, and only the events of the first bad one by
-    /// one.
+    /// No client ever sees the store inside a commit, where a rule may be broken that holds before
+    /// and after. So commits are tested at their ends, and only the events of the first bad commit
+    /// are tested one by one.
     private func place(
         for position: SequenceNumber,
         in bisection: Bisection,
@@ -218,7 +218,7 @@ extension BisectCommand {
         return ends.first { !bisection.isPassed($0) }
     }
 
-    /// Looks at the quarters of what lies before the first bad position and behind it.
+    /// Tests the quarters of the stretches before and after the first bad position.
     private func contradiction(
         to bisection: Bisection,
         _ first: SequenceNumber,
@@ -275,7 +275,7 @@ extension BisectCommand {
                 }
             }
         } catch {
-            // Before a zone began there was nothing in it.
+            // Before a zone began it had no records.
             if error.code != .zoneNotFound { throw error }
         }
         if let failure { throw failure }

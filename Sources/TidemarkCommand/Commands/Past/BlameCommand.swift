@@ -7,7 +7,7 @@ import TidemarkAdministration
 import TidemarkModel
 import TidemarkReplay
 
-/// `tidemark blame`: who set each field of a record.
+/// `tidemark blame`: shows the event that set each field of a record.
 struct BlameCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "blame",

@@ -8,7 +8,7 @@ import TidemarkAdministration
 import TidemarkModel
 import TidemarkReplay
 
-/// `tidemark case`: the part of a history that tells all about some records.
+/// `tidemark case`: extracts the part of a history that reproduces some records.
 struct CaseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "case",
@@ -93,7 +93,7 @@ struct CaseCommand: AsyncParsableCommand {
         }
     }
 
-    /// The file beside a change stream that has the records which are expected in the end.
+    /// Returns the path of the file with the expected records of a change stream.
     static func expectedPath(beside path: String) -> String {
         (path.hasSuffix(".jsonl") ? String(path.dropLast(6)) : path) + ".expected.jsonl"
     }

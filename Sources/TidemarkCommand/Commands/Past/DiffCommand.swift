@@ -7,7 +7,7 @@ import TidemarkAdministration
 import TidemarkModel
 import TidemarkReplay
 
-/// `tidemark diff`: what differs between two points.
+/// `tidemark diff`: shows the differences between two points.
 struct DiffCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "diff",

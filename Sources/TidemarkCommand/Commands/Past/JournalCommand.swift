@@ -6,7 +6,7 @@ import Tidemark
 import TidemarkAdministration
 import TidemarkModel
 
-/// `tidemark journal`: what was refused, and what devices were told.
+/// `tidemark journal`: shows rejections and the pages sent to devices.
 struct JournalCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "journal",

@@ -74,7 +74,7 @@ struct ReplayCommand: AsyncParsableCommand {
         }
     }
 
-    /// The position that --to stands for, which must not be below the history horizon.
+    /// Returns the position of --to, which must not be below the history horizon.
     private func end() async throws -> SequenceNumber? {
         guard let to else { return nil }
         let position = try to.position(inStoreAt: store.folder)
@@ -110,7 +110,8 @@ extension ReplayCommand {
             findings = try check?.finish(isLogSound: reader.damage.isEmpty) ?? []
             views = try check?.expected ?? folded.finish()
         } catch FoldedViews.Failure.views(let message) {
-            // What is missing from a log makes no sense of the rest: then that is what to tell.
+            // If parts of the log are missing, the rest is inconsistent, so report the missing
+            // parts instead.
             try finish(reader)
             throw CommandError(message)
         } catch FoldedViews.Failure.event(let error) {

@@ -10,15 +10,17 @@ import Glibc
 import Darwin
 #endif
 
-/// A shell command that looks at a state on its standard input and says by its status what it is: 0 good,
-/// 1 to 124 bad, 125 cannot tell.
+/// A shell command that judges a state on its standard input.
+///
+/// Its exit status is the verdict: 0 good, 1 to 124 bad, 125 unknown.
 struct StateJudge {
-    /// What `sh -c` runs.
+    /// The command for `sh -c`.
     let command: String
 
-    /// Runs the command with what the closure writes to a descriptor.
+    /// Runs the command with the bytes that the closure writes to a descriptor.
     ///
-    /// What the command prints goes to standard error. It need not read all that there is.
+    /// The command's standard output goes to standard error. The command need not read all of its
+    /// input.
     func judge(_ write: (Int32) throws -> Void) throws -> Bisection.Verdict {
         let process = Process()
         let input = Pipe()
@@ -31,7 +33,7 @@ struct StateJudge {
         } catch {
             throw CommandError("/bin/sh cannot be started: \(error.localizedDescription)")
         }
-        // Otherwise nobody would notice that the command has stopped reading.
+        // Otherwise we would not notice that the command has stopped reading.
         try? input.fileHandleForReading.close()
         do {
             try write(input.fileHandleForWriting.fileDescriptor)

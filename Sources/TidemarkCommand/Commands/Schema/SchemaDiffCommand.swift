@@ -5,7 +5,7 @@ import ArgumentParser
 import TidemarkAdministration
 import TidemarkModel
 
-/// `tidemark schema diff`: what differs between two schemas.
+/// `tidemark schema diff`: shows the differences between two schemas.
 struct SchemaDiffCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "diff",

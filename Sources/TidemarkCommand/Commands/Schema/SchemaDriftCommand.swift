@@ -6,7 +6,7 @@ import Tidemark
 import TidemarkAdministration
 import TidemarkModel
 
-/// `tidemark schema drift`: which builds do what production would refuse.
+/// `tidemark schema drift`: shows the builds whose writes and queries production would reject.
 struct SchemaDriftCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "drift",

@@ -6,7 +6,7 @@ import Tidemark
 import TidemarkAdministration
 import TidemarkModel
 
-/// `tidemark schema index`: what queries may do with a field.
+/// `tidemark schema index`: changes the indexes of a field.
 struct SchemaIndexCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "index",

@@ -5,7 +5,7 @@ import ArgumentParser
 import TidemarkAdministration
 import TidemarkModel
 
-/// `tidemark schema indexes`: which fields can be asked for.
+/// `tidemark schema indexes`: lists the fields that can be queried.
 struct SchemaIndexesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "indexes",

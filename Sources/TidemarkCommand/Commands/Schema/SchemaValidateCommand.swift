@@ -4,7 +4,7 @@
 import ArgumentParser
 import TidemarkModel
 
-/// `tidemark schema validate`: what is wrong with a file.
+/// `tidemark schema validate`: finds the errors in a file.
 struct SchemaValidateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "validate",

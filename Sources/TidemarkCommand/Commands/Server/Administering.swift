@@ -13,7 +13,7 @@ extension WrittenStoreArgument {
         try await administer(.creating, request)
     }
 
-    /// Asks for something whose answer comes at once.
+    /// Performs a call that returns one answer.
     @discardableResult
     func administer<Call: AdministrationCall>(
         _ access: StoreAccess,

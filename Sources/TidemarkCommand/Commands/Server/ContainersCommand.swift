@@ -31,7 +31,9 @@ struct ContainerArgument: ParsableArguments {
     }
 }
 
-/// Limits of a container; what is not said stays, and `none` takes a limit away.
+/// Limits of a container.
+///
+/// A limit that is not given stays, and `none` removes a limit.
 struct ContainerLimitOptions: ParsableArguments {
     /// A limit, or its absence.
     struct Limit: ExpressibleByArgument {

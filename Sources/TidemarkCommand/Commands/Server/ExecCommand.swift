@@ -155,7 +155,7 @@ struct ExecCommand: AsyncParsableCommand {
             status = try await run(with: server)
             try file?.write(server.store)
         } catch {
-            // The first failure is the one to tell.
+            // Report the first failure.
             try? await server.close()
             throw error
         }

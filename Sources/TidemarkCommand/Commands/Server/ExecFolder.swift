@@ -10,7 +10,8 @@ struct ExecFolder {
     let path: String
 
     private static let prefix = "tidemark-exec-"
-    /// Seconds that a folder is left alone since it changed: whoever makes a store has it locked by then.
+    /// The seconds after its last change during which a folder is not touched: a process that
+    /// creates a store has locked it by then.
     private static let graceSeconds = 60.0
 
     /// Makes a folder with a name of its own among the temporary files, readable by its owner alone.
@@ -36,8 +37,8 @@ struct ExecFolder {
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    /// Removes the folders of runs that were killed: those whose stores no process has open, and that have not
-    /// changed of late.
+    /// Removes the folders of runs that were killed: those whose stores no process has open, and
+    /// that have not changed of late.
     static func sweep(_ folder: String = NSTemporaryDirectory(), now: Date = Date()) {
         let files = FileManager.default
         for name in (try? files.contentsOfDirectory(atPath: folder)) ?? []

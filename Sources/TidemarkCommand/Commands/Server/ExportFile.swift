@@ -21,7 +21,7 @@ final class ExportFile {
     /// Bytes that are gathered before they are written.
     private static let pieceByteCount = 64 << 10
 
-    /// Makes the file under another name, so that one that cannot be made is told at once.
+    /// Creates the file under a temporary name, so that a failure to create it is reported at once.
     init(_ path: String) throws {
         self.path = path
         descriptor = open(path + ".part", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)

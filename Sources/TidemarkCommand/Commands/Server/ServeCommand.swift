@@ -74,7 +74,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     #if Server
-    /// Says where the server is, and what to try first.
+    /// Prints the address of the server, and a first command to try.
     private func tell(
         _ settings: ServerSettings,
         _ options: ServerOptions,

@@ -3,7 +3,9 @@
 
 import ArgumentParser
 
-/// The flags of a server; what none is given for comes from elsewhere: see ``ServerSettings``.
+/// The flags of a server.
+///
+/// Settings without a flag come from other sources: see ``ServerSettings``.
 struct ServerFlags: ParsableArguments {
     @Argument(help: "The store's folder (tidemark.tide).", completion: .directory)
     var store: String?

@@ -13,7 +13,7 @@ import TidemarkServer
 ///
 /// `port` is the flag `--port`, the variable `TIDEMARK_PORT`, and the member `port` of the file.
 struct ServerSettings {
-    /// A setting and where it came from.
+    /// A setting and its source.
     struct Found {
         let name: String
         let content: ConfigContent
@@ -25,7 +25,7 @@ struct ServerSettings {
 
     private static let defaults = ServerOptions()
 
-    /// The names of the settings, and what each is without flag, variable and file.
+    /// The names and the default values of the settings.
     private static let standard: [(name: String, content: ConfigContent)] = [
         ("store", .string("tidemark.tide")), ("port", .int(defaults.port)),
         ("host", .string(defaults.host)), ("public-url", .string("")),

@@ -4,7 +4,7 @@
 import ArgumentParser
 import TidemarkModel
 
-/// `tidemark subscriptions add`: a user wants to hear of something.
+/// `tidemark subscriptions add`: adds a subscription of a user.
 struct SubscriptionsAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
@@ -23,7 +23,7 @@ struct SubscriptionsAddCommand: AsyncParsableCommand {
             """
     )
 
-    /// What has to happen to a record.
+    /// The change to a record that fires the subscription.
     enum Event: String, ExpressibleByArgument, CaseIterable {
         case create
         case update

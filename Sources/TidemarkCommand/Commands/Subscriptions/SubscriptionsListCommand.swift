@@ -4,7 +4,7 @@
 import ArgumentParser
 import TidemarkModel
 
-/// `tidemark subscriptions list`: what a user subscribed to.
+/// `tidemark subscriptions list`: lists a user's subscriptions.
 struct SubscriptionsListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",

@@ -5,7 +5,7 @@ import ArgumentParser
 import Tidemark
 import TidemarkModel
 
-/// `tidemark subscriptions notifications`: what a user hears.
+/// `tidemark subscriptions notifications`: shows a user's notifications.
 struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notifications",
@@ -122,7 +122,7 @@ extension Subscription.Notification {
 }
 
 extension [UInt8] {
-    /// Appends how far a page goes.
+    /// Appends the end of a page.
     fileprivate mutating func append(end page: NotificationChanges) {
         append(literal: "{\"token\":")
         append(jsonString: page.token.description)

@@ -4,7 +4,7 @@
 import ArgumentParser
 import TidemarkModel
 
-/// `tidemark subscriptions remove`: a user wants to hear no more.
+/// `tidemark subscriptions remove`: removes a subscription of a user.
 struct SubscriptionsRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",

@@ -6,7 +6,7 @@ import Tidemark
 import TidemarkAdministration
 import TidemarkModel
 
-/// `tidemark users list`: everybody about whom something was said.
+/// `tidemark users list`: lists the accounts of users.
 struct UsersListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",

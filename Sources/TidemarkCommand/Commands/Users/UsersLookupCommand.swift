@@ -70,7 +70,7 @@ struct UsersLookupCommand: AsyncParsableCommand {
 }
 
 extension [UInt8] {
-    /// Appends a look-up and whom it found.
+    /// Appends a lookup and the user that it found.
     fileprivate mutating func append(jsonOf asked: String, _ identity: UserIdentity?) {
         append(literal: "{\"lookup\":")
         append(jsonString: asked)

@@ -5,7 +5,7 @@ import ArgumentParser
 import TidemarkAdministration
 import TidemarkModel
 
-/// `tidemark users set`: says who a user is.
+/// `tidemark users set`: sets the account of a user.
 struct UsersSetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
@@ -100,7 +100,7 @@ struct UsersSetCommand: AsyncParsableCommand {
         }
     }
 
-    /// What an account is once the options are applied.
+    /// Returns an account with the options applied.
     private func changed(_ old: UserAccount) -> UserAccount {
         var account = old
         if noEmail || !email.isEmpty { account.emails = email }

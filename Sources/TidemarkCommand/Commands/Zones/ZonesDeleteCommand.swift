@@ -41,7 +41,7 @@ struct ZonesDeleteCommand: AsyncParsableCommand {
         case purged
         case encryptedDataReset = "encrypted-data-reset"
 
-        /// What the store calls it.
+        /// The store's reason for the option.
         var reason: ZoneDeletionReason {
             switch self {
             case .deleted: .deleted

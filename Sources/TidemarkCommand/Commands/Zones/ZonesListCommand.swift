@@ -6,7 +6,7 @@ import Tidemark
 import TidemarkAdministration
 import TidemarkModel
 
-/// `tidemark zones list`: what zones there are.
+/// `tidemark zones list`: lists the zones.
 struct ZonesListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
