@@ -4,7 +4,7 @@
 import TidemarkLog
 import TidemarkModel
 
-/// Whose account is meant: a user, where system zones lie for a container and environment.
+/// The key of an account: a user, and the database with the system zones of a container and environment.
 struct AccountPlace: Hashable, Sendable {
     var database: DatabaseID
     var user: UserID

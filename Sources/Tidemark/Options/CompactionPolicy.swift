@@ -70,7 +70,7 @@ public struct CompactionReport: Hashable, Codable, Sendable {
         /// The database of the zone; for the contents of a share, the shared database of the zone's
         /// owner.
         public internal(set) var database: DatabaseID
-        /// Whose zone it is.
+        /// The user record name of the zone's owner.
         public var owner: String { database.owner.userRecordName }
         /// Tokens from before this position expire.
         public internal(set) var position: SequenceNumber

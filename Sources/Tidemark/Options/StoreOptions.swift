@@ -80,7 +80,7 @@ public struct StoreOptions: Hashable, Sendable {
     /// ``Store/compact(_:isDryRun:)``.
     public var backgroundCompaction: BackgroundCompaction?
 
-    /// The kinds of entries that the journal beside the log records.
+    /// The kinds of entries that the store's journal records.
     public var journal = Journal.refusals
     /// The approximate number of bytes of the journal to keep.
     public var journalByteCount = 64 << 20

@@ -88,7 +88,7 @@ public struct AbsenceCall: StoreCall {
     public var position: SequenceNumber?
     /// The device.
     public var device: String
-    /// Whose device it is; `nil` for whom the journal last saw it used by.
+    /// The user of the device; `nil` for the user that the journal last saw with it.
     public var user: UserID?
 
     /// Describes the call.

@@ -9,7 +9,7 @@ import TidemarkModel
 /// Apple's service does not look into encrypted fields, so programs get back the exact date that
 /// they saved, and compare it with their own. Two devices that differ by less than a millisecond
 /// would each see the other's record as a different one. So an encrypted date between two
-/// milliseconds has an encrypted number beside it, which programs do not see. The number is used if
+/// milliseconds has an encrypted number with it, which programs do not see. The number is used if
 /// it names the same millisecond as the date. So a client that does not know the number only
 /// changes the date.
 ///

@@ -5,7 +5,7 @@
 ///
 /// Positions are kept, since records and zones refer to each other by position; lost events leave
 /// gaps. The copy is the same store in a new incarnation that begins at the first event. Every
-/// change token of the damaged store is therefore expired, so that no device is told that nothing
+/// change token of the damaged store is therefore expired, so that no device hears that nothing
 /// is new after events were lost.
 ///
 /// The log does not interpret events. A ``SalvageMending`` can correct events that refer to lost

@@ -6,7 +6,7 @@
 /// Invariants:
 /// - positions given out are dense: `lastSequence` grows by each commit's events;
 /// - `room` never promises more bytes than the segment that the open batch goes to can take;
-/// - at most one caller is told to write at a time (`isWriting`).
+/// - at most one caller writes at a time (`isWriting`).
 struct AppendQueue {
     /// Commits that will be written and synced as one frame.
     struct Batch: Sendable {

@@ -103,7 +103,7 @@ extension Query {
     public struct Comparison: Hashable, Codable, Sendable {
         /// The key of the compared value.
         public let key: Key
-        /// How.
+        /// The relation between the value and the operand.
         public let relation: Relation
         /// The operand: only the coordinates of a location, and only the record's name of a
         /// reference.

@@ -133,7 +133,7 @@ public struct ModifyRecordsRequest: Hashable, Codable, Sendable {
     public var saves: [RecordSave]
     /// Records to delete.
     public var deletions: [RecordDeletion]
-    /// Whether, in each zone that can do so, all items are done or none.
+    /// True if, in each zone with atomic commits, either all items are applied or none.
     public var isAtomic: Bool
 
     /// Creates a request.

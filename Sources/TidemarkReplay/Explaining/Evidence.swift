@@ -18,7 +18,7 @@ struct Evidence {
     private(set) var answers: [Answer] = []
     /// The rejected saves and deletions of the record by any user, oldest first.
     private(set) var refusals: [Explanation.Refusal] = []
-    /// Whose device it is.
+    /// The user of the device.
     private(set) var user: UserID?
     /// The time of the first entry.
     private(set) var firstTime: Int64?

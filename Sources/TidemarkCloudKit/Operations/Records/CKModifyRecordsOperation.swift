@@ -45,7 +45,7 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     open var recordIDsToDelete: [CKRecord.ID]?
     /// The effect of a save on a record that others may have saved in the meantime.
     open var savePolicy = RecordSavePolicy.ifServerRecordUnchanged
-    /// Whether, in each custom zone, all is done or nothing.
+    /// True if, in each custom zone, either all changes are applied or none.
     open var isAtomic = true
     /// The data that this device receives again when it fetches a zone with these changes.
     open var clientChangeTokenData: Data?
