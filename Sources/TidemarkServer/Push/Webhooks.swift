@@ -87,7 +87,7 @@ final class Webhooks: Sendable {
                     return
                 }
             } catch {
-                if Task.isCancelled { return }
+                if Task.isCancelled || error is CancellationError { return }
                 failures += 1
                 await note(error, &webhook)
                 let pause = patience.pause(after: failures)
@@ -163,13 +163,20 @@ final class Webhooks: Sendable {
         if isNews { try? await save(webhook) }
     }
 
-    /// Saves a webhook's state, unless it was removed in the meantime.
+    /// Saves how far a webhook is; throws `CancellationError` if the webhook was removed.
+    ///
+    /// The save is conditional: a removal in the meantime must not be undone.
     private func save(_ webhook: Webhook) async throws {
-        let zone = directory.registry.webhooks
-        guard try await zone.fetchIfPresent(Webhook.self, webhook.id) != nil else {
+        do {
+            try await directory.registry.webhooks.update(Webhook.self, webhook.id) {
+                $0.position = webhook.position
+                $0.failingSince = webhook.failingSince
+                $0.failure = webhook.failure
+                $0.isDisabled = webhook.isDisabled
+            }
+        } catch let error as SyncError where error.code == .unknownItem {
             throw CancellationError()
         }
-        try await zone.save(webhook, policy: .replace)
     }
 }
 #endif
