@@ -18,23 +18,42 @@ struct TidemarkCommand: AsyncParsableCommand {
         commandName: "tidemark",
         abstract: "A sync engine with CloudKit's model, and the questions its log answers.",
         version: version,
-        subcommands: [
-            ImportCommand.self, ExportCommand.self, ChangesCommand.self, ZonesCommand.self,
-            RecordCommand.self, HistoryCommand.self, BlameCommand.self, WhyCommand.self,
-            JournalCommand.self, DiffCommand.self, BisectCommand.self, ReplayCommand.self,
-            QueryCommand.self, SaveCommand.self,
-            DeleteCommand.self,
-            AssetCommand.self, SubscriptionsCommand.self, SchemaCommand.self, UsersCommand.self,
-            UsageCommand.self, ShareCommand.self, CompactCommand.self, EraseCommand.self,
-            BackupCommand.self, RestoreCommand.self, ForkCommand.self, CaseCommand.self,
-            LogCommand.self, ServeCommand.self, ExecCommand.self,
-        ] + serverCommands
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Data",
+                subcommands: [
+                    ImportCommand.self, ExportCommand.self, ChangesCommand.self, ZonesCommand.self,
+                    RecordCommand.self, QueryCommand.self, SaveCommand.self, DeleteCommand.self,
+                    AssetCommand.self, ShareCommand.self, SubscriptionsCommand.self,
+                    SchemaCommand.self, UsersCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "The past",
+                subcommands: [
+                    HistoryCommand.self, BlameCommand.self, WhyCommand.self, DiffCommand.self,
+                    BisectCommand.self, ReplayCommand.self, JournalCommand.self, LogCommand.self,
+                    CaseCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Upkeep",
+                subcommands: [
+                    UsageCommand.self, CompactCommand.self, EraseCommand.self, BackupCommand.self,
+                    RestoreCommand.self, ForkCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Server",
+                subcommands: [ServeCommand.self, ExecCommand.self] + serverCommands
+            ),
+        ]
     )
 
     #if Server
     private static let serverCommands: [any ParsableCommand.Type] = [
-        AdministratorsCommand.self, TokensCommand.self, KeysCommand.self, AccountsCommand.self,
-        SessionsCommand.self, WebhooksCommand.self, ContainersCommand.self, ConfigCommand.self,
+        ConfigCommand.self, ContainersCommand.self, AccountsCommand.self, SessionsCommand.self,
+        TokensCommand.self, KeysCommand.self, AdministratorsCommand.self, WebhooksCommand.self,
     ]
     #else
     private static let serverCommands: [any ParsableCommand.Type] = []
