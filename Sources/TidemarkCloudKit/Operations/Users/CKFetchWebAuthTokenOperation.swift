@@ -5,7 +5,8 @@ import Foundation
 
 /// Requests a token with which a web page acts for the signed-in user.
 ///
-/// An embedded store has no web services: the operation ends with `serverRejectedRequest`.
+/// The operation always ends with `serverRejectedRequest`: a store in this process has no web
+/// services, and a server hands out tokens when a user signs in on its page.
 ///
 /// Unchecked: see ``CKOperation``.
 open class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendable {
@@ -29,7 +30,7 @@ open class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendabl
     override func perform(_ session: Session) async throws(CKError) {
         throw CKError(
             .serverRejectedRequest,
-            "There are no web services here, so there are no tokens for them."
+            "This operation gives no web auth tokens. A server gives them at its sign-in page."
         )
     }
 
