@@ -29,12 +29,12 @@ open class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendabl
     override func perform(_ session: Session) async throws(CKError) {
         throw CKError(
             .serverRejectedRequest,
-            "There are no web services here, so there are no tokens for them."
+            "This service has no web services, so it cannot make tokens for them."
         )
     }
 
     override func complete(_ error: (any Error)?) {
-        let error = error ?? CKError(.internalError, "The operation gave no token.")
+        let error = error ?? CKError(.internalError, "The operation returned no token.")
         fetchWebAuthTokenResultBlock?(.failure(error))
         fetchWebAuthTokenCompletionBlock?(nil, error)
     }
