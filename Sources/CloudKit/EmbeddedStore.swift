@@ -77,7 +77,7 @@ struct EmbeddedStore: CloudSource {
         } catch {
             throw LogError(
                 .unreadable,
-                "The folder could not be made: \(error).",
+                "The folder could not be created: \(error).",
                 path: folder.path
             )
         }

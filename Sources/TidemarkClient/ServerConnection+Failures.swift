@@ -37,7 +37,7 @@ extension ServerConnection {
             }
         return SyncError(
             code,
-            "The server at \(address) answered with status \(answer.status), and no more.",
+            "The server at \(address) answered with status \(answer.status), and no error text.",
             retryAfter: wait,
             remedy: remedy
         )

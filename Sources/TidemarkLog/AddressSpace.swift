@@ -32,8 +32,9 @@ package enum AddressSpace {
         func mebibytes(_ byteCount: UInt64) -> String { "\((byteCount + (1 << 20) - 1) >> 20) MiB" }
         throw LogError(
             .unreadable,
-            "The limit of this process's address space leaves \(mebibytes(remaining)), and it needs "
-                + "\(mebibytes(neededByteCount)). Raise the limit: `ulimit -v unlimited`.",
+            "The address-space limit of this process leaves \(mebibytes(remaining)), but "
+                + "\(mebibytes(neededByteCount)) are needed. Raise the limit: `ulimit -v "
+                + "unlimited`.",
             path: path
         )
     }

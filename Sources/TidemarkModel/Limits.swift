@@ -134,7 +134,7 @@ extension Limits {
             throw .invalidName(
                 "zone name",
                 zone.zoneName,
-                "begins with an underscore, which is kept for the system; choose another name"
+                "begins with an underscore, which is reserved for the system; choose another name"
             )
         }
     }

@@ -25,8 +25,8 @@ extension SyncError {
             "The record to insert already exists: \(record). A save without a change tag creates "
                 + "a record.",
             conflict: conflict,
-            remedy: "Change what was read of the record and save that, or save over it with a "
-                + "policy such as changedKeys."
+            remedy: "Fetch the record, change it and save it, or save with a policy such as "
+                + "changedKeys."
         )
     }
 
@@ -43,8 +43,8 @@ extension SyncError {
     ) -> SyncError {
         SyncError(
             .invalidArguments,
-            "The record \(record) is of type \(found), and a record keeps its type; the save says "
-                + "\(asked)."
+            "The record \(record) has the type \(found), which cannot change; the save has the "
+                + "type \(asked)."
         )
     }
 
@@ -62,8 +62,8 @@ extension SyncError {
             .zoneNotFound,
             "The shared database shows no zone \(zone).",
             remedy: zone.ownerName == ZoneID.currentOwner
-                ? "Name the zone's owner: zones of a shared database are those of others."
-                : "Accept the share that shows it, or list the zones there are."
+                ? "Name the zone's owner: the zones of a shared database belong to other users."
+                : "Accept the share that shows it, or list the zones that exist."
         )
     }
 
@@ -117,7 +117,8 @@ extension SyncError {
         SyncError(
             .referenceViolation,
             "The record \(record) refers to \"\(target)\", which is not in its zone.",
-            remedy: "Save that first or in the same request, or use a reference without an action."
+            remedy: "Save the target first or in the same request, or use a reference without an "
+                + "action."
         )
     }
 
@@ -134,8 +135,8 @@ extension SyncError {
     package static func savedAndDeleted(_ record: RecordID) -> SyncError {
         SyncError(
             .referenceViolation,
-            "The record \(record) would be deleted with a record that it refers to, and the request "
-                + "saves it; remove the reference, or do not delete its target."
+            "The request saves the record \(record), but also deletes a record that it refers to, "
+                + "which deletes it too. Remove the reference, or do not delete its target."
         )
     }
 
@@ -148,7 +149,7 @@ extension SyncError {
             "The record \(record) cannot be deleted, because "
                 + "\(other?.string ?? "a record that is not shown to you") has it as its parent or "
                 + "validates its reference to it.",
-            remedy: "Delete that in the same request, or change it first."
+            remedy: "Delete the referring record in the same request, or change it first."
         )
     }
 
@@ -160,8 +161,8 @@ extension SyncError {
     ) -> SyncError {
         SyncError(
             .invalidArguments,
-            "The field \"\(field)\" of \(record) refers to a record of the zone \(zone); references "
-                + "do not leave their zone."
+            "The field \"\(field)\" of \(record) refers to a record of the zone \(zone); a "
+                + "reference cannot point to another zone."
         )
     }
 
@@ -169,8 +170,8 @@ extension SyncError {
     package static func parentIsShare(_ record: RecordID, _ parent: Name) -> SyncError {
         SyncError(
             .invalidArguments,
-            "The record \(record) would have the share \(parent) as its parent. Records come under a "
-                + "share by a parent that is its root or below it."
+            "The record \(record) cannot have the share \(parent) as its parent. Use the share's "
+                + "root record, or a record below it."
         )
     }
 
@@ -198,8 +199,8 @@ extension SyncError {
     ) -> SyncError {
         SyncError(
             .limitExceeded,
-            "The record \(record) cannot be bound to \(target): \(limit) records that are deleted "
-                + "with it refer to it already, which is as many as there may be."
+            "The record \(record) cannot refer to \(target): \(limit) records that are deleted "
+                + "with the target already refer to it, which is the limit."
         )
     }
 
@@ -223,8 +224,8 @@ extension SyncError {
     ) -> SyncError {
         SyncError(
             .invalidArguments,
-            "The record \(record) names the asset \(asset) as one of \(said) bytes, and it has "
-                + "\(found); use what its upload answered."
+            "The record \(record) names the asset \(asset) with \(said) bytes, but it has "
+                + "\(found). Use the value that its upload returned."
         )
     }
 
@@ -240,19 +241,19 @@ extension SyncError {
 
     /// Returns the error for an interrupted upload.
     package static func uploadBroken(_ reason: String) -> SyncError {
-        SyncError(.networkFailure, "The bytes of the asset stopped coming: \(reason).")
+        SyncError(.networkFailure, "The upload of the asset was interrupted: \(reason).")
     }
 
     // MARK: Tokens and request ids
 
     /// Returns the error for an expired token.
     package static func tokenExpired(_ reason: String) -> SyncError {
-        SyncError(.changeTokenExpired, "The change token can no longer be answered: \(reason).")
+        SyncError(.changeTokenExpired, "The change token has expired: \(reason).")
     }
 
     /// Returns the error for bytes that no engine made, or for a token of something else.
     package static func tokenInvalid(_ reason: String) -> SyncError {
-        SyncError(.invalidArguments, "This is not a change token for what is asked: \(reason).")
+        SyncError(.invalidArguments, "The change token is not valid for this request: \(reason).")
     }
 
     /// Returns the error for a change tag that no store made.
@@ -338,7 +339,7 @@ extension SyncError {
     package static func tooManyFields(_ count: Int, limit: Int) -> SyncError {
         SyncError(
             .limitExceeded,
-            "A record with \(count) fields; at most \(limit) are allowed."
+            "The record would have \(count) fields; at most \(limit) are allowed."
         )
     }
 

@@ -88,7 +88,7 @@ extension SyncError.Code {
     public var remedy: String {
         switch self {
         case .internalError: "Report it with the message; retrying does not help."
-        case .partialFailure: "Look at the error of each item; the other items are done."
+        case .partialFailure: "Check the error of each item; the other items are done."
         case .networkUnavailable, .networkFailure: "Repeat the request when there is a network."
         case .badContainer: "Check the container's identifier and who may use it."
         case .serviceUnavailable, .requestRateLimited, .zoneBusy:
@@ -101,14 +101,18 @@ extension SyncError.Code {
         case .invalidArguments: "Correct the request; repeating it as it is does not help."
         case .resultsTruncated: "Fetch the rest."
         case .serverRecordChanged:
-            "Put your values onto the server record that comes with the error, and save that."
-        case .serverRejectedRequest: "Correct the request; the message says what was refused."
-        case .assetFileNotFound, .assetFileModified: "Send the asset again, from a file that stays."
+            "Apply your changes to the server record in the error, and save that."
+        case .serverRejectedRequest: "Correct the request; the message says what was rejected."
+        case .assetFileNotFound, .assetFileModified:
+            "Send the asset again, from a file that does "
+                + "not change."
         case .incompatibleVersion: "Update the app, or the program that opens the store."
         case .constraintViolation: "Choose another value for the field that must be unique."
         case .operationCancelled: "Start the operation again if it is still wanted."
-        case .changeTokenExpired: "Drop what came from this token and fetch without a token."
-        case .batchRequestFailed: "Mend or leave out the item that failed, and send the rest again."
+        case .changeTokenExpired:
+            "Discard what was fetched with this token, and fetch without a "
+                + "token."
+        case .batchRequestFailed: "Fix or leave out the item that failed, and send the rest again."
         case .badDatabase: "Use a database that can do this; custom zones are private ones."
         case .quotaExceeded: "Free space, or raise the quota, then repeat the request."
         case .zoneNotFound: "Create the zone, then repeat the request."

@@ -46,7 +46,7 @@ extension QueryIndex {
         guard let selection = try statement.select(query, after: cursor, limit: rowLimit) else {
             throw SyncError(
                 .invalidArguments,
-                "The fields to sort by have got other types since the cursor was made; repeat the "
+                "The types of the sort fields have changed since the cursor was made; repeat the "
                     + "query from its beginning."
             )
         }
@@ -90,7 +90,7 @@ extension QueryIndex {
         let advice =
             statement.searchedWordCount > zoneCount
             ? "Name a zone, or search for fewer words."
-            : "Split its lists, and put the results together."
+            : "Split its lists, and combine the results."
         throw SyncError(
             .limitExceeded,
             "The query compares with \(count) values, words counted once for each zone; at most "

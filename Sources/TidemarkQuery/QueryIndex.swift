@@ -90,7 +90,7 @@ package final class QueryIndex: Sendable {
                 database.afterNextTransaction { [self] _ in catalog.withLock { $0 = written } }
             }
         } catch {
-            let error = QueryIndexError("taking in changes", error)
+            let error = QueryIndexError("applying changes", error)
             // No client can cause this, so a value that cannot be written is damaged.
             throw error.reason == .full ? error : QueryIndexError(.damaged, error.message)
         }

@@ -129,7 +129,7 @@ struct FetchCycle: Sendable {
         case (.concluding, _):
             return true
         case (.listing, _), (.fetchingZone, _):
-            preconditionFailure("A fetch cannot go on with \(outcome) at \(stage).")
+            preconditionFailure("A fetch cannot continue with \(outcome) at \(stage).")
         }
         return false
     }

@@ -84,7 +84,7 @@ struct SendCycle: Sendable {
         case (.concluding, _):
             return true
         case (.sendingZones, _), (.sendingBatch, _):
-            preconditionFailure("A sending cannot go on with \(outcome) at \(stage).")
+            preconditionFailure("A send operation cannot continue with \(outcome) at \(stage).")
         }
         return false
     }

@@ -180,7 +180,7 @@ extension SyncLoop {
             if user != state.user { change(to: user) }
             schedule.succeed(.account)
             if user == nil {
-                refuse(SyncError(.notAuthenticated, "Nobody is signed in."))
+                refuse(SyncError(.notAuthenticated, "No user is signed in."))
             } else {
                 account = .usable
             }

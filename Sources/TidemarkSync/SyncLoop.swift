@@ -142,7 +142,11 @@ extension SyncLoop {
     public mutating func noteAccountChange() {
         account = .unknown
         accountChangeCount += 1
-        let error = SyncError(.operationCancelled, "Somebody else may have signed in meanwhile.")
+        let error = SyncError(
+            .operationCancelled,
+            "Another user may have signed in, so the "
+                + "operation was stopped."
+        )
         switch activity {
         case .fetching(var cycle):
             let wish = WaitingCall.Wish.fetch(cycle.scope)

@@ -159,13 +159,14 @@ extension SyncState: Codable {
         guard version == Self.version else {
             throw damage(
                 .version,
-                "The sync state is of version \(version), and this program reads \(Self.version). "
-                    + "Update it, or begin without a state: then everything is fetched again."
+                "The sync state has version \(version), but this program reads version "
+                    + "\(Self.version). Update the program, or start without a state, which "
+                    + "fetches everything again."
             )
         }
         func token(_ text: String, _ key: CodingKeys) throws -> ChangeToken {
             guard let token = ChangeToken(text) else {
-                throw damage(key, "\"\(text)\" is no change token.")
+                throw damage(key, "\"\(text)\" is not a change token.")
             }
             return token
         }

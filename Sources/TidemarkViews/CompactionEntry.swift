@@ -21,8 +21,8 @@ extension CompactionRun {
         else {
             throw ViewIndexError(
                 .damaged,
-                "The view index's entry about compaction is not of the expected form; the index "
-                    + "is thrown away and rebuilt from the log."
+                "The view index's entry about compaction is not of the expected form; the index is "
+                    + "discarded and rebuilt from the log."
             )
         }
         let span = bytes.span.bytes

@@ -152,7 +152,7 @@ extension ViewIndexError {
         case MDB_READERS_FULL:
             return ViewIndexError(
                 .system,
-                "\(what). So many places in processes read the store at once; close some of them."
+                "\(what). Too many readers have the store open at once; close some of them."
             )
         default:
             let remedy = FileError(call: .open, path: path, errorNumber: code).remedy

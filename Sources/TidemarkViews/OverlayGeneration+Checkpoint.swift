@@ -180,8 +180,8 @@ struct ChangedZone {
         guard let value = try snapshot.value(in: .zones, for: .zone(key)) else {
             throw ViewIndexError(
                 .damaged,
-                "The view index does not know zone \(key), which the log writes to; "
-                    + "the index is thrown away and rebuilt from the log."
+                "The view index does not know zone \(key), which the log writes to; the index is "
+                    + "discarded and rebuilt from the log."
             )
         }
         entry = try ZoneEntry(value, key: key)

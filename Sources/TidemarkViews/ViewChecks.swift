@@ -86,7 +86,7 @@ package struct ViewChecks: Equatable {
         }
         let end = bytes.count - 8
         guard xxh3(raw.extracting(0..<end), seed: 0) == word(end) else {
-            throw .damaged("\(path): its checksum does not fit")
+            throw .damaged("\(path): its checksum does not match")
         }
         let count = word(40)
         guard count == UInt64((end - Self.headerByteCount) / 10),

@@ -52,7 +52,7 @@ extension ViewPicture {
         }
         throw ViewIndexError(
             .damaged,
-            "256 zones are listed under one hash; the index is thrown away and rebuilt from the log."
+            "256 zones are listed under one hash; the index is discarded and rebuilt from the log."
         )
     }
 
@@ -115,9 +115,8 @@ extension ViewPicture {
         guard let value = try snapshot.value(in: .zones, for: .zone(key)) else {
             throw ViewIndexError(
                 .damaged,
-                "Nothing tells what zone \(key) is: its creation, event \(key), is lost from the "
-                    + "log, or the zone views are not what was written. `tidemark log verify` says "
-                    + "which."
+                "Zone \(key) is unknown: its creation, event \(key), is lost from the log, or the "
+                    + "zone views are damaged. `tidemark log verify` says which."
             )
         }
         return try ZoneEntry(value, key: key)

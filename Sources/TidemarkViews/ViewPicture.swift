@@ -197,7 +197,7 @@ extension RecordState {
         guard let state = RecordState(rawValue: tag) else {
             throw ViewIndexError(
                 .damaged,
-                "An entry of the view index has the unknown state \(tag); the index is thrown away "
+                "An entry of the view index has the unknown state \(tag); the index is discarded "
                     + "and rebuilt from the log."
             )
         }

@@ -51,7 +51,7 @@ package struct ViewState: Equatable {
         }
         let body = UnsafeRawBufferPointer(rebasing: bytes[..<48])
         guard xxh3(body.bytes, seed: 0) == word(48) else {
-            throw .damaged("\(path): the checksum of its state does not fit")
+            throw .damaged("\(path): the checksum of its state does not match")
         }
         let version = UInt32(truncatingIfNeeded: word(0))
         guard version == Self.formatVersion else {

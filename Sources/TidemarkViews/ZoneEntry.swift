@@ -80,8 +80,8 @@ package struct ZoneEntry: Hashable, Sendable {
     private static func damage(_ key: ZoneKey) -> ViewIndexError {
         ViewIndexError(
             .damaged,
-            "The view index's entry for zone \(key) is not of the expected form; "
-                + "the index is thrown away and rebuilt from the log."
+            "The view index's entry for zone \(key) is not of the expected form; the index is "
+                + "discarded and rebuilt from the log."
         )
     }
 }

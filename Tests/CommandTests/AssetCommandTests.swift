@@ -120,7 +120,7 @@ import Testing
             in: folder
         )
         #expect(without.status == 1)
-        #expect(without.errors.contains("There are no bytes of the asset \(Self.two) here."))
+        #expect(without.errors.contains("The bytes of the asset \(Self.two) are missing."))
         let later = try await Command.script(
             "$tidemark import c.tide a.jsonl --assets files && $tidemark log verify c.tide",
             in: folder

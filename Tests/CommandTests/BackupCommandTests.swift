@@ -68,7 +68,7 @@ import Testing
         for destination in [other, store] {
             let refused = try await Command.run("backup", store, destination)
             #expect(refused.status == 1)
-            #expect(refused.errors.contains("Give a path where nothing is yet"))
+            #expect(refused.errors.contains("Give a path that does not exist yet"))
         }
         #expect(try await Command.run("log", "verify", other).status == 0)
         #expect(try await Command.run("log", "verify", store).status == 0)
@@ -137,7 +137,7 @@ import Testing
         }
         let again = try await Command.run("restore", backup, store)
         #expect(again.status == 1)
-        #expect(again.errors.contains("is here already, up to event"))
+        #expect(again.errors.contains("is already here, up to event"))
     }
 
     @Test(arguments: [["restore"], ["fork"], ["log", "salvage"]])
@@ -152,10 +152,10 @@ import Testing
         let before = try folder.files()
         let again = try await Command.run(command + [store, copy], input: [])
         #expect(again.status == 1)
-        #expect(again.errors.contains("or a complete copy of it is here already, up to event"))
+        #expect(again.errors.contains("or a complete copy of it is already here, up to event"))
         let foreign = try await Command.run(command + [store, other], input: [])
         #expect(foreign.status == 1)
-        #expect(foreign.errors.contains("Another store is here already, up to event"))
+        #expect(foreign.errors.contains("Another store is already here, up to event"))
         #expect(try folder.files() == before)
     }
 
@@ -195,6 +195,6 @@ import Testing
         let text = try await Command.run("fork", store, folder.path("new.tide"), "--text")
         #expect(text.output.contains("It shares 1 of 2 segments"))
         let again = try await Command.run("fork", store, folder.path("new.tide"))
-        #expect(again.errors.contains("is here already, up to event"))
+        #expect(again.errors.contains("is already here, up to event"))
     }
 }

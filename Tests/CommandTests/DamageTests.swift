@@ -54,7 +54,7 @@ import TidemarkLog
         #expect((verified.output + verified.errors).contains("file is expected"))
         let written = try await Command.run("save", store, "r", "--type", "T")
         #expect(written.status == 1)
-        #expect(written.errors.contains(file) && written.errors.contains("A folder is there"))
+        #expect(written.errors.contains(file) && written.errors.contains("The path is a folder"))
     }
 
     @Test func `a point in time of a damaged store is not guessed`() async throws {

@@ -306,7 +306,7 @@ import TidemarkViews
         #expect(kept.lines.count == events)
         let again = try await Command.run("log", "salvage", store, copy)
         #expect(again.status == 1)
-        #expect(again.errors.contains("Give a path where nothing is yet, or"))
+        #expect(again.errors.contains("Give a path that does not exist yet, or"))
     }
 
     @Test func `salvage of a sound store loses nothing`() async throws {

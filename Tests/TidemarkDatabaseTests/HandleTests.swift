@@ -62,7 +62,10 @@ import TidemarkTesting
         await #expect {
             try await garden.zone.delete(chore)
         } throws: { error in
-            "\(error)".contains("The record x is of the zone attic, and this is the zone garden")
+            "\(error)".contains(
+                "The record x is in the zone attic, but this is the handle of the "
+                    + "zone garden"
+            )
         }
         #expect(try await garden.zone.fetch(Chore.self, "x").title == "Garden")
     }

@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("{\"a\":null}", "The field \"a\": null is no value; leave the field out."),
+        ("{\"a\":null}", "The field \"a\": null is not a value; leave the field out."),
         ("{\"a\":true}", "The field \"a\": There is no Boolean type; write 0 or 1."),
         (
             "{\"a\":[]}",
@@ -174,7 +174,7 @@ import Testing
         ),
         (
             "{\"a\":{\"value\":1,\"value\":2}}",
-            "The field \"a\": The member \"value\" comes twice; keep one of them."
+            "The field \"a\": The member \"value\" appears twice; keep one of them."
         ),
         (
             "{\"a\":{\"type\":\"STRING\"}}",
@@ -197,7 +197,7 @@ import Testing
         ("{\"time\":1,\"user\":\"u\"}", "A line needs \"changes\"."),
         (
             "{\"time\":1,\"time\":2,\"user\":\"u\",\"changes\":[]}",
-            "The member \"time\" comes twice; keep one of them."
+            "The member \"time\" appears twice; keep one of them."
         ),
         (
             "{\"time\":1,\"usr\":\"u\",\"changes\":[]}",

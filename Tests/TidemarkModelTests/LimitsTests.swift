@@ -61,8 +61,8 @@ import Testing
         let error = refusal { () throws(SyncError) in try limits.check(zone: zone) }
         #expect(
             error?.message
-                == "The zone name \"_mine\" begins with an underscore, which is kept for the system; "
-                + "choose another name."
+                == "The zone name \"_mine\" begins with an underscore, which is reserved for the "
+                + "system; choose another name."
         )
     }
 

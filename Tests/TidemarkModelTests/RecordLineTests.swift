@@ -75,11 +75,11 @@ import TidemarkModel
     @Test(arguments: [
         ("{}", "A record needs a \"recordName\"."),
         (#"{"zone":"z"}"#, "A record needs a \"recordName\"."),
-        (#"{"recordName":"a","recordName":"b"}"#, "comes twice"),
+        (#"{"recordName":"a","recordName":"b"}"#, "appears twice"),
         (#"{"recordName":"a","tag":"b"}"#, "There is no member \"tag\" here"),
         (#"{"deleted":{"recordName":"a"},"x":1}"#, "There is no member \"x\" here"),
         (#"{"recordName":"a","fields":{"x":1,"x":2}}"#, "is given twice"),
-        (#"{"recordName":"a","fields":{"x":{"value":null}}}"#, "null is no value"),
+        (#"{"recordName":"a","fields":{"x":{"value":null}}}"#, "null is not a value"),
         (#"{"recordName":"a"} x"#, "Expected the end of the text"),
     ])
     func `a line that is wrong says why`(text: String, message: String) {

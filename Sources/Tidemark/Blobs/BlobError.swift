@@ -28,12 +28,12 @@ extension BlobError: CustomStringConvertible {
             "The asset has more than \(limit) bytes, which is the limit. Send a smaller one, or "
                 + "raise the limit."
         case .mismatch(let announced, let found):
-            "The asset was announced as \(announced), and its bytes are \(found). Send it again."
+            "The asset was announced as \(announced), but its bytes are \(found). Send it again."
         case .missing(let blob):
-            "There are no bytes of the asset \(blob) here. Send them again."
+            "The bytes of the asset \(blob) are missing. Send them again."
         case .damaged(let blob, let path):
-            "The file \(path) does not hold the asset \(blob) any more. Send the asset again, or "
-                + "put the file back from a backup."
+            "The file \(path) no longer holds the asset \(blob). Send the asset again, or put the "
+                + "file back from a backup."
         }
     }
 }

@@ -43,8 +43,8 @@ extension Writer {
         if let announced, announced.byteCount != upload.byteCount {
             throw SyncError(
                 .assetFileModified,
-                "The asset was announced as one of \(announced.byteCount) bytes, and "
-                    + "\(upload.byteCount) came."
+                "The asset was announced with \(announced.byteCount) bytes, but "
+                    + "\(upload.byteCount) arrived."
             )
         }
         return try await reader.blockingWork.run { () throws(SyncError) in

@@ -59,7 +59,7 @@ extension ModifyZonesRequest {
         _ shares: [[RecordDeletion]],
         in database: DatabaseID
     ) -> [ItemOutcome] {
-        let none = SyncError.badDatabase(database, "create zones; its zones are others'")
+        let none = SyncError.badDatabase(database, "create zones; its zones belong to other users")
         var outcomes = saves.map { _ in ItemOutcome(none) }
         var start = 0
         for (zone, shares) in zip(deletions, shares) {

@@ -25,8 +25,8 @@ extension Writer {
                 guard share.participants.count < reader.options.limits.participantsPerShare else {
                     throw SyncError(
                         .tooManyParticipants,
-                        "The share has \(share.participants.count) participants, which is all that "
-                            + "it may have."
+                        "The share has \(share.participants.count) participants, which is the "
+                            + "limit."
                     )
                 }
                 share.participants.append(participant)
@@ -47,7 +47,10 @@ extension Writer {
                 )
             }
             guard found.share.allowsAccessRequests, !found.share.blocked.contains(user) else {
-                throw .permissionFailure("The share takes no requests of \(user.userRecordName).")
+                throw .permissionFailure(
+                    "The share does not accept requests from "
+                        + "\(user.userRecordName)."
+                )
             }
             if found.share.requesters.contains(user) { return nil }
             var share = found.share

@@ -32,8 +32,7 @@ extension Writer {
                 try await committer.waitUntilDurable(record.sequence)
                 throw SyncError(
                     .constraintViolation,
-                    "\(address.text) belongs to \(owner.userRecordName); take it away from there "
-                        + "first."
+                    "\(address.text) belongs to \(owner.userRecordName); remove it there first."
                 )
             }
             let change = try AccountRecords.change(from: old?.account, to: account)

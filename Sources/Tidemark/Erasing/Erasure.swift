@@ -200,8 +200,8 @@ struct Erasure {
     private static func isRead(_ folder: StoreFolder) -> LogError {
         LogError(
             .locked,
-            "Another process reads the store, and would keep the files that are to be removed. End "
-                + "it, and erase again.",
+            "Another process reads the store, and would keep the files that the erasure removes. "
+                + "End that process, then erase again.",
             path: folder.path
         )
     }

@@ -45,8 +45,9 @@ struct ErasureFiles {
         guard try pending() != nil else { return }
         throw LogError(
             .locked,
-            "An erasure of this store was cut off, and a copy would hold what is to go. Open the store "
-                + "for writing, which ends the erasure, as by erasing again; then repeat this.",
+            "An erasure of this store was interrupted, so a copy would still hold the erased data. "
+                + "Open the store for writing or erase again, which completes the erasure, then "
+                + "repeat this.",
             path: folder.erasing
         )
     }

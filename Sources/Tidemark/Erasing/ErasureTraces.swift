@@ -259,8 +259,9 @@ struct ErasureTraces {
         guard let zone = limits.keys.first(where: probed.contains) else { return }
         throw LogError(
             .readOnly,
-            "Two names met in one slot of zone \(zone), and a record of it cannot be taken out "
-                + "without losing another. Export the store, and import what is to be kept."
+            "Two names share one slot of zone \(zone), so one record cannot be erased without "
+                + "losing another. Export the store, then import what you want to keep into a new "
+                + "one."
         )
     }
 }

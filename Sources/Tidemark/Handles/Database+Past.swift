@@ -13,7 +13,7 @@ extension Database {
             guard let store = service as? Store else {
                 throw SyncError(
                     .serviceUnavailable,
-                    "\(type(of: service)) cannot be asked for the past.",
+                    "\(type(of: service)) cannot read the past.",
                     remedy: "Make the handle from the Store itself."
                 )
             }

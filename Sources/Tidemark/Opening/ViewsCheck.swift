@@ -93,7 +93,7 @@ package struct ViewsCheck {
         guard reader.line.contains(checkpoint.sequence, of: checkpoint.incarnation) else {
             throw ViewIndexError(
                 .damaged,
-                "The views are of another line of the store: incarnation "
+                "The views belong to another history of the store: incarnation "
                     + "\(checkpoint.incarnation.text) up to event \(checkpoint.sequence)."
             )
         }
@@ -163,7 +163,7 @@ package struct ViewsCheck {
         let remedy =
             reader.isLive
             ? "a process has the store open; close it there and verify again."
-            : "delete the folder, and the next opening for writing makes them again."
+            : "delete the folder, and the next open for writing rebuilds them."
         return LogError(
             .corrupted,
             "\(message) Views are computed from the log: \(remedy)",
@@ -178,11 +178,11 @@ extension StoreVerification.ViewsOutcome {
         switch self {
         case .noViews, .compared, .unreadable: nil
         case .unfinished:
-            "The views were not compared: they are not whole, because whoever made them was cut "
-                + "off or is still at it. The next opening for writing makes them anew."
+            "The views were not compared: they are incomplete, because their build was interrupted "
+                + "or is still running. The next open for writing rebuilds them."
         case .ahead:
             "The views were not compared: their checkpoint is ahead of what the writer has "
-                + "vouched for in the log so far. Verify again when the writer is idle."
+                + "confirmed in the log so far. Verify again when the writer is idle."
         case .changing:
             "The views were not compared: other processes kept opening the store. Verify again."
         case .logDamaged:

@@ -95,8 +95,8 @@ struct ViewsOpening {
             throw .views(
                 ViewIndexError(
                     .damaged,
-                    "\(folder.views): the view index is of another line of the store, or ahead of "
-                        + "it; it is rebuilt from the log."
+                    "\(folder.views): the view index belongs to another history of the store, or "
+                        + "is ahead of it; it is rebuilt from the log."
                 )
             )
         }
@@ -110,9 +110,9 @@ struct ViewsOpening {
         return LogError(
             .corrupted,
             "The views hold event \(checkpoint.sequence), and the log ends with event "
-                + "\(source.durableSequence): events that were on disk are missing. Bring CURRENT, the "
-                + "manifest and the segments back from a backup; `tidemark log salvage` copies what "
-                + "is left.",
+                + "\(source.durableSequence): events that were on disk are missing. Restore "
+                + "CURRENT, the manifest and the segments from a backup; `tidemark log salvage` "
+                + "copies what is left.",
             path: folder.segments
         )
     }

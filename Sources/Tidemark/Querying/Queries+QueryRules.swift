@@ -71,14 +71,14 @@ extension SyncError {
     /// A query of a shared database as a whole.
     static let zoneNotNamed = SyncError(
         .invalidArguments,
-        "A query of a shared database looks into one zone; name it."
+        "A query of a shared database reads one zone; name the zone."
     )
 
     /// A query of a shared database as of a point.
     static let sharedPast = SyncError(
         .invalidArguments,
-        "A shared database can be asked for what it shows now; its past is that of the owner's private "
-            + "database."
+        "A shared database can be queried only as it is now. Query the owner's private database "
+            + "for its past."
     )
 
     /// A cursor that no store made.
@@ -97,7 +97,7 @@ extension SyncError {
     static func tooManyZones(_ count: Int) -> SyncError {
         SyncError(
             .limitExceeded,
-            "The database has \(count) zones; a query looks into at most \(QueryPlace.zoneLimit). Name "
+            "The database has \(count) zones; a query reads at most \(QueryPlace.zoneLimit). Name "
                 + "a zone."
         )
     }

@@ -236,7 +236,11 @@ extension StoreQueries {
         }
         guard try isOfThisLog(index.position) else {
             index.close()
-            throw QueryIndexError(.damaged, "The query index is ahead of the log, or of another.")
+            throw QueryIndexError(
+                .damaged,
+                "The query index is ahead of the log, or belongs to "
+                    + "another log."
+            )
         }
         return index
     }

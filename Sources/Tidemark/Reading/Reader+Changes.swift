@@ -89,8 +89,8 @@ extension Reader {
         guard handedOut <= position else {
             throw SyncError(
                 .invalidArguments,
-                "The token was handed out at event \(handedOut), after event \(position), as of "
-                    + "which the changes are asked for."
+                "The token was made at event \(handedOut), which is after event \(position), the "
+                    + "point of this request."
             )
         }
     }
@@ -182,7 +182,7 @@ extension Reader {
         else { return SyncError(defect) }
         guard let standing = try? picture.zone(ZoneKey(rawValue: content.place)) else {
             return content.place == 0
-                ? SyncError(defect) : .tokenExpired("the zone that it is of was erased")
+                ? SyncError(defect) : .tokenExpired("its zone was erased")
         }
         guard standing.identity == zone else { return SyncError(defect) }
         return .tokenExpired("the zone was deleted and created again since")
@@ -232,15 +232,18 @@ extension SyncError {
             case .damaged:
                 .tokenInvalid("its bytes are not those of a token that this store made")
             case .otherLevel:
-                .tokenInvalid("it counts zones where records are asked for, or the reverse")
+                .tokenInvalid(
+                    "it belongs to a database, and this request needs the token of a "
+                        + "zone, or the reverse"
+                )
             case .otherPlace:
-                .tokenInvalid("it was handed out for another zone or database")
+                .tokenInvalid("it was made for another zone or database")
             case .otherStore:
-                .tokenExpired("it is of another store")
+                .tokenExpired("it belongs to another store")
             case .unknownIncarnation:
                 .tokenExpired("the store was never in the incarnation that made it")
             case .beyondCut:
-                .tokenExpired("it tells of changes that were lost when the store was restored")
+                .tokenExpired("it includes changes that were lost when the store was restored")
             case .future:
                 .tokenExpired("it is ahead of the store")
             case .otherReadability:

@@ -22,9 +22,9 @@ extension Reader {
     ) throws(SyncError) {
         guard try lastErasure(in: .ofStore, picture) > position else { return }
         let isGone = try lastErasure(in: caller.markedDatabase, picture) > position
-        if isGone { throw .tokenExpired("something that it counts was erased") }
+        if isGone { throw .tokenExpired("something that it includes was erased") }
         guard try !wasThere(caller, at: position, picture) else { return }
-        throw .tokenExpired("it is older than the user is here")
+        throw .tokenExpired("it was made before this user was in the store")
     }
 
     private func lastErasure(

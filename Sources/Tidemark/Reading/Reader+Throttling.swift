@@ -19,13 +19,14 @@ extension Reader {
         if caller.database.container == .server, !mayAskServer(caller.authentication) {
             throw SyncError(
                 .badContainer,
-                "The container \(ContainerID.server.identifier) is the server's own."
+                "The container \(ContainerID.server.identifier) is reserved for the server."
             )
         }
         if options.requiresAuthentication, caller.user != nil, caller.authentication == .inProcess {
             throw SyncError(
                 .notAuthenticated,
-                "The store answers requests of others, and nobody has said how their user is known."
+                "The store requires authentication, but the request does not say how its user was "
+                    + "authenticated."
             )
         }
         if Task.isCancelled {
@@ -58,8 +59,8 @@ extension Reader {
         guard let wait = requests.withLock({ $0.take(caller, rate, at: time) }) else { return }
         throw SyncError(
             .requestRateLimited,
-            "The caller has made \(rate.requestCount) requests in \(rate.period.inSeconds) seconds, which is "
-                + "all that is allowed.",
+            "The caller has made \(rate.requestCount) requests in \(rate.period.inSeconds) "
+                + "seconds, which is the limit.",
             retryAfter: Duration(clampingSeconds: wait)
         )
     }
@@ -86,13 +87,14 @@ extension RequestCounts.Refusal {
         case .store:
             SyncError(
                 .serviceUnavailable,
-                "As many requests are writing to the store as may at a time.",
+                "The number of requests that write to the store at a time has reached its limit.",
                 retryAfter: retryAfter
             )
         case .zone(let zone):
             SyncError(
                 .zoneBusy,
-                "As many requests are writing to the zone \(zone.zoneName) as may at a time.",
+                "The number of requests that write to the zone \(zone.zoneName) at a time has "
+                    + "reached its limit.",
                 retryAfter: retryAfter
             )
         }

@@ -72,7 +72,7 @@ extension Reader {
         let missing = SyncError(
             .unknownItem,
             "There is no share with this link.",
-            remedy: "Check the link, or ask for a new one: a share that ended has none."
+            remedy: "Check the link, or ask for a new one. The share may have ended."
         )
         let name = Name(token)
         // A text that cannot be a record name is not a link either.
@@ -125,7 +125,7 @@ extension Reader {
             let invited = share.participants.first(where: { $0.id == id && $0.linkToken == token })
         {
             guard invited.user == nil else {
-                throw .permissionFailure("The link was for one person, who has used it.")
+                throw .permissionFailure("The link was valid for one person and has been used.")
             }
             return invited
         }
@@ -144,7 +144,8 @@ extension Reader {
         if mayBeMeant {
             throw SyncError(
                 .participantMayNeedVerification,
-                "Somebody is invited to the share by an address that belongs to no account yet."
+                "A participant of the share was invited by an address that belongs to no account "
+                    + "yet."
             )
         }
         throw .permissionFailure("\(user.userRecordName) is not invited to the share.")

@@ -28,7 +28,7 @@ extension Reader {
     ) throws(SyncError) -> ZoneChanges {
         let delta = try SharedDelta(request, as: caller, self, picture)
         guard !delta.hasWalks else {
-            throw .tokenExpired("the caller came to shares of the zone, or left some, since")
+            throw .tokenExpired("the caller has joined or left shares of the zone since")
         }
         return try newestPage(of: delta, request, through: end)
     }
@@ -214,7 +214,10 @@ extension SharedDelta {
             return content
         } catch {
             if error == .otherPlace {
-                throw .tokenExpired("it is of another zone, or of an earlier one of the same name")
+                throw .tokenExpired(
+                    "it belongs to another zone, or to an earlier zone of the same "
+                        + "name"
+                )
             }
             throw SyncError(error)
         }

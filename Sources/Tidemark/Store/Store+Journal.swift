@@ -73,8 +73,8 @@ extension JournalStanding {
             damage.append(
                 LogError(
                     .newerVersion,
-                    "\(unknownCount) entries of the journal are of a form that this program does not "
-                        + "know; they were passed over."
+                    "\(unknownCount) entries of the journal have a form that this program does not "
+                        + "know; they were skipped."
                 )
             )
         }

@@ -61,8 +61,9 @@ package struct ServerAnswer: Sendable {
         guard let form else {
             throw SyncError(
                 .internalError,
-                "The answer is of the media type '\(header("Content-Type") ?? "")', which no Tidemark sends.",
-                remedy: "Check the server's address, and what stands between it and this client."
+                "The answer has the media type '\(header("Content-Type") ?? "")', which a Tidemark "
+                    + "server never sends.",
+                remedy: "Check the server's address, and any proxy in front of it."
             )
         }
         return ReceivedMessage(form, try await answer.body.all(upTo: byteLimit))

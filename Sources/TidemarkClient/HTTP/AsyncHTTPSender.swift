@@ -181,19 +181,19 @@ extension SyncError {
             self.init(.operationCancelled, "The request was cancelled.")
         case let error as HTTPClientError
         where [.connectTimeout, .getConnectionFromPoolTimeout].contains(error):
-            self.init(.networkUnavailable, "No connection to the server came to be: \(error).")
+            self.init(.networkUnavailable, "The server cannot be reached: \(error).")
         case let error as HTTPClientError where [.deadlineExceeded, .readTimeout].contains(error):
             self.init(.networkFailure, "The server did not answer in time: \(error).")
         case let error as HTTPClientError where error == .alreadyShutdown:
             self.init(
                 .serviceUnavailable,
                 "The connection was closed.",
-                remedy: "Make another connection."
+                remedy: "Open a new connection."
             )
         case let error as IOError where error.meansNoServer:
-            self.init(.networkUnavailable, "No connection to the server came to be: \(error).")
+            self.init(.networkUnavailable, "The server cannot be reached: \(error).")
         case is NIOConnectionError:
-            self.init(.networkUnavailable, "No connection to the server came to be: \(error).")
+            self.init(.networkUnavailable, "The server cannot be reached: \(error).")
         default: self.init(.networkFailure, "The connection to the server was lost: \(error).")
         }
     }

@@ -73,7 +73,7 @@ extension HTTPTransport {
         guard let download else {
             throw SyncError(
                 .internalError,
-                "The server does not say what of the asset it sends.",
+                "The server does not say which part of the asset it sends.",
                 remedy: "Compare the versions of client and server."
             )
         }

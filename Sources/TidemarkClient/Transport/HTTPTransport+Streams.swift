@@ -45,7 +45,11 @@ private actor StreamLines<Element: Codable & Sendable> {
         while !hasEnded {
             guard let line = splitter.next() else {
                 guard let piece = try await take() else {
-                    throw SyncError(.networkFailure, "The stream of the server broke off.")
+                    throw SyncError(
+                        .networkFailure,
+                        "The connection was lost before the server's "
+                            + "stream ended."
+                    )
                 }
                 try splitter.append(piece)
                 continue

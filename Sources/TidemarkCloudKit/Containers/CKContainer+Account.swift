@@ -89,7 +89,7 @@ final class ServiceCallOperation<Value: Sendable>: CKOperation, @unchecked Senda
         if let value, error == nil {
             handler(.success(value))
         } else {
-            handler(.failure(error ?? CKError(.internalError, "The call gave no answer.")))
+            handler(.failure(error ?? CKError(.internalError, "The call returned no result.")))
         }
     }
 }

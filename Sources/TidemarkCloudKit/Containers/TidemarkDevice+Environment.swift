@@ -48,8 +48,8 @@ extension TidemarkDevice {
         guard let token = environment["TIDEMARK_API_TOKEN"], !token.isEmpty else {
             let error = SyncError(
                 .notAuthenticated,
-                "TIDEMARK_URL names the server \(address), and no token for it; set TIDEMARK_API_TOKEN to a token "
-                    + "that `tidemark tokens add` printed."
+                "TIDEMARK_URL names the server \(address), but TIDEMARK_API_TOKEN is not set. Set "
+                    + "it to a token that `tidemark tokens add` printed."
             )
             return TidemarkCloud(.nowhere(error))
         }
@@ -63,8 +63,9 @@ extension TidemarkDevice {
         #else
         let error = SyncError(
             .serviceUnavailable,
-            "TIDEMARK_URL names the server \(address), and this program was built without the client for servers. "
-                + "Build it with the trait Client of the package tidemark, or unset TIDEMARK_URL."
+            "TIDEMARK_URL names the server \(address), but this program was built without the "
+                + "client for servers. Build it with the trait Client of the package tidemark, or "
+                + "unset TIDEMARK_URL."
         )
         return TidemarkCloud(.nowhere(error))
         #endif
@@ -74,8 +75,8 @@ extension TidemarkDevice {
         guard let made = tidemark_make_embedded_stores() else {
             let error = SyncError(
                 .serviceUnavailable,
-                "Nothing says what containers point at, and this program has no store of its own. Set TIDEMARK_URL "
-                    + "to the address of a server, or make a TidemarkDevice and call makeDefault()."
+                "This program has no store of its own, and no server is set. Set TIDEMARK_URL to "
+                    + "the address of a server, or make a TidemarkDevice and call makeDefault()."
             )
             return TidemarkCloud(.nowhere(error))
         }

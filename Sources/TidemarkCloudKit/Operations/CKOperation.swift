@@ -248,7 +248,8 @@ extension CKOperation {
     func enqueue(on device: TidemarkDevice) {
         precondition(
             !isExecuting && !isFinished,
-            "The operation \(operationID) was added a second time; make a new one."
+            "The operation \(operationID) was added a second time. An operation runs once; make a "
+                + "new one."
         )
         device.operations.addOperation(self)
     }

@@ -53,7 +53,7 @@ extension Result where Failure == any Error {
     where Success == [ID: Result<Value, any Error>] {
         flatMap { items in
             items[id]
-                ?? .failure(CKError(.internalError, "The service said nothing about \(id)."))
+                ?? .failure(CKError(.internalError, "The service returned no result for \(id)."))
         }
     }
 }

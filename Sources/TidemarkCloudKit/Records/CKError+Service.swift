@@ -10,7 +10,7 @@ extension CKError {
         switch error {
         case let error as CKError: self = error
         case let error as SyncError: self.init(error)
-        case is CancellationError: self.init(.operationCancelled, "It was cancelled.")
+        case is CancellationError: self.init(.operationCancelled, "The operation was cancelled.")
         default: self.init(.internalError, "\(error)")
         }
     }

@@ -198,7 +198,8 @@ extension RecordContent {
         guard target.zone == zone else {
             throw CKError(
                 .invalidArguments,
-                "The parent \(target) is in another zone than its child."
+                "The parent \(target) is in another zone than its child. A parent must be in the "
+                    + "same zone."
             )
         }
         return .set(Name(target.recordName))

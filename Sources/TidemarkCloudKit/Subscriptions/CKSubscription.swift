@@ -137,7 +137,7 @@ open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
     func model() throws(CKError) -> Subscription {
         throw CKError(
             .invalidArguments,
-            "The subscription \(subscriptionID) is neither to a query nor to a zone or database."
+            "The subscription \(subscriptionID) has no query, zone or database."
         )
     }
 

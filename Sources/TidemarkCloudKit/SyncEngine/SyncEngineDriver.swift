@@ -127,9 +127,9 @@ extension SyncEngineDriver {
         if let identity, guarded.withLock({ $0.runIdentity }) == identity {
             throw CKError(
                 .invalidArguments,
-                "\(name)() was awaited in a callback of the engine's delegate, which it would wait "
-                    + "for. Start it in a task of its own, or change the state and let the engine "
-                    + "do it."
+                "\(name)() cannot be awaited in a callback of the engine's delegate, because each "
+                    + "would wait for the other. Start it in a task of its own, or change the "
+                    + "state and let the engine do it."
             )
         }
         let error = await withCheckedContinuation { (waiting: Waiting) in

@@ -115,7 +115,11 @@ extension SyncEngineServerStep {
         }
         let end = try await TidemarkCloudKit.answer { handler in
             operation.fetchRecordZoneChangesResultBlock = { result in
-                let missing = CKError(.internalError, "Nothing was said about zone \(zone).")
+                let missing = CKError(
+                    .internalError,
+                    "The service returned no result for the zone "
+                        + "\(zone)."
+                )
                 handler(page.items ?? .failure(result.error ?? missing))
             }
             return database.begin(operation)
@@ -217,7 +221,13 @@ extension SyncEngineServerStep {
         .assetFileModified, .assetNotAvailable,
     ]
 
-    private var unsaid: CKError { CKError(.internalError, "The service said nothing about it.") }
+    private var unsaid: CKError {
+        CKError(
+            .internalError,
+            "The service returned no result for this "
+                + "item."
+        )
+    }
 }
 
 extension CKSyncEngine.RecordZoneChangeBatch {

@@ -60,7 +60,8 @@ final class TemporaryFile: Sendable {
     private func notWritten() -> SyncError {
         SyncError(
             .assetNotAvailable,
-            "The file \(url.path) for a fetched asset could not be written; is there space?"
+            "The file \(url.path) for a fetched asset could not be written. Check that the disk "
+                + "has free space."
         )
     }
 }

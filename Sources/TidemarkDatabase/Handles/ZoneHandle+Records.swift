@@ -200,8 +200,7 @@ extension RecordSave {
         guard stored.value.id.name == Name(stored.record.recordID.recordName) else {
             throw SyncError(
                 .invalidArguments,
-                "The record \(stored.record.recordID) was given the name \(stored.value.id); a record keeps its "
-                    + "name.",
+                "The record \(stored.record.recordID) cannot be renamed to \(stored.value.id).",
                 remedy: "Save the value as a new record, and delete the old one."
             )
         }
@@ -223,7 +222,7 @@ extension Array {
         guard count == 1 else {
             throw SyncError(
                 .internalError,
-                "A request of one item was answered with \(count) outcomes."
+                "The service returned \(count) outcomes for a request with one item."
             )
         }
         return try self[0].get()

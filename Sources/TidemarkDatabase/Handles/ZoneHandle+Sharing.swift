@@ -83,7 +83,7 @@ public struct SharedRecords: Hashable, Sendable {
 
     init(_ record: Record) throws(SyncError) {
         guard let share = record.share else {
-            throw SyncError(.internalError, "The share was answered with a record that is none.")
+            throw SyncError(.internalError, "The service returned a record that is not a share.")
         }
         self.record = record
         self.share = share

@@ -31,7 +31,8 @@ public struct ZoneHandle: Sendable {
         guard found.zone == id else {
             throw SyncError(
                 .invalidArguments,
-                "The record \(found.recordName) is of the zone \(found.zone), and this is the zone \(id).",
+                "The record \(found.recordName) is in the zone \(found.zone), but this is the "
+                    + "handle of the zone \(id).",
                 remedy: "Use the handle of the record's zone."
             )
         }

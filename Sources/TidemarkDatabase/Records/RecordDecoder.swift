@@ -23,8 +23,8 @@ final class RecordDecoder: Decoder {
         guard record.recordType == Value.recordType else {
             throw SyncError(
                 .invalidArguments,
-                "The record \(record.recordID) is of the type \(record.recordType), and \(Value.self) reads "
-                    + "records of the type \(Value.recordType)."
+                "The record \(record.recordID) has the type \(record.recordType), but "
+                    + "\(Value.self) reads records of the type \(Value.recordType)."
             )
         }
         let decoder = RecordDecoder(type, record)
@@ -50,11 +50,11 @@ final class RecordDecoder: Decoder {
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        throw refusal(of: nil, "The type is a list.")
+        throw refusal(of: nil, "The type decodes a list, and a record is a set of fields.")
     }
 
     func singleValueContainer() throws -> any SingleValueDecodingContainer {
-        throw refusal(of: nil, "The type is a single value.")
+        throw refusal(of: nil, "The type decodes a single value, and a record is a set of fields.")
     }
 
     /// The record's name.
@@ -66,7 +66,7 @@ final class RecordDecoder: Decoder {
         return SyncError(
             .invalidArguments,
             "\(type) cannot read \(what)the record \(record.recordID): \(problem)",
-            remedy: remedy ?? "Let the type say what such records hold."
+            remedy: remedy ?? "Change the type to match what its records hold."
         )
     }
 
@@ -74,14 +74,14 @@ final class RecordDecoder: Decoder {
     func absence(of field: String) -> SyncError {
         refusal(
             of: field,
-            "It has no value, and a default value of the property does not count.",
+            "It has no value, and decoding does not use the property's default value.",
             remedy: "Make the property optional, or save a value."
         )
     }
 
     /// Returns the error for a value that the type cannot represent.
     func mismatch(of field: String, _ value: FieldValue, _ type: Any.Type) -> SyncError {
-        refusal(of: field, "It is a \(value.type.webName) that is no \(type).")
+        refusal(of: field, "It is a \(value.type.webName), which cannot be read as \(type).")
     }
 
     /// Returns the value of a field; `nil` if it is absent.

@@ -61,7 +61,8 @@ final class RecordEncoder: Encoder {
             guard name == self.name else {
                 throw SyncError(
                     .invalidArguments,
-                    "The property \"\(field)\" of \(recordType) is a RecordName beside the record's own.",
+                    "The property \"\(field)\" of \(recordType) is a second RecordName; a record "
+                        + "has one.",
                     remedy: "Refer to other records by a Reference."
                 )
             }

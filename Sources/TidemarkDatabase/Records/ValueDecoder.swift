@@ -25,7 +25,7 @@ struct ValueDecoder: Decoder, SingleValueDecodingContainer {
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
         guard let value else { return ElementsDecoding(record, field, []) }
         guard value.type.element != nil else {
-            throw record.refusal(of: field, "It is a \(value.type.webName), which is no list.")
+            throw record.refusal(of: field, "It is a \(value.type.webName), which is not a list.")
         }
         return ElementsDecoding(record, field, value.elements)
     }
@@ -86,7 +86,7 @@ private struct ElementsDecoding: UnkeyedDecodingContainer {
     }
 
     mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        throw record.refusal(of: field, "An element of a list is no list.")
+        throw record.refusal(of: field, "An element of a list cannot be a list.")
     }
 
     mutating func superDecoder() throws -> any Decoder { ValueDecoder(record, field, try next()) }

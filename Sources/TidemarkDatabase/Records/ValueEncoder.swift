@@ -28,7 +28,7 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer {
             .invalidArguments,
             "The property \"\(field)\" \(what), and a field is one value or a list of values of one type.",
             remedy:
-                "Make it such a value, or a Reference to a record of its own, or encode it as Data."
+                "Use such a value, a Reference to another record, or Data."
         )
     }
 
@@ -46,7 +46,7 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer {
     /// Returns the written value; `nil` for an absent value.
     func value() throws(SyncError) -> FieldValue? {
         switch written {
-        case .nothing: throw refusal("writes nothing, as an enumeration without raw values does")
+        case .nothing: throw refusal("encodes nothing, as an enumeration without raw values does")
         case .absent: return nil
         case .one(let value): return value
         case .list(let elements):

@@ -124,7 +124,7 @@ package struct LogBackup {
         guard isOurs else {
             throw LogError(
                 .foreignFile,
-                "The folder holds other files. Give a path where nothing is yet, or a backup of "
+                "The folder holds other files. Give a path that does not exist yet, or a backup of "
                     + "this store.",
                 path: folder.path
             )
@@ -151,7 +151,7 @@ package struct LogBackup {
         func refusal(_ found: String) -> LogError {
             LogError(
                 .foreignFile,
-                "\(found). Give a path where nothing is yet, or a backup of this store.",
+                "\(found). Give a path that does not exist yet, or a backup of this store.",
                 path: destination.path
             )
         }
@@ -390,8 +390,8 @@ package struct LogBackup {
         guard found >= byteCount else {
             throw LogError(
                 .corrupted,
-                "The manifest promises \(byteCount) bytes, the file has \(found). `tidemark log "
-                    + "salvage` copies what is left.",
+                "The manifest promises \(byteCount) bytes, but the file has \(found). `tidemark "
+                    + "log salvage` copies what is left.",
                 path: file.path,
                 offset: found
             )

@@ -18,14 +18,14 @@ extension StoreFolder {
             let what =
                 reader.store == store
                 ? "The store itself or a complete copy of it" : "Another store"
-            found = "\(what) is here already, up to event \(reader.durableSequence)."
+            found = "\(what) is already here, up to event \(reader.durableSequence)."
         } else {
-            found = "A store that cannot be read is here already."
+            found = "A store that cannot be read is already here."
         }
         throw LogError(
             .notAStore,
-            "\(found) Nothing was changed. Give a path where nothing is yet, or remove what is here if "
-                + "nobody needs it.",
+            "\(found) Nothing was changed. Give a path that does not exist yet, or remove this "
+                + "folder if it is not needed.",
             path: path
         )
     }

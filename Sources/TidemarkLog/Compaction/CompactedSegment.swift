@@ -194,8 +194,8 @@ struct CompactedSegment: ~Copyable {
             throw LogError(
                 .corrupted,
                 "The compacted segment holds \(fold.summary.eventCount) events up to "
-                    + "\(fold.summary.last), or others than were written to it: expected "
-                    + "\(eventCount) up to \(last). The log is as it was; check the disk and the "
+                    + "\(fold.summary.last), or other events than were written to it; expected "
+                    + "\(eventCount) up to \(last). The log is unchanged; check the disk and the "
                     + "memory of this machine.",
                 path: path
             )

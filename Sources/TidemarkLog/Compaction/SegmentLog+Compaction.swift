@@ -273,8 +273,8 @@ extension SegmentLog {
         guard summary.eventHash == hash else {
             throw LogError(
                 .corrupted,
-                "The events that were read are not those that the segment's footer promises. The "
-                    + "log is as it was; run `tidemark log verify`.",
+                "The events in the segment differ from those that its footer describes. The log is "
+                    + "unchanged; run `tidemark log verify`.",
                 path: file.path
             )
         }

@@ -78,28 +78,31 @@ extension FileError: CustomStringConvertible {
         case ENOSPC: "Free space on that disk, then try again."
         case EDQUOT: "Free space, or have the disk quota raised, then try again."
         case EACCES, EPERM:
-            "Give the user who runs this permission for the file and for the folders above it."
+            "Give the user of this process permission for the file and the folders above it."
         case EROFS: "The disk is mounted read-only. Mount it for writing, or use another folder."
         case ENOENT where call == .sync:
-            "The file was removed while it was open, and what is written to it would be lost. Bring "
-                + "it back from a backup, then open it again."
-        case ENOENT: "Nothing is there. Check the path."
+            "The file was removed while it was open, so writes to it would be lost. Restore it "
+                + "from a backup, then open it again."
+        case ENOENT: "Nothing exists at this path. Check the path."
         case ENOTDIR: "A part of the path is a file, not a folder. Check the path."
-        case ENXIO: "A pipe, a socket or a device is there, where a file is expected. Remove it."
+        case ENXIO: "The path is a pipe, a socket or a device, but a file is expected. Remove it."
         case ENOMEM:
-            "Raise this process's limit of memory (ulimit -v), or give the machine more of it."
-        case EISDIR: "A folder is there, where a file is expected. Check the path."
-        case EEXIST: "Something is there already. Use another path, or remove it if it is stale."
+            "Raise this process's memory limit (ulimit -v), or give the machine more memory."
+        case EISDIR: "The path is a folder, but a file is expected. Check the path."
+        case EEXIST:
+            "The path already exists. Use another path, or remove what is there if it is "
+                + "stale."
         case EIO:
-            "The disk could not do it. Look at the system's log and at the disk's health, "
-                + "and have a backup before trying again."
+            "The disk reported an error. Check the system's log and the disk's health, and make a "
+                + "backup before you try again."
         case EMFILE: "Raise this process's limit of open files (ulimit -n), or close some."
         case ENFILE: "The system has too many open files. Close some, or raise its limit."
         case EFBIG: "Raise this process's limit of file sizes (ulimit -f), or use another disk."
-        case ELOOP, ENAMETOOLONG: "Use a shorter path, without symbolic links in a circle."
+        case ELOOP, ENAMETOOLONG: "Use a shorter path without circular symbolic links."
         case EXDEV: "Both paths must be on one disk."
         case EOPNOTSUPP, ENOLCK:
-            "That file system cannot do this. Use a local disk rather than a network share."
+            "That file system does not support this call. Use a local disk rather than a network "
+                + "share."
         default: nil
         }
     }

@@ -24,8 +24,8 @@ extension FrameScan {
                 LogError(
                     .corrupted,
                     "Expected the frame after event \(expectedPredecessor); found \(found). Bytes "
-                        + "that were safely written have changed. What is sound can still be "
-                        + "read; `tidemark log salvage` copies it into a new store.",
+                        + "that were on disk have changed. Sound data can still be read; `tidemark "
+                        + "log salvage` copies it into a new store.",
                     path: path,
                     offset: place
                 )

@@ -70,7 +70,8 @@ package struct JournalReader {
                 damage.append(
                     LogError(
                         .foreignFile,
-                        "This segment of a journal is of the store \(header.store); it is passed over.",
+                        "This segment of a journal belongs to the store \(header.store); it is "
+                            + "skipped.",
                         path: path
                     )
                 )
@@ -82,8 +83,8 @@ package struct JournalReader {
                 damage.append(
                     LogError(
                         .corrupted,
-                        "This is no header of a journal's segment (\(error)); the entries in it are "
-                            + "lost.",
+                        "The header of this journal segment is not valid (\(error)); the entries "
+                            + "in it are lost.",
                         path: path,
                         offset: 0
                     )
@@ -102,8 +103,8 @@ package struct JournalReader {
             damage.append(
                 LogError(
                     .corrupted,
-                    "\(place.range.count) bytes of the journal are not what was written; the entries "
-                        + "in them are lost, and nothing else is.",
+                    "\(place.range.count) bytes of the journal are damaged. The entries in them "
+                        + "are lost; nothing else is.",
                     path: path,
                     offset: UInt64(place.range.lowerBound)
                 )

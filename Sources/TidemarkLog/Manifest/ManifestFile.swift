@@ -200,7 +200,7 @@ extension LoadedManifest {
         if let missing {
             throw LogError(
                 .corrupted,
-                "CURRENT names this manifest, and it is missing. Bring the file back from a "
+                "CURRENT names this manifest, but the file is missing. Restore the file from a "
                     + "backup; `tidemark log salvage` rebuilds the store from its segments.",
                 path: missing
             )
@@ -360,8 +360,8 @@ extension LogError {
         case .notTidemark:
             self.init(
                 .corrupted,
-                "The file does not begin with TIDEMARK. It has been overwritten, or is no file "
-                    + "of a store; `tidemark log salvage` copies what the other files hold.",
+                "The file does not begin with TIDEMARK. It has been overwritten, or does not "
+                    + "belong to a store; `tidemark log salvage` copies what the other files hold.",
                 path: path,
                 offset: 0
             )
@@ -385,8 +385,8 @@ extension LogError {
         case .wrongKind(let kind):
             self.init(
                 .corrupted,
-                "The file is of kind \(kind), not of the kind that its name says. Files have "
-                    + "been renamed or swapped.",
+                "The file is of kind \(kind), which differs from its name. Files have been renamed "
+                    + "or swapped.",
                 path: path,
                 offset: 12
             )

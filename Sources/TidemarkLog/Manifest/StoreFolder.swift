@@ -123,7 +123,8 @@ package struct StoreFolder: Hashable, Sendable {
             guard !isStore else {
                 throw LogError(
                     .foreignFile,
-                    "The folder lies in a store's, \(above.path). Give a path outside of any store.",
+                    "The folder is inside a store's folder, \(above.path). Give a path outside of "
+                        + "any store.",
                     path: path
                 )
             }

@@ -317,8 +317,8 @@ package final class LogReader: EventSource {
         guard durableSequence >= last else {
             throw LogError(
                 .locked,
-                "The process that has the store open does not say how much of its log is on disk. "
-                    + "Try again, or end it.",
+                "The process that has the store open does not report how much of its log is on "
+                    + "disk. Try again, or end that process.",
                 path: folder.path
             )
         }

@@ -179,7 +179,7 @@ extension SegmentReader {
         guard try LogError.wrapping({ () throws(FileError) in try fileSystem.exists(path) }) else {
             throw LogError(
                 .corrupted,
-                "The manifest names this segment, and it is missing. Bring the file back from a "
+                "The manifest names this segment, but the file is missing. Restore the file from a "
                     + "backup; `tidemark log salvage` copies what the other files hold.",
                 path: path
             )
@@ -191,8 +191,8 @@ extension SegmentReader {
         guard header.store == store else {
             throw LogError(
                 .foreignFile,
-                "The segment belongs to store \(header.store), not to this one, \(store). Bring "
-                    + "the right file back.",
+                "The segment belongs to store \(header.store), not to this one, \(store). Restore "
+                    + "the right file.",
                 path: path,
                 offset: 16
             )
@@ -200,9 +200,8 @@ extension SegmentReader {
         guard header.first == id.first, header.generation == id.generation else {
             throw LogError(
                 .foreignFile,
-                "The segment begins with event \(header.first), generation "
-                    + "\(header.generation), which is not what its name says. Files have been "
-                    + "renamed or swapped.",
+                "The segment begins with event \(header.first), generation \(header.generation), "
+                    + "which differs from its name. Files have been renamed or swapped.",
                 path: path,
                 offset: 40
             )
@@ -321,8 +320,8 @@ extension Footer.Summary {
         guard self.last == last, offset == framesEnd else {
             throw LogError(
                 .corrupted,
-                "The footer ends with event \(self.last), the manifest says \(last). Files have "
-                    + "been renamed or swapped.",
+                "The footer ends with event \(self.last), but the manifest says \(last). Files "
+                    + "have been renamed or swapped.",
                 path: path,
                 offset: offset
             )

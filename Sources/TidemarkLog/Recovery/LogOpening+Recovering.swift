@@ -167,8 +167,8 @@ extension LogOpening {
         else {
             throw LogError(
                 .corrupted,
-                "The manifest promises \(expected) bytes, the file has \(byteCount). Bring it "
-                    + "back from a backup; `tidemark log salvage` copies what is left.",
+                "The manifest promises \(expected) bytes, but the file has \(byteCount). Restore "
+                    + "it from a backup; `tidemark log salvage` copies what is left.",
                 path: file.path,
                 offset: min(byteCount, expected)
             )

@@ -50,8 +50,8 @@ struct LogOpening {
     private func notAStore(_ found: String) -> LogError {
         LogError(
             .notAStore,
-            "\(found); expected a store's folder with a file CURRENT. Check the path. Opening it with "
-                + "the access `creating` creates a store, and so does an import into it.",
+            "\(found); expected a store's folder with a file CURRENT. Check the path. To create a "
+                + "store here, open it with the access `creating`, or import into it.",
             path: folder.path
         )
     }
@@ -98,16 +98,16 @@ struct LogOpening {
         }
         throw LogError(
             .locked,
-            "\(Self.text(file.lockHolder())) has the store open for writing. "
-                + "Close it there, or read it without opening it for writing.",
+            "\(Self.text(file.lockHolder())) has the store open for writing. Close it there, or "
+                + "open it for reading only.",
             path: folder.lock
         )
     }
 
     private static func text(_ holder: LockHolder?) -> String {
-        guard let holder else { return "Another process, or another opening in this one," }
+        guard let holder else { return "Another process, or this one," }
         return holder.isThisProcess
-            ? "Another opening in this process" : holder.description
+            ? "This process" : holder.description
     }
 
     private func openLockFile() throws(FileError) -> any LogFile {

@@ -12,8 +12,8 @@ extension StoreFolder {
         guard isThere || !names.contains("CURRENT") else {
             throw LogError(
                 .corrupted,
-                "CURRENT is a symbolic link to where nothing is. Bring the file back from a backup; "
-                    + "`tidemark log salvage` rebuilds the store from its segments.",
+                "CURRENT is a symbolic link to a file that does not exist. Restore the file from a "
+                    + "backup; `tidemark log salvage` rebuilds the store from its segments.",
                 path: current
             )
         }
@@ -69,9 +69,9 @@ extension LogError {
     static func lostCurrent(_ folder: StoreFolder) -> LogError {
         LogError(
             .corrupted,
-            "The file CURRENT is missing, and the folder has segments with commits. `tidemark log "
-                + "salvage` rebuilds the store from them in another folder. A backup may have fewer; "
-                + "restore it into another folder too.",
+            "The file CURRENT is missing, but the folder has segments with commits. `tidemark log "
+                + "salvage` rebuilds the store from them in another folder. A backup may have "
+                + "fewer commits; restore it into another folder too.",
             path: folder.current
         )
     }
@@ -80,7 +80,7 @@ extension LogError {
     static func unfinishedCopy(_ folder: StoreFolder) -> LogError {
         LogError(
             .notAStore,
-            "A backup, a restore or a fork into this folder was cut off. Run it again.",
+            "A backup, a restore or a fork into this folder was interrupted. Run it again.",
             path: folder.path
         )
     }

@@ -76,7 +76,8 @@ package struct Salvage: Sendable {
         let header = (segments.first(where: \.isListed) ?? segments.first)?.header
         let nothing = LogError(
             .notAStore,
-            "No segment of a store with a sound header is here; there is nothing to copy.",
+            "The folder holds no segment with a sound header, so there is nothing to copy. Check "
+                + "the path.",
             path: source.segments
         )
         guard let store = header?.store ?? manifest?.manifest.store else { throw nothing }
@@ -102,7 +103,7 @@ package struct Salvage: Sendable {
         guard opened.report.isNew else {
             throw LogError(
                 .notAStore,
-                "A store is already here. Give a path where nothing is yet.",
+                "A store is already here. Give a path that does not exist yet.",
                 path: unfinished.folder.path
             )
         }
@@ -192,7 +193,7 @@ package struct Salvage: Sendable {
             damage.append(
                 LogError(
                     .corrupted,
-                    "The manifest names this segment, and it is missing.",
+                    "The manifest names this segment, but the file is missing.",
                     path: source.segment(id)
                 )
             )

@@ -59,8 +59,8 @@ extension StoreFolder {
         guard known > last else { return }
         throw LogError(
             .corrupted,
-            "This manifest names event \(known), and the log that CURRENT leads to ends with event "
-                + "\(last). CURRENT is an older file. Bring the newer one back from a backup; "
+            "This manifest names event \(known), but the log that CURRENT names ends with event "
+                + "\(last). CURRENT is an older file. Restore the newer one from a backup; "
                 + "`tidemark log salvage` copies what is left.",
             path: path
         )
@@ -91,9 +91,9 @@ extension LogError {
     fileprivate static func straySegment(_ path: String) -> LogError {
         LogError(
             .corrupted,
-            "The segment holds commits, and the manifest does not list it. Either CURRENT and the "
-                + "manifest are older than the segment, or the segment is from elsewhere. "
-                + "`tidemark log salvage` copies the commits of both.",
+            "The segment holds commits, but the manifest does not list it. Either CURRENT and the "
+                + "manifest are older than the segment, or the segment was copied here from "
+                + "elsewhere. `tidemark log salvage` copies the commits of both.",
             path: path
         )
     }

@@ -55,7 +55,8 @@ extension LogError {
     static func unfinishedSalvage(_ folder: StoreFolder) -> LogError {
         LogError(
             .notAStore,
-            "A salvage into this folder was cut off. Run it again: it begins anew.",
+            "A salvage into this folder was interrupted. Run it again; it starts from the "
+                + "beginning.",
             path: folder.path
         )
     }

@@ -292,8 +292,8 @@ private final class BlockedCaller: Sendable {
 extension LogError {
     fileprivate static let keptForCompaction = LogError(
         .full,
-        "The disk is full, and what room is left is used for compacting the store; try again when "
-            + "that is over."
+        "The disk is full, and the space that is left is used for compacting the store. Try again "
+            + "when the compaction has ended."
     )
 
     /// The error after the store was closed.

@@ -17,7 +17,7 @@ struct MemberNames {
         guard reader.isWord(key, word) else { return false }
         guard seen & 1 << number == 0 else {
             throw JSONError(
-                "The member \"\(word)\" comes twice; keep one of them.",
+                "The member \"\(word)\" appears twice; keep one of them.",
                 at: key.range.lowerBound
             )
         }

@@ -52,7 +52,7 @@ package struct WebFieldForm {
         if let receipt {
             guard let asset = assetOfReceipt(receipt) else {
                 throw JSONError(
-                    "The receipt is not valid, or a day old; upload the asset again.",
+                    "The receipt is not valid, or is older than a day; upload the asset again.",
                     at: start
                 )
             }
@@ -107,7 +107,7 @@ extension JSONReader {
     }
 
     private func typeNeeded() -> JSONError {
-        JSONError("The value's type is not to be seen; add the member \"type\".", at: offset)
+        JSONError("The value's type cannot be inferred; add the member \"type\".", at: offset)
     }
 
     private func numberType() throws(JSONError) -> FieldType {

@@ -123,7 +123,7 @@ extension Query.Comparison {
         guard case .system(let field) = key else { return nil }
         switch relation {
         case .contains, .containsAll, .containsAny, .memberBeginsWith:
-            return "\(key) is no list."
+            return "\(key) is not a list."
         case .beginsWith where field.type == .reference: return nil
         default: break
         }
@@ -148,7 +148,7 @@ extension Query.WordSearch {
 
 extension Query.DistanceTest {
     fileprivate var problem: String? {
-        if case .system(let field) = key { return "\(field.rawValue) is no location." }
+        if case .system(let field) = key { return "\(field.rawValue) is not a location." }
         if let invalidity = origin.invalidity { return "The place to measure from \(invalidity)." }
         guard radius.isFinite else { return "The distance \(radius) is not a finite number." }
         switch relation {

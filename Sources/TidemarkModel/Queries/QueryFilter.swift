@@ -58,7 +58,8 @@ extension Query {
             case .quoted(let format):
                 throw SyncError(
                     .invalidArguments,
-                    "In the condition \"\(format)\" a value stands within quotes, where it would be text.",
+                    "In the condition \"\(format)\" a value stands inside quotes, which would make "
+                        + "it text.",
                     remedy: "Leave the quotes out: \"title == \\(title)\"."
                 )
             }

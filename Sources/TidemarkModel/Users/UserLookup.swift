@@ -59,10 +59,14 @@ extension UserLookup {
         case .email(let text):
             let parts = text.split(separator: "@", omittingEmptySubsequences: false)
             let isWhole = parts.count == 2 && parts.allSatisfy { !$0.isEmpty }
-            problem = isWhole ? nil : "is no e-mail address; write name@host"
+            problem = isWhole ? nil : "is not an e-mail address; write name@host"
         case .phone(let text):
             let count = text.utf8.count { $0 != UInt8(ascii: "+") }
-            problem = count >= 3 ? nil : "is no phone number; write its digits, such as +49301234"
+            problem =
+                count >= 3
+                ? nil
+                : "is not a phone number; write its digits, such as "
+                    + "+49301234"
         case .user(let user):
             try limits.check(Caller(database: .standard, user: user))
             return

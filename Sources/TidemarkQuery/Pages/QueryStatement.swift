@@ -175,8 +175,8 @@ struct QueryStatement: Sendable {
             if type.isFull, case .field(let name) = descriptor.key, type.columns(of: name).isEmpty {
                 throw SyncError(
                     .limitExceeded,
-                    "The record type \(type.typeName) has more than \(TypeTable.columnLimit) fields, "
-                        + "and \(name) came after those; records cannot be sorted by it."
+                    "Records of type \(type.typeName) cannot be sorted by \(name): it is not among "
+                        + "the type's first \(TypeTable.columnLimit) fields."
                 )
             }
             let expressions = expressions(for: descriptor)

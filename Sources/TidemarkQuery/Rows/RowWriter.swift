@@ -28,7 +28,7 @@ struct RowWriter {
         defer { state.reset() }
         guard try state.step(),
             UInt64(bitPattern: state.int64(at: 0)) == catalog.position.sequence
-        else { throw QueryIndexError(.damaged, "Somebody else has written the query index.") }
+        else { throw QueryIndexError(.damaged, "Another process has written the query index.") }
     }
 
     /// Applies changes in the order of their sequence numbers.

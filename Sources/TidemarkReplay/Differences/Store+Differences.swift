@@ -37,7 +37,8 @@ extension Store {
         guard first <= last else {
             throw SyncError(
                 .invalidArguments,
-                "A comparison goes forward: event \(first) is not before event \(last)."
+                "The first point must be before the second: event \(first) is not before event "
+                    + "\(last)."
             )
         }
         let differing = try await reading { () throws(SyncError) in

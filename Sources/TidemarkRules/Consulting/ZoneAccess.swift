@@ -62,7 +62,7 @@ package struct ZoneAccess: Sendable {
         let audience = try audiences.audience(of: ViewKey(zone: key, slot: item.slot))
         guard mayWrite(audience) else {
             return .permissionFailure(
-                "The record \(id) is not among those that the caller may change."
+                "The caller may not change the record \(id)."
             )
         }
         return isDeletion && body.shareName != nil ? .rootIsItsOwners(id) : nil

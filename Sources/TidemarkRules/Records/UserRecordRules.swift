@@ -18,8 +18,9 @@ extension RecordRules {
             throw .invalidName(
                 "record name",
                 save.recordID.recordName,
-                "begins with an underscore, which is kept for the records of users in the public "
-                    + "database; choose another name, or the record type Users for your own record"
+                "begins with an underscore, which is reserved for the records of users in the "
+                    + "public database; choose another name, or the record type Users for your own "
+                    + "record"
             )
         }
     }
@@ -33,8 +34,8 @@ extension RecordRules {
         guard type.elementsEqual(Schema.RecordType.users.name.string.utf8) else { return }
         throw SyncError(
             .permissionFailure,
-            "DELETE operation not permitted: \(deletion.recordID) is the record of a user, which is "
-                + "there as long as its user is. Remove its fields instead."
+            "DELETE operation not permitted: \(deletion.recordID) is the record of a user, which "
+                + "exists as long as its user does. Remove its fields instead."
         )
     }
 }

@@ -48,7 +48,8 @@ package struct ShareUpdates {
             throw SyncError(
                 .invalidArguments,
                 isZoneWide
-                    ? "The share \(name) is of a whole zone by its name, and names a root record."
+                    ? "The share \(name) has the name of a share of a whole zone, but names a root "
+                        + "record."
                     : "The share \(name) names no root record; a share of a whole zone is named "
                         + "\(Share.zoneWideName)."
             )
@@ -77,7 +78,7 @@ package struct ShareUpdates {
         named name: RecordID
     ) throws(SyncError) -> Share {
         if let root = content.root, Name(root) != old.root {
-            throw SyncError(.invalidArguments, "The share \(name) keeps its root record.")
+            throw SyncError(.invalidArguments, "The share \(name) cannot change its root record.")
         }
         var share = old
         share.publicPermission = content.publicPermission
@@ -167,8 +168,8 @@ package struct ShareUpdates {
         else {
             throw SyncError(
                 .invalidArguments,
-                "A participant of the share \(name) has no user, e-mail address, phone number or "
-                    + "one-time link, or an id with a slash or of more than "
+                "A participant of the share \(name) is not valid. It needs a user, e-mail address, "
+                    + "phone number or one-time link, and an id without a slash of at most "
                     + "\(limits.nameByteCount) bytes."
             )
         }
@@ -184,8 +185,8 @@ package struct ShareUpdates {
     private static func cannotInvite(to name: RecordID) -> SyncError {
         SyncError(
             .invalidArguments,
-            "The share \(name) is open to whoever has its link, so nobody can be invited; set its "
-                + "public permission to none first."
+            "The share \(name) is open to everyone who has its link, so no one can be invited; set "
+                + "its public permission to none first."
         )
     }
 }

@@ -274,7 +274,7 @@ extension SharedHierarchies {
         if !access.mayWrite(passage.to) {
             refusals[index] = .permissionFailure(
                 "The record \(recordID(index)) would not be under a share that the caller may "
-                    + "write; give it a parent that is."
+                    + "write; give it a parent under such a share."
             )
         }
     }

@@ -52,7 +52,7 @@ extension SharedHierarchies {
             }
             if let access = access(index), !access.mayChangeShare(named: id.recordName) {
                 throw .permissionFailure(
-                    "The share \(id) can be changed by its owner and its administrators alone."
+                    "The share \(id) can be changed only by its owner and its administrators."
                 )
             }
             let content = save.share ?? before.map { ShareContent($0) }

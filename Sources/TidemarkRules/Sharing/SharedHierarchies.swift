@@ -172,14 +172,14 @@ extension SyncError {
     /// Returns the error for a participant who deletes the root of a share.
     static func rootIsItsOwners(_ record: RecordID) -> SyncError {
         .permissionFailure(
-            "The record \(record) is the root of a share, which its owner alone can delete."
+            "The record \(record) is the root of a share, which only its owner can delete."
         )
     }
 
     /// The error for a participant whose deletion cascades to the owner's records.
     static let cascadesToTheOwners = SyncError.permissionFailure(
-        "With this record others would be deleted that its owner alone can delete: the root of a share, "
-            + "or a share."
+        "Deleting this record would also delete a share or the root of a share, which only its "
+            + "owner can delete."
     )
 
     /// Returns the error for a record that is under a share already, or has one below it.

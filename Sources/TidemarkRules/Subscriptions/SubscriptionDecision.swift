@@ -239,8 +239,9 @@ package struct SubscriptionSchema {
         guard fits else {
             throw SyncError(
                 .invalidArguments,
-                "Field '\(key)' has a value type of \(field.type.reportedName), which notifications "
-                    + "cannot bring along: only texts, numbers, places, dates and references."
+                "Field '\(key)' has a value type of \(field.type.reportedName), which "
+                    + "notifications cannot carry. They carry only texts, numbers, places, dates "
+                    + "and references."
             )
         }
     }

@@ -98,7 +98,7 @@ package enum SubscriptionRecords {
         case "database":
             return .database(recordType: recordType.map { Name($0) })
         default:
-            throw unreadable(body, "it has no subscriptionType that there is")
+            throw unreadable(body, "its subscriptionType is unknown")
         }
     }
 
@@ -130,8 +130,8 @@ package enum SubscriptionRecords {
     private static func unreadable(_ body: RecordBody, _ reason: String) -> SyncError {
         SyncError(
             .internalError,
-            "The record \(body.recordName) of the zone \(SystemZone.subscriptions.rawValue) is no "
-                + "subscription: \(reason)."
+            "The record \(body.recordName) of the zone \(SystemZone.subscriptions.rawValue) is not "
+                + "a subscription: \(reason)."
         )
     }
 }

@@ -123,7 +123,7 @@ extension Directory {
             guard try await account(email: email) == nil else {
                 throw SyncError(
                     .constraintViolation,
-                    "There is an account with the address \(email)."
+                    "An account with the address \(email) already exists."
                 )
             }
             answer.text = try invitationPath(for: email)

@@ -41,7 +41,11 @@ extension Directory {
     /// Creates an administrator and returns their secret, which is not stored.
     public func addAdministrator(name: String) async throws -> String {
         guard !name.isEmpty, name.utf8.count <= 100 else {
-            throw SyncError(.invalidArguments, "The name of an administrator has 1 to 100 bytes.")
+            throw SyncError(
+                .invalidArguments,
+                "The name of an administrator must have 1 to 100 "
+                    + "bytes."
+            )
         }
         let secret = [UInt8].random(32).hexadecimal
         try await registry.administrators.save(

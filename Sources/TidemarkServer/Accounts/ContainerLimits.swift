@@ -51,7 +51,7 @@ public struct ContainerLimits: RecordCodable, Hashable, Sendable {
             guard let limit, limit < 1 else { continue }
             throw SyncError(
                 .invalidArguments,
-                "A limit of a container is at least 1, not \(limit)."
+                "A limit of a container must be at least 1; it is \(limit)."
             )
         }
         guard !container.isEmpty, container != Registry.container.identifier else {

@@ -108,7 +108,11 @@ public final class Directory: Sendable {
 
     private func register(_ token: APIToken) async throws {
         guard token.container != Registry.container.identifier else {
-            throw SyncError(.badContainer, "The container \(token.container) is the server's own.")
+            throw SyncError(
+                .badContainer,
+                "The container \(token.container) is reserved for the "
+                    + "server."
+            )
         }
         for origin in token.origins { try Origin.check(origin) }
         if let callback = token.callback { try Origin.checkCallback(callback) }
@@ -175,7 +179,7 @@ public final class Directory: Sendable {
         guard wanted.container != Registry.container.identifier else {
             throw SyncError(
                 .badContainer,
-                "The container \(wanted.container) is the server's own."
+                "The container \(wanted.container) is reserved for the server."
             )
         }
         let id = try ServerKey.id(ofPEM: wanted.publicKey)
@@ -228,7 +232,7 @@ public final class Directory: Sendable {
         guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), address.utf8.count <= 200 else {
             throw SyncError(
                 .invalidArguments,
-                "\"\(email)\" is no e-mail address; write name@host."
+                "\"\(email)\" is not an e-mail address; write name@host."
             )
         }
         try Self.check(password)
@@ -260,7 +264,7 @@ public final class Directory: Sendable {
         } catch let error as SyncError where error.code == .serverRecordChanged {
             throw SyncError(
                 .constraintViolation,
-                "There is an account with the address \(account.email).",
+                "An account with the address \(account.email) already exists.",
                 remedy: "Sign in, or ask an administrator for a new password."
             )
         }
@@ -268,7 +272,7 @@ public final class Directory: Sendable {
 
     private static func check(_ password: String) throws {
         guard (8...200).contains(password.utf8.count) else {
-            throw SyncError(.invalidArguments, "A password has 8 to 200 bytes.")
+            throw SyncError(.invalidArguments, "A password must have 8 to 200 bytes.")
         }
     }
 

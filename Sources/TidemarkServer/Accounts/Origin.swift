@@ -16,7 +16,8 @@ enum Origin {
         else {
             throw SyncError(
                 .invalidArguments,
-                "\"\(text)\" is no origin; write scheme, host and port, such as https://example.org."
+                "\"\(text)\" is not an origin; write scheme, host and port, such as "
+                    + "https://example.org."
             )
         }
     }
@@ -26,7 +27,11 @@ enum Origin {
         guard let url = URL(string: text), let scheme = url.scheme, url.host != nil,
             ["http", "https"].contains(scheme), url.fragment == nil, url.user == nil
         else {
-            throw SyncError(.invalidArguments, "\"\(text)\" is no web address to go back to.")
+            throw SyncError(
+                .invalidArguments,
+                "\"\(text)\" is not a web address that sign-in can "
+                    + "return to."
+            )
         }
     }
 

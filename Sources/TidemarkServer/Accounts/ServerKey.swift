@@ -49,7 +49,7 @@ public struct ServerKey: RecordCodable, Sendable {
         } catch {
             throw SyncError(
                 .invalidArguments,
-                "The text is no public key of the curve P-256 in PEM.",
+                "The text is not a public key of the curve P-256 in PEM.",
                 remedy:
                     "Make one with: openssl ecparam -name prime256v1 -genkey -noout -out key.pem; "
                     + "openssl ec -in key.pem -pubout"

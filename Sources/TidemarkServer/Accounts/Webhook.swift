@@ -88,7 +88,7 @@ extension Directory {
         guard wanted.container != Registry.container.identifier else {
             throw SyncError(
                 .badContainer,
-                "The container \(wanted.container) is the server's own."
+                "The container \(wanted.container) is reserved for the server."
             )
         }
         var webhook = wanted
@@ -104,7 +104,7 @@ extension Directory {
             webhook.user = key.user.userRecordName
         }
         guard let caller = webhook.caller else {
-            throw SyncError(.invalidArguments, "A webhook is for a key or for a user.")
+            throw SyncError(.invalidArguments, "A webhook needs a key or a user.")
         }
         webhook.position = try await store.notificationToken(as: caller).description
         try await registry.webhooks.save(webhook)

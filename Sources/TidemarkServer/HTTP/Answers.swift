@@ -114,9 +114,9 @@ extension Request {
         } catch is NIOTooManyBytesError {
             throw tooLong
         } catch is BodyDeadline.Passed {
-            throw WebError("BAD_REQUEST", status: 408, "The body did not come in time")
+            throw WebError("BAD_REQUEST", status: 408, "The body did not arrive in time")
         } catch {
-            throw WebError("BAD_REQUEST", status: 400, "The body did not come to its end")
+            throw WebError("BAD_REQUEST", status: 400, "The body was cut off")
         }
     }
 }

@@ -81,7 +81,7 @@ enum Gzip {
             throw WebError("BAD_REQUEST", status: 413, "The body has more than \(limit) bytes")
         }
         guard status == Z_STREAM_END, stream.avail_in == 0 else {
-            throw .badRequest("The body is not in the form of gzip, or does not come to its end")
+            throw .badRequest("The body is not gzip, or was cut off")
         }
         return output
     }

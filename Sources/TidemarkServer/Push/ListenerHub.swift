@@ -52,7 +52,7 @@ final class ListenerHub: Sendable {
         var webError: WebError {
             switch self {
             case .ended:
-                WebError("TRY_AGAIN_LATER", status: 503, "The server stops", retryAfter: 1)
+                WebError("TRY_AGAIN_LATER", status: 503, "The server is stopping", retryAfter: 1)
             case .tooMany:
                 WebError(
                     "THROTTLED",

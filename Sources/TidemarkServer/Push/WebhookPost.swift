@@ -46,8 +46,8 @@ struct WebhookPost {
         guard isAllowed || address.0.isPublic else {
             throw Failure(
                 description:
-                    "\(host) is \(address.text), which is not a public address; "
-                    + "--webhook-network allows networks of one's own."
+                    "\(host) is \(address.text), which is not a public address. Allow its network "
+                    + "with --webhook-network."
             )
         }
         guard parts.scheme == "https" || isAllowed else {

@@ -76,7 +76,7 @@ enum AccountPage {
     }
 
     static var linkIsOver: Response {
-        Page.message("This link is not valid any more", "Ask an administrator for a new one.")
+        Page.message("This link is no longer valid", "Ask an administrator for a new one.")
     }
 }
 #endif

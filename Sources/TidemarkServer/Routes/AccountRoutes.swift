@@ -191,7 +191,7 @@ extension Server {
                 let reason = WebError(any: error).reason
                 return AccountPage.invitation(invitation.email, form["s"] ?? "", reason)
             }
-            return AccountPage.signIn("The account is made. Sign in.")
+            return AccountPage.signIn("The account was created. Sign in.")
         } catch {
             return AccountPage.signIn(WebError(any: error).reason)
         }

@@ -159,7 +159,7 @@ extension Server {
         } catch {
             if Call.writes { throw error }
             logger.error(
-                "a call of an administrator could not be kept on record",
+                "a call of an administrator could not be recorded",
                 metadata: ["call": "\(Call.name)", "administrator": "\(administrator.name)"]
             )
         }
@@ -279,7 +279,7 @@ extension SyncError {
         case let error as LogError: self = SyncError(.internalError, error.description)
         case is CancellationError:
             self = SyncError(.operationCancelled, "The call was cancelled.")
-        default: self = SyncError(.internalError, "The server could not do it: \(error).")
+        default: self = SyncError(.internalError, "The server failed: \(error).")
         }
     }
 }

@@ -28,7 +28,7 @@ extension Server {
     func administration() -> (any Service)? {
         guard let path = AdministrationSocket.path(ofStoreAt: folder) else {
             logger.warning(
-                "The store's path is too long for a socket: nobody can administer the running server."
+                "The store's path is too long for a socket: local commands cannot use the server."
             )
             return nil
         }

@@ -41,11 +41,16 @@ extension Server {
             throw WebError(
                 "NOT_FOUND",
                 status: 404,
-                "The address of the upload is not valid any more; ask assets/upload for a new one"
+                "The address of the upload is no longer valid; call assets/upload for a new one"
             )
         }
         guard uploads.begins(ticket.nonce, until: ticket.end) else {
-            throw WebError("CONFLICT", status: 409, "The address of the upload was used already")
+            throw WebError(
+                "CONFLICT",
+                status: 409,
+                "The address of the upload has already been "
+                    + "used"
+            )
         }
         do {
             let pieces = incoming.request.body.map { Array($0.readableBytesView) }
@@ -80,7 +85,7 @@ extension Server {
             throw WebError(
                 "NOT_FOUND",
                 status: 404,
-                "The address of the download is not valid any more; fetch the record again"
+                "The address of the download is no longer valid; fetch the record again"
             )
         }
         let range = incoming.header("Range").flatMap { ByteRange($0) }

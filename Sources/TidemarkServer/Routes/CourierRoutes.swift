@@ -28,7 +28,7 @@ extension Server {
             do {
                 request = try JSONDecoder().decode(TokenRequest.self, from: Data(body))
             } catch {
-                throw .badRequest("The body is not the JSON of a request for a token")
+                throw .badRequest("The body is not a JSON request for a token")
             }
         }
         if let environment = request.apnsEnvironment,
@@ -119,7 +119,7 @@ extension Server {
         let unknown = WebError(
             "ACCESS_DENIED",
             status: 403,
-            "The courier is not known, or has ended; ask tokens/create for another"
+            "The courier is not known, or has ended; call tokens/create for a new one"
         )
         guard incoming.path.count == 2 else { throw unknown }
         do {

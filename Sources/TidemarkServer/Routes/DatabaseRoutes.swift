@@ -107,12 +107,13 @@ extension Server {
         guard parts.count > 5 else { throw .noHandler(incoming.path.joined(separator: "/")) }
         guard let environment = TidemarkModel.Environment(rawValue: parts[3]) else {
             throw .badRequest(
-                "There is no environment '\(parts[3])'; there are development and production"
+                "There is no environment '\(parts[3])'; the environments are development and "
+                    + "production"
             )
         }
         guard let scope = DatabaseScope(name: parts[4]) else {
             throw .badRequest(
-                "There is no database '\(parts[4])'; there are public, private and shared"
+                "There is no database '\(parts[4])'; the databases are public, private and shared"
             )
         }
         return Callers.Place(

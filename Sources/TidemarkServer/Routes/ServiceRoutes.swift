@@ -283,7 +283,8 @@ extension Response {
         Response(
             SyncError(
                 .incompatibleVersion,
-                "A request of the media type '\(type)' cannot be read; all methods have \(WireForm.json.mediaType)."
+                "A request of the media type '\(type)' cannot be read; every method accepts "
+                    + "\(WireForm.json.mediaType)."
             ),
             status: 415,
             incoming

@@ -44,7 +44,7 @@ extension Server {
         guard let request else {
             throw SyncError(
                 .invalidArguments,
-                "An upload says in the header \(HeaderValue.request) what it is for."
+                "An upload needs the header \(HeaderValue.request), which says what it is for."
             )
         }
         let caller = try await caller(&call, request.json, place)

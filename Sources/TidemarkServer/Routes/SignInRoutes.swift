@@ -45,7 +45,7 @@ extension Server {
             let (_, token) = try await opened(incoming.query["s"])
             return page(token, incoming.query["s"] ?? "", isSignUp: incoming.query["new"] != nil)
         } catch {
-            return Page.message("This page is not valid any more", WebError(any: error).reason)
+            return Page.message("This page is no longer valid", WebError(any: error).reason)
         }
     }
 
@@ -65,7 +65,7 @@ extension Server {
             try limits.take(.signIn, of: form["email"].map { Account.normalized($0) })
             let account = try await account(form)
             guard signIns.begins(state.nonce, until: state.end) else {
-                throw WebError("NOT_FOUND", status: 404, "This page was used already")
+                throw WebError("NOT_FOUND", status: 404, "This page has already been used")
             }
             if found.asksDiscoverable {
                 try await directory.setDiscoverable(form["discoverable"] != nil, account)
@@ -82,7 +82,7 @@ extension Server {
             return finished(web, found, state.origin, environment)
         } catch {
             guard let token else {
-                return Page.message("This page is not valid any more", WebError(any: error).reason)
+                return Page.message("This page is no longer valid", WebError(any: error).reason)
             }
             return page(
                 token,
@@ -103,7 +103,7 @@ extension Server {
                 throw WebError(
                     "ACCESS_DENIED",
                     status: 403,
-                    "Accounts are made by an administrator"
+                    "Only an administrator can create accounts"
                 )
             }
             return try await directory.addAccount(

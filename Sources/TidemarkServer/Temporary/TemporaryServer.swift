@@ -195,7 +195,7 @@ package final class TemporaryServer: Sendable {
         async let ended: Void = Self.run(group, listening)
         guard let port = await ports.first(where: { _ in true }) else {
             try await ended
-            throw SyncError(.serviceUnavailable, "The server ended before it listened.")
+            throw SyncError(.serviceUnavailable, "The server ended before it accepted connections.")
         }
         let outcome: Result<Value, any Error>
         do {
@@ -262,7 +262,7 @@ package final class TemporaryServer: Sendable {
         let error = WebError(
             "THROTTLED",
             status: 429,
-            "This request was chosen to be refused (--throttle)",
+            "This request was rejected on purpose (--throttle)",
             retryAfter: 1
         )
         var response = Response(error, incoming)

@@ -52,7 +52,7 @@ public struct TraceOptions: Hashable, Sendable {
         else {
             throw SyncError(
                 .invalidArguments,
-                "OTEL_EXPORTER_OTLP_ENDPOINT is no web address: \(endpoint)."
+                "OTEL_EXPORTER_OTLP_ENDPOINT is not a web address: \(endpoint)."
             )
         }
         for pair in (text("OTEL_EXPORTER_OTLP_HEADERS") ?? "").split(separator: ",") {
@@ -66,7 +66,7 @@ public struct TraceOptions: Hashable, Sendable {
             guard let number = Double(part), (0...1).contains(number) else {
                 throw SyncError(
                     .invalidArguments,
-                    "OTEL_TRACES_SAMPLER_ARG is a number from 0 to 1, not \(part)."
+                    "OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1; it is \(part)."
                 )
             }
             ratio = number

@@ -59,7 +59,7 @@ public struct RemoteAdministration<Transport: AdministrationTransport>: Administ
                 try Task.checkCancellation()
                 throw SyncError(
                     .serverResponseLost,
-                    "The answer to '\(Call.name)' broke off before its end."
+                    "The connection was lost before the answer to '\(Call.name)' was complete."
                 )
             } catch let error as SyncError where error.isLostConnection {
                 guard !Call.writes, !hasBegun, repetition < patience.repetitions,

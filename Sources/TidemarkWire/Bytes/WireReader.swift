@@ -69,7 +69,7 @@ struct WireReader {
     mutating func count(ofItems least: Int) throws(WireFormError) -> Int {
         let count = Int(try word32())
         guard count <= (bytes.count - offset) / least else {
-            throw WireFormError("there are not bytes enough for \(count) items", at: offset - 4)
+            throw WireFormError("there are not enough bytes for \(count) items", at: offset - 4)
         }
         return count
     }

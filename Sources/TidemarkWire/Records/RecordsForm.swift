@@ -70,7 +70,7 @@ struct ZoneMemory {
     ) throws(WireFormError) -> ZoneID {
         if follows { last = try reader.zone() }
         guard let last else {
-            throw WireFormError("the first item does not say its zone", at: reader.offset)
+            throw WireFormError("the first item does not name its zone", at: reader.offset)
         }
         return last
     }

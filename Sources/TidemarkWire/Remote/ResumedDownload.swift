@@ -58,9 +58,9 @@ actor ResumedDownload<Transport: ServiceTransport> {
         guard rest.byteCount == byteCount else {
             throw SyncError(
                 .assetNotAvailable,
-                "Field '\(request.fieldName)' of record '\(request.recordID.recordName)' got another asset while"
-                    + " its bytes were on their way.",
-                remedy: "Fetch the record and ask for its asset again."
+                "Field '\(request.fieldName)' of record '\(request.recordID.recordName)' got "
+                    + "another asset while its bytes were being downloaded.",
+                remedy: "Fetch the record and download its asset again."
             )
         }
         pieces = rest

@@ -93,7 +93,7 @@ package struct PieceReader: Sendable {
         guard isFailing else {
             throw SyncError(
                 .networkFailure,
-                "The connection was lost while an asset was on its way."
+                "The connection was lost while an asset was being transferred."
             )
         }
         throw SyncError(wire: Array(waiting)) ?? Self.unreadable

@@ -297,7 +297,8 @@ private struct Modification {
         }
         throw SyncError(
             .invalidArguments,
-            "The record has no such asset, and there is no receipt; upload the asset, or ask assets/rereference"
+            "The record has no such asset, and the request has no receipt; upload the asset, or "
+                + "call assets/rereference"
         )
     }
 

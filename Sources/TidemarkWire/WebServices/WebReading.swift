@@ -17,7 +17,7 @@ extension JSONReader {
         while let key = try nextKey(of: &object) {
             let name = copy(key)
             guard !seen.contains(name) else {
-                throw JSONError("The member \"\(name)\" comes twice.", at: key.range.lowerBound)
+                throw JSONError("The member \"\(name)\" appears twice.", at: key.range.lowerBound)
             }
             seen.append(name)
             if try peek() == .null {

@@ -54,7 +54,7 @@ import Testing
         ("a IN now()", 1, "now() can be compared with"),
         ("a < REFERENCE('x')", 1, "< compares numbers, dates and texts; found REFERENCE."),
         ("creationDate == 'x'", 1, "creationDate is compared with TIMESTAMP; found STRING."),
-        ("recordID CONTAINS 'x'", 1, "recordID is no list."),
+        ("recordID CONTAINS 'x'", 1, "recordID is not a list."),
         ("self == 'x'", 1, "SELF is supported in one form alone"),
         ("self CONTAINS 1", 1, "SELF is supported in one form alone"),
         ("allTokens == 'x'", 1, "Words are searched for in these forms"),
@@ -72,7 +72,7 @@ import Testing
             "A distance is compared with <, <=, > or >=; found ==."
         ),
         ("a ~ 1", 3, "Unexpected character '~'."),
-        ("# == 1", 2, "Expected the name of a field behind #."),
+        ("# == 1", 2, "Expected the name of a field after #."),
     ]
 
     @Test(arguments: refused)
@@ -98,7 +98,7 @@ import Testing
         ("a == %d", [1.5], "%d needs a whole number; its argument is 1.5."),
         ("a == %f", ["x"], "%f needs a number; its argument is \"x\"."),
         ("a == %s", [1], "%s needs a text; its argument is 1."),
-        ("a == %y", [1], "%y stands for nothing. Write %@ for a value, %K for a key."),
+        ("a == %y", [1], "%y is not supported. Write %@ for a value, %K for a key."),
         ("a == %@ AND b == %@", [1], "%@ stands for an argument, and there is none left."),
         ("a == %@", [.value(.bytes([1]))], "Fields of type BYTES cannot be queried."),
         ("a == %@", [.value(.double(.nan))], "The value for a holds nan"),

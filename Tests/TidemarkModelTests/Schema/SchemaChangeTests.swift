@@ -93,20 +93,20 @@ import Testing
         let refused = SchemaPlan.promoting(shrunk, to: production)
         #expect(
             refusals(refused) == [
-                "The field A.n is missing, and production has it.",
+                "The field A.n is missing, but production has it.",
                 "The field A.x is STRING in production and would become INT64.",
-                "The record type B is missing, and production has it.",
+                "The record type B is missing, but production has it.",
             ]
         )
         #expect(
             refused.error?.description
-                == "invalidArguments (12): The schema stays as it is. The field A.n is missing, and "
-                + "production has it. Production only grows: add it to development's schema, then "
-                + "promote again. The field A.x is STRING in production and would become INT64. A "
-                + "field keeps its type: give the new type to a field of another name. The record "
-                + "type B is missing, and production has it. Production only grows: add it to "
-                + "development's schema, then promote again. Correct the request; repeating it as it "
-                + "is does not help."
+                == "invalidArguments (12): The schema was not changed. The field A.n is missing, "
+                + "but production has it. Production only grows: add it to development's "
+                + "schema, then promote again. The field A.x is STRING in production and would "
+                + "become INT64. A field keeps its type: use a field of another name for the "
+                + "new type. The record type B is missing, but production has it. Production "
+                + "only grows: add it to development's schema, then promote again. Correct the "
+                + "request; repeating it as it is does not help."
         )
     }
 
@@ -146,9 +146,9 @@ import Testing
             refusals(SchemaPlan.importing(file, into: development, production: production)) == [
                 "The field A.q of type ASSET cannot be QUERYABLE: an asset's bytes are not part of "
                     + "the record.",
-                "The field A.w is missing, and production has it.",
+                "The field A.w is missing, but production has it.",
                 "The field A.x is STRING in production and would become ENCRYPTED STRING.",
-                "The record type B is missing, and production has it.",
+                "The record type B is missing, but production has it.",
                 "The field A.y is INT64 in development and would become DOUBLE.",
             ]
         )

@@ -220,8 +220,8 @@ import Testing
         let link = FieldValue.reference(Reference(recordName: "r"))
         #expect(
             refusal(try fields([], encrypted: [("link", link)]))?.message
-                == "Field 'link' for type 'Note' is REFERENCE and cannot be encrypted: assets always "
-                + "are, and references have to be read."
+                == "Field 'link' for type 'Note' is REFERENCE and cannot be encrypted: assets "
+                + "always are encrypted, and the store must read references."
         )
     }
 
@@ -230,19 +230,20 @@ import Testing
         #expect(refusal(save, as: "_Task")?.code == .invalidArguments)
         #expect(
             refusal(save, as: "cloudkit.task")?.message
-                == "The record type \"cloudkit.task\" is kept for the system; choose another name."
+                == "The record type \"cloudkit.task\" is reserved for the system; choose another "
+                + "name."
         )
         #expect(
             refusal(try fields([("cloudkit.a", 1)]))?.message
-                == "The field \"cloudkit.a\" is kept for the system; choose another name."
+                == "The field \"cloudkit.a\" is reserved for the system; choose another name."
         )
         var limits = Limits()
         limits.recordTypesPerSchema = 2
         limits.fieldsPerRecordType = 8
         #expect(
             refusal(save, as: "Task", limits: limits)?.message
-                == "The record type Task would be one too many: the schema has 2, which is all that "
-                + "is allowed."
+                == "The record type Task cannot be added: the schema has 2 record types, which is "
+                + "the limit."
         )
         #expect(
             refusal(save, limits: limits)?.description

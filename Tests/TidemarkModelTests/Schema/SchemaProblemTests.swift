@@ -14,12 +14,13 @@ import Testing
     static let cases: [(String, String)] = [
         (
             "RECORD TYPE \"_Note\" ();",
-            "2:13: error: The record type \"_Note\" is kept for the system. Choose another name."
+            "2:13: error: The record type \"_Note\" is reserved for the system. Choose another "
+                + "name."
         ),
         (
             "RECORD TYPE \"cloudkit.note\" ();",
-            "2:13: error: The record type \"cloudkit.note\" is kept for the system. Choose another "
-                + "name."
+            "2:13: error: The record type \"cloudkit.note\" is reserved for the system. Choose "
+                + "another name."
         ),
         (
             "RECORD TYPE \"my note\" ();",
@@ -34,17 +35,17 @@ import Testing
         (
             "RECORD TYPE \"a.b\" ();",
             "2:13: warning: The record type \"a.b\" has a dot, which CloudKit does not allow in "
-                + "names of one's own. Use an underscore if the schema is to go to CloudKit."
+                + "custom names. Use an underscore if you want to use the schema with CloudKit."
         ),
         (
             "RECORD TYPE A (\"___title\" STRING);",
-            "2:16: error: The field \"___title\" is kept for the system. Use one of "
+            "2:16: error: The field \"___title\" is reserved for the system. Use one of "
                 + "___createTime, ___createdBy, ___etag, ___modTime, ___modifiedBy, ___recordID, "
                 + "or another name."
         ),
         (
             "RECORD TYPE A (\"cloudkit.title\" STRING);",
-            "2:16: error: The field \"cloudkit.title\" is kept for the system. Use one of "
+            "2:16: error: The field \"cloudkit.title\" is reserved for the system. Use one of "
                 + "___createTime, ___createdBy, ___etag, ___modTime, ___modifiedBy, ___recordID, "
                 + "or another name."
         ),
@@ -91,7 +92,7 @@ import Testing
         ),
         (
             "CREATE ROLE \"_world\";",
-            "2:13: error: The role \"_world\" is kept for the system. Choose another name."
+            "2:13: error: The role \"_world\" is reserved for the system. Choose another name."
         ),
         (
             "CREATE ROLE \"my role\";",

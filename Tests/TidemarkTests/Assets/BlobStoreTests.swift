@@ -184,16 +184,16 @@ import TidemarkLog
             ),
             (
                 .missing(one),
-                "There are no bytes of the asset \(name) here. Send them again."
+                "The bytes of the asset \(name) are missing. Send them again."
             ),
             (
                 .damaged(one, path: "/x"),
-                "The file /x does not hold the asset \(name) any more. Send the asset again, or put "
-                    + "the file back from a backup."
+                "The file /x no longer holds the asset \(name). Send the asset again, or "
+                    + "put the file back from a backup."
             ),
             (
                 .mismatch(announced: one, found: one),
-                "The asset was announced as \(name), and its bytes are \(name). Send it again."
+                "The asset was announced as \(name), but its bytes are \(name). Send it again."
             ),
         ]
         for (error, text) in texts { #expect(error.description == text) }

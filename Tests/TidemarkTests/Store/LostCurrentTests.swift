@@ -153,7 +153,7 @@ import TidemarkModel
             let error = #expect(throws: LogError.self) {
                 try Store.open(at: folder.path(), access: access)
             }
-            #expect(error?.message.contains("A pipe, a socket or a device is there") == true)
+            #expect(error?.message.contains("The path is a pipe, a socket or a device") == true)
         }
     }
 }

@@ -81,7 +81,7 @@ struct SentAssets {
         do {
             file = try FileHandle(forReadingFrom: url)
         } catch {
-            throw CKError(.assetFileNotFound, "The file \(url.path) of an asset is not there.")
+            throw CKError(.assetFileNotFound, "The asset's file \(url.path) does not exist.")
         }
         defer { try? file.close() }
         let before = FileStamp(of: url)
@@ -96,7 +96,7 @@ struct SentAssets {
         guard FileStamp(of: url) == before else {
             throw CKError(
                 .assetFileModified,
-                "The file \(url.path) of an asset was changed while it was sent."
+                "The asset's file \(url.path) changed while it was being sent."
             )
         }
         asset.wasSent(as: reference)

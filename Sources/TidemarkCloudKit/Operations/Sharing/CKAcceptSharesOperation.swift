@@ -77,7 +77,7 @@ extension Session {
     /// Returns a share's record for a program.
     func share(_ record: Record) throws(CKError) -> CKShare {
         guard let share = CKRecord.make(record, seenBy: caller.user) as? CKShare else {
-            throw CKError(.internalError, "The record \(record.recordID) is not that of a share.")
+            throw CKError(.internalError, "The record \(record.recordID) is not a share.")
         }
         return share
     }

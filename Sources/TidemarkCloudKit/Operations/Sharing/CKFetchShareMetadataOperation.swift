@@ -69,7 +69,7 @@ open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
             )
         }
         guard let metadata = CKShare.Metadata(found, link: link, seenBy: session.caller.user) else {
-            throw CKError(.internalError, "The link \(link) leads to a record that is no share.")
+            throw CKError(.internalError, "The link \(link) leads to a record that is not a share.")
         }
         return metadata
     }

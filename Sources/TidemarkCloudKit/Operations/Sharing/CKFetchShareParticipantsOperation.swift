@@ -47,7 +47,7 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
                 let identity = CKUserIdentity(user, lookup: lookup, hasAccount: user != nil)
                 outcome = .success(CKShare.Participant(identity))
             } else {
-                let error = CKError(.unknownItem, "Nobody was found by \(lookup.model.text).")
+                let error = CKError(.unknownItem, "No user was found for \(lookup.model.text).")
                 errors[lookup] = error
                 outcome = .failure(error)
             }

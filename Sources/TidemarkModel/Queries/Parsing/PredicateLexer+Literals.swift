@@ -19,7 +19,7 @@ extension PredicateLexer {
         }
         let sign = String(decoding: [mark], as: UTF8.self)
         throw PredicateError(
-            "The text that begins here has no end. Put \(sign) behind it, and \\ before each "
+            "The text that begins here has no end. Put \(sign) after it, and \\ before each "
                 + "\(sign) inside.",
             at: start,
             isSyntax: true
@@ -29,7 +29,7 @@ extension PredicateLexer {
     private mutating func escape(into content: inout [UInt8]) throws(PredicateError) {
         let start = offset - 1
         guard offset < text.count else {
-            throw PredicateError("Expected a character behind \\.", at: start)
+            throw PredicateError("Expected a character after \\.", at: start)
         }
         let byte = text[offset]
         skip(1)

@@ -94,7 +94,7 @@ struct PredicateLexer {
         if let byte = current, byte == UInt8(ascii: "\"") { return try string(endedBy: byte) }
         let name = word { Self.isWordByte($0) && $0 != UInt8(ascii: ":") }
         guard !name.isEmpty else {
-            throw PredicateError("Expected the name of a field behind #.", at: start)
+            throw PredicateError("Expected the name of a field after #.", at: start)
         }
         return name
     }

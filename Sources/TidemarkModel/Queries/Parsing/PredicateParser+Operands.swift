@@ -119,7 +119,7 @@ extension PredicateParser {
             side = .operand(argument)
         default:
             throw PredicateError(
-                "%\(letters) stands for nothing. Write %@ for a value, %K for a key.",
+                "%\(letters) is not supported. Write %@ for a value, %K for a key.",
                 at: start
             )
         }
@@ -166,7 +166,7 @@ extension PredicateParser {
             default:
                 throw PredicateError(
                     "A list holds values of one type; this one begins with \(first.webName) and "
-                        + "goes on with \(element.type.webName).",
+                        + "continues with \(element.type.webName).",
                     at: start
                 )
             }

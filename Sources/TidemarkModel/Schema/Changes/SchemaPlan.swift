@@ -20,7 +20,7 @@ public struct SchemaPlan: Hashable, Sendable {
         let refusals = refusals
         guard !refusals.isEmpty else { return nil }
         let reasons = refusals.map { "\($0.message) \($0.remedy)" }.joined(separator: " ")
-        return SyncError(.invalidArguments, "The schema stays as it is. \(reasons)")
+        return SyncError(.invalidArguments, "The schema was not changed. \(reasons)")
     }
 
     /// Judges a change from one schema to another.
@@ -46,7 +46,7 @@ public struct SchemaPlan: Hashable, Sendable {
                     SchemaProblem(
                         .error,
                         change.place,
-                        "The record type \(name) is missing, and \(holder) has it.",
+                        "The record type \(name) is missing, but \(holder) has it.",
                         remedy
                     )
                 )
@@ -55,7 +55,7 @@ public struct SchemaPlan: Hashable, Sendable {
                     SchemaProblem(
                         .error,
                         change.place,
-                        "The field \(recordType).\(field) is missing, and \(holder) has it.",
+                        "The field \(recordType).\(field) is missing, but \(holder) has it.",
                         remedy
                     )
                 )
@@ -126,7 +126,7 @@ extension SchemaProblem {
             .error,
             change.place,
             "The field \(recordType).\(field) is \(old) in \(holder) and would become \(new).",
-            "A field keeps its type: give the new type to a field of another name."
+            "A field keeps its type: use a field of another name for the new type."
         )
     }
 }

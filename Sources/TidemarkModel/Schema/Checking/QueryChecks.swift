@@ -21,7 +21,7 @@ extension Query {
         for descriptor in sortDescriptors where descriptor.origin != nil {
             let problem =
                 switch descriptor.key {
-                case .system(let field): "\(field.rawValue) is no location."
+                case .system(let field): "\(field.rawValue) is not a location."
                 case .field: Predicate.placeMismatch(descriptor.key, type)
                 }
             if let problem {

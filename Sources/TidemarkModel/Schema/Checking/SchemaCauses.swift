@@ -65,21 +65,21 @@ extension SyncError {
         SyncError(
             .invalidArguments,
             "Field '\(field)' for type '\(recordType)' is \(type.webName) and cannot be encrypted: "
-                + "assets always are, and references have to be read."
+                + "assets always are encrypted, and the store must read references."
         )
     }
 
     /// Returns the error for a name that is reserved for the system.
     package static func reservedName(_ what: String, _ name: Name) -> SyncError {
-        .invalidName(what, name.string, "is kept for the system; choose another name")
+        .invalidName(what, name.string, "is reserved for the system; choose another name")
     }
 
     /// One record type too many.
     package static func tooManyRecordTypes(_ name: Name, limit: Int) -> SyncError {
         SyncError(
             .limitExceeded,
-            "The record type \(name) would be one too many: the schema has \(limit), which is all "
-                + "that is allowed."
+            "The record type \(name) cannot be added: the schema has \(limit) record types, which "
+                + "is the limit."
         )
     }
 
@@ -96,8 +96,8 @@ extension SyncError {
         SyncError(
             .unknownItem,
             "Did not find record type: \(recordType).",
-            remedy: "In development the first save of a record makes its type: save one, or add "
-                + "the type to the schema. If there are such records, correct the name."
+            remedy: "Check the name. In development the first save of a record creates its type: "
+                + "save one, or add the type to the schema."
         )
     }
 
@@ -112,7 +112,8 @@ extension SyncError {
         SyncError(
             .invalidArguments,
             "Unknown field '\(key)' for type '\(recordType)'.",
-            remedy: "Check the name. In development a field exists once a record with it was saved."
+            remedy: "Check the name. In development a field exists once a record with that field "
+                + "was saved."
         )
     }
 

@@ -125,7 +125,7 @@ extension Limits {
             let isField = if case .field = place { true } else { false }
             return problem(
                 .error,
-                "is kept for the system",
+                "is reserved for the system",
                 isField
                     ? "Use one of \(Schema.SystemField.names), or another name."
                     : "Choose another name."
@@ -144,8 +144,8 @@ extension Limits {
         guard name.string.utf8.contains(UInt8(ascii: ".")) else { return [] }
         return problem(
             .warning,
-            "has a dot, which CloudKit does not allow in names of one's own",
-            "Use an underscore if the schema is to go to CloudKit."
+            "has a dot, which CloudKit does not allow in custom names",
+            "Use an underscore if you want to use the schema with CloudKit."
         )
     }
 }
@@ -159,8 +159,8 @@ extension Schema.Field {
                 SchemaProblem(
                     .error,
                     place,
-                    "\(what) cannot be: assets always are encrypted, and references have to be "
-                        + "read.",
+                    "\(what) cannot be: assets always are encrypted, and the store must read "
+                        + "references.",
                     "Declare it as \(Schema.DeclaredType.plain(plain))."
                 )
             ]
