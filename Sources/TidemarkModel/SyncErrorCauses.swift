@@ -248,7 +248,7 @@ extension SyncError {
 
     /// Returns the error for an expired token.
     package static func tokenExpired(_ reason: String) -> SyncError {
-        SyncError(.changeTokenExpired, "The change token has expired: \(reason).")
+        SyncError(.changeTokenExpired, "The change token can no longer be used: \(reason).")
     }
 
     /// Returns the error for bytes that no engine made, or for a token of something else.

@@ -121,7 +121,7 @@ import TidemarkModel
         for command in ["backup", "restore", "fork"] {
             let refused = try await Command.run(command, store, copy)
             #expect(refused.status == 1)
-            #expect(refused.errors.contains("An erasure of this store was cut off"))
+            #expect(refused.errors.contains("An erasure of this store was interrupted"))
         }
         let salvaged = try await Command.run("log", "salvage", store, copy)
         #expect(salvaged.status == 0)

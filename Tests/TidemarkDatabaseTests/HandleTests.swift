@@ -199,7 +199,7 @@ import TidemarkTesting
         await #expect {
             _ = try await zone.query(Chore.self, where: "title == '\(hostile)'").all()
         } throws: { error in
-            "\(error)".contains("a value stands within quotes")
+            "\(error)".contains("a value stands inside quotes")
         }
         let quoted = zone.query(Chore.self, where: #"title != "\"'" AND state == \#(state)"#)
         #expect(try await quoted.all().count == 125)

@@ -131,7 +131,7 @@ import TidemarkModel
         #expect(absent.contains("Make the property optional"))
         #expect(
             await message(zone, "d").contains(
-                "of the type Bed, and Chore reads records of the type Chore"
+                "has the type Bed, but Chore reads records of the type Chore"
             )
         )
         #expect(await message(zone, "none").contains("There is no record none"))

@@ -56,5 +56,23 @@ final class RawSocket: Sendable {
         let count = read(descriptor, &bytes, bytes.count)
         return Array(bytes.prefix(max(count, 0)))
     }
+
+    /// The next answer, head and body, which may come in several pieces.
+    ///
+    /// Returns what there is if no piece comes within some milliseconds.
+    func answer(within milliseconds: Int32) -> String {
+        var answer = ""
+        while true {
+            let piece = receive(within: milliseconds)
+            answer += String(decoding: piece, as: UTF8.self)
+            if piece.isEmpty { return answer }
+            guard let head = answer.range(of: "\r\n\r\n") else { continue }
+            let length = answer[..<head.lowerBound].lowercased()
+                .split(separator: "\r\n")
+                .first { $0.hasPrefix("content-length:") }
+                .flatMap { Int($0.dropFirst("content-length:".count).drop { $0 == " " }) }
+            if answer[head.upperBound...].utf8.count >= length ?? 0 { return answer }
+        }
+    }
 }
 #endif

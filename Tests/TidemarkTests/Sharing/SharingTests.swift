@@ -603,7 +603,7 @@ import TidemarkModel
             [leaf, share],
             delete: [RecordDeletion(anna.id("root"))]
         )
-        #expect(result.saves[1].error?.message.contains("deleted") == true)
+        #expect(result.saves[1].error?.message.contains("deletes it too") == true)
         #expect(result.deletions[0].error?.code == .batchRequestFailed)
         #expect(try await bob.visible() == ["root", "leaf", "twig", "s"])
     }

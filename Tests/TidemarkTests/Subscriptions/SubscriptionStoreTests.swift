@@ -258,7 +258,7 @@ import TidemarkModel
         var bringing = query("raw", .compare("n", .equal, 2))
         bringing.content = content
         #expect(
-            try await anna.refusal(of: bringing)?.message.contains("cannot bring along") == true
+            try await anna.refusal(of: bringing)?.message.contains("cannot carry") == true
         )
     }
 
@@ -371,7 +371,7 @@ import TidemarkModel
         }
         let empty = try await error("a", try Fields(["n": 1]), zone)
         #expect(empty?.code == .invalidArguments)
-        #expect(empty?.message.contains("is no subscription") == true)
+        #expect(empty?.message.contains("is not a subscription") == true)
         let position = try await error("position", Fields(), ZoneID(zoneName: "_notified"))
         #expect(position?.code == .invalidArguments)
     }

@@ -115,7 +115,7 @@ import TidemarkModel
         for name in ["_anna", "_bert", "_"] {
             let error = try await save(bert, name, type: "Note").error
             #expect(error?.code == .invalidArguments)
-            #expect(error?.message.contains("kept for the records of users") == true)
+            #expect(error?.message.contains("reserved for the records of users") == true)
         }
     }
 
