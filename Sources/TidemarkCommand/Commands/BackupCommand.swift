@@ -10,18 +10,19 @@ import TidemarkModel
 struct BackupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup",
-        abstract: "Copy a store, open or not, into a folder; the next time only what is new.",
+        abstract: "Back up a store, open or not, into a folder. Later backups copy only new files.",
         discussion: """
-            The store may be in use meanwhile. The first backup copies all of it; later ones into the \
-            same folder copy new segments and assets, and the segment that takes events. A backup \
-            that is cut off leaves the one before it usable: run it again. The folder can be read \
-            like a store, and checked with `tidemark log verify`.
-
-            A folder that holds anything else, or a backup with events that the store does not hold \
-            any more, is left as it is. Ends with status 1 if an asset's bytes are damaged; the rest \
-            is in the backup. At a server the folder is one of the server's machine, by its whole path.
-
               tidemark backup notes.tide /backups/notes.tide
+
+            The store may be in use. The first backup copies all of it. Later backups into the \
+            same folder copy new segments and assets, and the active segment. An interrupted \
+            backup leaves the previous one usable; run it again. The folder can be read like a \
+            store, and `tidemark log verify` checks it.
+
+            The command does not change a folder that holds anything else, or a backup with events \
+            that the store no longer has. The status is 1 if an asset's bytes are damaged; \
+            everything else is backed up. For a server, the folder is an absolute path on the \
+            server's machine.
             """
     )
 

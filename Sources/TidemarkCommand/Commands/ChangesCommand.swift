@@ -12,12 +12,13 @@ struct ChangesCommand: AsyncParsableCommand {
         commandName: "changes",
         abstract: "Print what changed in a zone after a change token.",
         discussion: """
-            Each record at most once, by its last change, oldest first: {"changed":RECORD} or \
-            {"deleted":{…}}. The last line is {"token","moreComing"}; give that token to --since \
-            the next time. A terminal gets text with the same. Without a token all live records are printed, and no deletions.
-
               tidemark changes notes.tide --zone lists
               tidemark changes notes.tide --zone lists --since t.AQEB… --limit 100
+
+            Prints each changed record once, by its last change, oldest first: {"changed":RECORD} \
+            or {"deleted":{…}}. The last line is {"token","moreComing"}; pass that token to \
+            --since the next time. Without a token, all live records are printed, and no \
+            deletions. A terminal gets the same as text.
             """
     )
 
@@ -28,7 +29,7 @@ struct ChangesCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How far you have come: the token of an answer before.",
+            "The change token of an earlier answer.",
             valueName: "token"
         ),
         transform: readToken
@@ -37,14 +38,14 @@ struct ChangesCommand: AsyncParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("At most so many records; all, unless given.", valueName: "records")
+        help: ArgumentHelp("The number of records; all, unless given.", valueName: "records")
     )
     var limit: Int?
 
     @Option(
         name: .customLong("as"),
         help: ArgumentHelp(
-            "Who asks, by user record name or account:NAME. Rules about users apply.",
+            "The user who asks, by user record name or account:NAME. Permissions apply.",
             valueName: "user"
         )
     )

@@ -10,21 +10,21 @@ import TidemarkModel
 struct CompactCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "compact",
-        abstract: "Write the log anew, shorter, and without what may be forgotten.",
+        abstract: "Rewrite the log without history that is no longer kept.",
         discussion: """
-            A version that another one has replaced is kept for as long as --keep-history says, \
-            from when the other one came; older points in time cannot be read any more. A deletion \
-            is kept for as long as --tombstones says, where history does not keep it longer; \
-            devices that come back after that are told to begin anew. A duration is a number and s, \
-            m, h, d, w or y: 12h, 30d. Without options nothing is forgotten, and the log still \
-            becomes shorter, since it is compressed better.
-
-            Results of requests are kept for 90 days, so that a retry gets the same answer. Other \
-            commands can read the store meanwhile, and none can write to it: they fail until the \
-            compaction has ended, or wait for its end with --wait. An interrupted compaction loses nothing; run it again.
-
               tidemark compact notes.tide --keep-history 30d --dry-run
               tidemark compact notes.tide --keep-history none --tombstones 90d
+
+            Without options all history is kept, and the log becomes shorter because it is \
+            compressed better. --keep-history drops replaced versions after a time, counted from \
+            when they were replaced; earlier points can then no longer be read. --tombstones drops \
+            deletions after a time; devices that come back later have to fetch everything again. A \
+            duration is a number and s, m, h, d, w or y: 12h, 30d.
+
+            Results of requests are kept for 90 days, so that a retry gets the same answer. Other \
+            commands can read the store meanwhile. Commands that write fail until the compaction \
+            has ended, or wait for it with --wait. An interrupted compaction loses nothing; run it \
+            again.
             """
     )
 

@@ -10,16 +10,16 @@ struct DeleteCommand: AsyncParsableCommand {
         commandName: "delete",
         abstract: "Delete records by name, or those on standard input.",
         discussion: """
-            Records that refer to a deleted one with DELETE_SELF go with it. Prints {"deleted":{…}} \
-            or {"failed":{…},"error":{…}} for each record, and ends with status 1 if one failed. \
-            Deleting a record that does not exist succeeds. The log keeps what was deleted: `record \
-            --at` shows it.
-
               tidemark delete notes.tide milk bread --zone lists
               tidemark delete notes.tide milk --zone lists --tag 4-y73eoz
 
+            Records that refer to a deleted one with DELETE_SELF are deleted too. Prints \
+            {"deleted":{…}} or {"failed":{…},"error":{…}} for each record. The status is 1 if one \
+            failed. Deleting a record that does not exist succeeds. The log keeps deleted records: \
+            `record --at` prints them.
+
             With - in place of names, records are read as `record`, `export` and `changes` print \
-            them; those with a change tag are deleted only in that version.
+            them. A record with a change tag is deleted only in that version.
 
               tidemark export notes.tide --zone lists | grep draft |
                   tidemark delete notes.tide -

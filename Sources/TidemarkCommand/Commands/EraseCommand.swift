@@ -10,22 +10,22 @@ import TidemarkModel
 struct EraseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "erase",
-        abstract: "Remove every byte of a user or a zone, and say from where.",
+        abstract: "Erase every byte of a user or a zone, and list the files it was in.",
         discussion: """
-            A zone goes with its records, shares and assets, from all of history. A user goes with all \
-            zones of theirs in all containers and environments, with account, roles, subscriptions, \
-            notifications and the parts taken in shares; what they wrote into the zones of others \
-            stays, and does not say any more who wrote it.
-
-            Nobody may have the store open, but for a server: it lets go of the store meanwhile, and answers \
-            that it will be back. It takes the room of a second log for as long as it runs. \
-            If it is cut off before that is written nothing has happened; after that the next opening \
-            goes on with it. Backups, exports and other stores are not touched: the receipt says what \
-            lies beyond its reach.
-
               tidemark erase notes.tide --user _anna --dry-run
               tidemark erase notes.tide --user _anna
               tidemark erase notes.tide --zone Notes --owner _anna
+
+            A zone is erased with its records, shares and assets, from all of history. A user is \
+            erased with all zones in all containers and environments, with account, roles, \
+            subscriptions, notifications and participations in shares. Records that the user wrote \
+            into other users' zones stay, without the user's name.
+
+            No other process may have the store open, except a server. The server releases the \
+            store meanwhile and answers that it will be back. The erasure needs space for a second \
+            log. If it is interrupted before that log is written, nothing has changed; after that, \
+            the next open completes it. Backups, exports and other stores are not changed; the \
+            receipt lists what may still hold the data.
             """
     )
 
@@ -39,7 +39,7 @@ struct EraseCommand: AsyncParsableCommand {
 
     @OptionGroup var database: DatabaseOptions
 
-    @Flag(help: "Only tell what would go. The store may be open.")
+    @Flag(help: "Print what would be erased, and erase nothing. The store may be open.")
     var dryRun = false
 
     @OptionGroup var options: OutputOptions

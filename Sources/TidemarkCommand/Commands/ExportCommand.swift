@@ -12,18 +12,19 @@ struct ExportCommand: AsyncParsableCommand {
         commandName: "export",
         abstract: "Print the live records as of a point, or the whole log as a change stream.",
         discussion: """
-            One JSON object a line, or text on a terminal, ordered by zone, then record name, as UTF-8 bytes. A point \
-            includes every commit at or before it. With --changes the commits up to the point are written, of all databases, \
-            in the format that `import` reads, also on a terminal: importing them gives the same state. The accounts and \
-            secrets of a server are left out; --container tidemark.server exports them alone.
-
               tidemark export notes.tide
               tidemark export notes.tide --at 2026-02-03T04:05:06Z --zone lists
               tidemark export notes.tide --changes | gzip >notes.jsonl.gz
               tidemark export notes.tide --changes --assets photos >notes.jsonl
 
-            Records name assets by checksum and size. With --assets the bytes of all assets that are \
-            named are written to a folder, each as a file named by its SHA-256.
+            Prints one JSON object per line, or text on a terminal, ordered by zone and record \
+            name as UTF-8 bytes. A point includes every commit at or before it. With --changes, \
+            the commits up to the point are printed, of all databases, in the format that `import` \
+            reads; importing them gives the same state. Accounts and secrets of a server are left \
+            out; --container tidemark.server exports them alone.
+
+            Records name assets by checksum and size. --assets writes the bytes of all named \
+            assets to a folder, each as a file named by its SHA-256.
             """
     )
 

@@ -9,18 +9,17 @@ import TidemarkModel
 struct ForkCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fork",
-        abstract: "Make a store from any moment of another one, sharing its files.",
+        abstract: "Create a store from any point of another one, sharing its files.",
         discussion: """
-            The fork can be written, and does nothing to the store: they share the files of finished \
-            segments and of assets, which never change, and go separate ways from there on. On \
-            another file system files are copied. The store may be in use meanwhile.
-
-            Devices whose change tokens are from up to the point can go on with the fork; those that \
-            have seen more are told that their tokens have expired. A point below the history \
-            horizon is refused.
-
               tidemark fork notes.tide try.tide
               tidemark fork notes.tide yesterday.tide --at 2026-02-03T04:05:06Z
+
+            The fork is a store of its own. Writing to it does not change the original. Both share \
+            the files of finished segments and of assets, which never change; on another file \
+            system the files are copied. The original may be in use meanwhile.
+
+            Devices whose change tokens are from before the point can continue with the fork. \
+            Tokens from after it have expired. A point before the history horizon is rejected.
             """
     )
 
@@ -32,7 +31,7 @@ struct ForkCommand: AsyncParsableCommand {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "Leave out everything after: \(Point.explanation).",
+            "The last point to include: \(Point.explanation).",
             valueName: "point"
         ),
         transform: { text in try Point(text) }

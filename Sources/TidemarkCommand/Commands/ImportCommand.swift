@@ -9,23 +9,24 @@ import TidemarkModel
 struct ImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
-        abstract: "Append a change stream to a store, one commit per line.",
+        abstract: "Import a change stream into a store, one commit per line.",
         discussion: """
-            Creates the store if there is none. FILE is JSON Lines (Docs/formats/changes.md), `-` \
-            for standard input; a name that ends in .gz goes through `gzip -dc`. With --git the \
-            lines are made of a repository's history: a commit is a commit, a file is a record.
-
-            Lines that the store already has are passed over, so that an import can be run again, \
-            whole or in parts, and doubles nothing. Known are lines that were imported, and commits \
-            with a request id: not what was saved without one and exported, so import an export into \
-            another store. A line that is not valid stops the import: all before it is kept, nothing \
-            of it is applied. A store that was created, and got no commit before the import stopped, is \
-            removed.
-
               tidemark import notes.tide history.jsonl.gz
               other-tool | tidemark import notes.tide -
               tidemark import notes.tide notes.jsonl --assets photos
               tidemark import notes.tide --git .
+
+            Creates the store if it does not exist. FILE is JSON Lines (Docs/formats/changes.md), \
+            or - for standard input. A file whose name ends in .gz is decompressed with gzip. With \
+            --git, the lines are made from the history of a repository: a commit becomes a commit, \
+            a file becomes a record.
+
+            Lines that the store already has are skipped, so an import can be repeated, whole or \
+            in parts. The store recognizes lines that were imported, and commits with a request \
+            id. It does not recognize what was saved without a request id and then exported; \
+            import such an export into another store. An invalid line stops the import: the lines \
+            before it are kept, and nothing of it is applied. A store that the command created is \
+            removed again if no commit was imported.
             """
     )
 

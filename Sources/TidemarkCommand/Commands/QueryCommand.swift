@@ -11,17 +11,18 @@ import TidemarkModel
 struct QueryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "query",
-        abstract: "Print the records of a type that fulfil a predicate, as they are or were.",
+        abstract: "Print the records of a type that match a predicate, now or at an earlier point.",
         discussion: """
-            The predicate is a format string as CloudKit takes it, and more (Docs/queries.md). One \
-            record a line, as `record` prints it, in the order of --sort and then of names; on a \
-            terminal a table with the fields of --keys, or all. Every record of the zones is looked \
-            at, since nothing is written. A query that the schema refuses ends with status 1.
-
               tidemark query notes.tide --type Item
               tidemark query notes.tide --type Item --zone lists --limit 10 \\
                   --where 'count > 1 AND title BEGINSWITH "Oat"' --sort count:desc --sort title
               tidemark query notes.tide --type Shop --sort place:52.52,13.41 --at 2026-02-03T04:05:06Z
+
+            The predicate is a format string as in CloudKit, with some additions \
+            (Docs/queries.md). Prints one record per line, as `record` does, in the order of \
+            --sort and then of names. A terminal gets a table with the fields of --keys, or all \
+            fields. The command reads every record of the zones, because it writes no index. The \
+            status is 1 if the schema rejects the query.
             """
     )
 
@@ -32,7 +33,10 @@ struct QueryCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("where"),
-        help: ArgumentHelp("What they must fulfil; all do, unless given.", valueName: "predicate"),
+        help: ArgumentHelp(
+            "The predicate that records must match; all records, unless given.",
+            valueName: "predicate"
+        ),
         transform: readPredicate
     )
     var predicate = Query.Predicate.always
@@ -54,7 +58,7 @@ struct QueryCommand: AsyncParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("At most so many records; all, unless given.", valueName: "records")
+        help: ArgumentHelp("The number of records; all, unless given.", valueName: "records")
     )
     var limit: Int?
 
@@ -69,7 +73,7 @@ struct QueryCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("as"),
         help: ArgumentHelp(
-            "Who asks, by user record name or account:NAME. Rules about users apply.",
+            "The user who asks, by user record name or account:NAME. Permissions apply.",
             valueName: "user"
         )
     )

@@ -10,12 +10,12 @@ import TidemarkModel
 struct RecordCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "record",
-        abstract: "Print a record, as it is or as it was.",
+        abstract: "Print a record, now or at an earlier point.",
         discussion: """
-            Ends with status 1 if there is no such record, or was none at that point.
-
               tidemark record notes.tide milk --zone lists
               tidemark record notes.tide milk --zone lists --at 1042
+
+            The status is 1 if the record does not exist, or did not exist at that point.
             """
     )
 

@@ -9,17 +9,17 @@ import TidemarkModel
 struct RestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
-        abstract: "Make a store from a backup, as it was at its end or at a point before.",
+        abstract: "Create a store from a backup, at its end or at an earlier point.",
         discussion: """
-            The new store has the same events, up to the end of the last commit at or before the \
-            point. Devices whose change tokens are from up to then go on as if nothing had happened; \
-            those that have seen more are told that their tokens have expired, and fetch everything \
-            anew. The backup stays as it is; any other store can be restored from, too.
-
-            A point below the history horizon cannot be gone back to; an older backup may have it.
-
               tidemark restore /backups/notes.tide notes.tide
               tidemark restore /backups/notes.tide notes.tide --at 2026-02-03T04:05:06Z
+
+            The new store has the same events, up to the last commit at or before the point. \
+            Devices whose change tokens are from before it continue without noticing. Tokens from \
+            after it have expired, and their devices fetch everything again. The backup is not \
+            changed. Any other store can be restored from, too.
+
+            A point before the history horizon cannot be restored; an older backup may have it.
             """
     )
 
@@ -32,7 +32,7 @@ struct RestoreCommand: AsyncParsableCommand {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "Leave out everything after: \(Point.explanation).",
+            "The last point to include: \(Point.explanation).",
             valueName: "point"
         ),
         transform: { text in try Point(text) }

@@ -11,22 +11,21 @@ struct SaveCommand: AsyncParsableCommand {
         commandName: "save",
         abstract: "Save a record, or records from standard input.",
         discussion: """
-            Every rule that holds for an app holds here: change tags, atomic zones, the schema, \
-            roles. Prints {"saved":RECORD} or {"failed":{…},"error":{…}} for each record, with the \
-            server's record if it was a conflict, and ends with status 1 if one failed. The store \
-            is made if it is not there.
-
               tidemark save notes.tide milk --type Item --zone lists title=Milk count=2
               tidemark save notes.tide milk --type Item --zone lists --tag 4-y73eoz \\
                   price:DOUBLE=1.5 due:TIMESTAMP=2026-02-03T04:05:06Z \\
                   shop:REFERENCE=corner 'tags=["a","b"]' photo:ASSET=@milk.jpg --remove count
 
-            The bytes of a file that is named so are stored first, as an app would send them.
+            All rules for apps apply: change tags, atomic zones, the schema, roles. Prints \
+            {"saved":RECORD} or {"failed":{…},"error":{…}} for each record, with the server's \
+            record if it was a conflict. The status is 1 if one failed. The store is created if it \
+            does not exist. A file that is named as an asset is stored first, as an app would send \
+            it.
 
-            With - in place of a name, records are read as `record`, `export`, `changes` and `save` \
-            print them, one JSON object a line. A line's change tag counts under policies that \
-            compare tags. A field that is null is removed; one that is left out stays, unless the \
-            policy replaces the record. {"deleted":{…}} deletes.
+            With - in place of a name, records are read as `record`, `export`, `changes` and \
+            `save` print them, one JSON object per line. A line's change tag counts under policies \
+            that compare tags. A field that is null is removed. A field that is left out stays, \
+            unless the policy replaces the record. {"deleted":{…}} deletes.
 
               tidemark record notes.tide milk --zone lists | sed s/Milk/Oat/ |
                   tidemark save notes.tide -
@@ -53,11 +52,11 @@ struct SaveCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The record above this one in its tree.", valueName: "name"))
     var parent: String?
 
-    @Flag(help: "The record is to have no parent.")
+    @Flag(help: "Remove the record's parent.")
     var noParent = false
 
     @Option(
-        help: ArgumentHelp("The change tag of the version that you know.", valueName: "tag")
+        help: ArgumentHelp("The change tag of the known version.", valueName: "tag")
     )
     var tag: String?
 

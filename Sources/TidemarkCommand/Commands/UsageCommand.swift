@@ -10,15 +10,15 @@ import TidemarkModel
 struct UsageCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "usage",
-        abstract: "Count what live records and their assets take up.",
+        abstract: "Print the space that live records and their assets use.",
         discussion: """
-            One line for each database, or with --zones for each zone. What is in a private \
-            database counts against its user, what is in the public one against the container. \
-            Bytes are those of records' bodies, uncompressed, and of the assets that they name; \
-            what the log takes on disk is told by `log stat`.
-
               tidemark usage notes.tide
               tidemark usage notes.tide --zones --text
+
+            Prints one line for each database, or with --zones for each zone. A private database \
+            counts against its user, the public one against the container. Bytes are those of \
+            records' bodies, uncompressed, and of the assets they name. `log stat` prints the size \
+            of the log on disk.
             """
     )
 

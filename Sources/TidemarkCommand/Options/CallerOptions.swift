@@ -9,16 +9,16 @@ struct CallerOptions: ParsableArguments {
     @Option(
         name: .customLong("as"),
         help: ArgumentHelp(
-            "Who asks, by user record name or account:NAME. Rules about users apply.",
+            "The user who asks, by user record name or account:NAME. Permissions apply.",
             valueName: "user"
         )
     )
     var user = UserID.current.userRecordName
 
-    @Option(help: ArgumentHelp("From which device.", valueName: "name"))
+    @Option(help: ArgumentHelp("The device that sends the request.", valueName: "name"))
     var device: String?
 
-    @Option(help: ArgumentHelp("With which build of the app.", valueName: "name"))
+    @Option(help: ArgumentHelp("The build of the app.", valueName: "name"))
     var build: String?
 
     @Option(

@@ -25,7 +25,7 @@ struct DatabaseOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Whose private or shared database it is, by user record name or account:NAME.",
+            "The owner of the private or shared database, by user record name or account:NAME.",
             valueName: "user"
         )
     )

@@ -10,7 +10,7 @@ struct PointOption: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "How it was at a point: \(Point.explanation). Now, unless given.",
+            "The state at a point: \(Point.explanation). Now, unless given.",
             valueName: "point"
         ),
         transform: { text in try Point(text) }

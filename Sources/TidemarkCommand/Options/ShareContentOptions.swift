@@ -26,28 +26,31 @@ enum PermissionName: String, ExpressibleByArgument, CaseIterable {
 struct ShareContentOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Whom to invite, or to invite otherwise: a user record name, address or number.",
+            "A participant to invite or to change: a user record name, address or number.",
             valueName: "who"
         )
     )
     var invite: [String] = []
 
-    @Option(help: "What those who are invited by this command may do.")
+    @Option(help: "The permission of participants that this command invites.")
     var permission = PermissionName.readWrite
 
-    @Flag(help: "Those who are invited by this command may change the share.")
+    @Flag(help: "Participants that this command invites may change the share.")
     var administrators = false
 
-    @Flag(help: "Invite whoever opens a link first; the link is printed with the share.")
+    @Flag(help: "Invite the first person who opens a link, which is printed with the share.")
     var oneTime = false
 
-    @Option(name: .customLong("public"), help: "What whoever has the share's link may do.")
+    @Option(
+        name: .customLong("public"),
+        help: "The permission of everyone who has the share's link."
+    )
     var publicPermission: PermissionName?
 
-    @Flag(inversion: .prefixedNo, help: "Whether those who have the link may ask to take part.")
+    @Flag(inversion: .prefixedNo, help: "Whether everyone who has the link may request access.")
     var requests: Bool?
 
-    @Option(help: ArgumentHelp("What the share is called.", valueName: "text"))
+    @Option(help: ArgumentHelp("The title of the share.", valueName: "text"))
     var title: String?
 
     /// Applies the options to a share's content.

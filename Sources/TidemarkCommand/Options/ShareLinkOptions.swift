@@ -6,13 +6,13 @@ import TidemarkModel
 
 /// A link to a share, and the user that opens it.
 struct ShareLinkOptions: ParsableArguments {
-    @Argument(help: "The share's link, or what it ends with.")
+    @Argument(help: "The share's link, or the end of it.")
     var link: String
 
     @Option(
         name: .customLong("as"),
         help: ArgumentHelp(
-            "Who opens the link, by user record name or account:NAME.",
+            "The user who opens the link, by user record name or account:NAME.",
             valueName: "user"
         )
     )

@@ -10,7 +10,7 @@ struct SharePlace: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Whose private database it is, by user record name or account:NAME.",
+            "The owner of the private database, by user record name or account:NAME.",
             valueName: "user"
         )
     )

@@ -8,13 +8,13 @@ import Tidemark
 struct AssetCollectCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "collect",
-        abstract: "Remove bytes that were sent more than a day ago and that no record ever named.",
+        abstract: "Remove asset bytes that are older than a day and that no record ever named.",
         discussion: "Prints what was removed, of all databases. Reads the whole log."
     )
 
     @OptionGroup var store: WrittenStoreArgument
 
-    @Flag(help: "Only tell what would be removed.")
+    @Flag(help: "Print what would be removed, and remove nothing.")
     var dryRun = false
 
     @OptionGroup var options: OutputOptions

@@ -7,7 +7,7 @@ import ArgumentParser
 struct AssetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "asset",
-        abstract: "Put, get, list and collect the bytes of assets.",
+        abstract: "Store, fetch, list and collect the bytes of assets.",
         subcommands: [
             AssetGetCommand.self, AssetPutCommand.self, AssetListCommand.self,
             AssetCollectCommand.self,

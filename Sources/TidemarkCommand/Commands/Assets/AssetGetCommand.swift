@@ -9,14 +9,14 @@ import TidemarkModel
 struct AssetGetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "get",
-        abstract: "Write the bytes of a record's asset, as it is or as it was.",
+        abstract: "Write the bytes of a record's asset, now or at an earlier point.",
         discussion: """
-            Writes to standard output, or to a file that must not exist. The last bytes are written \
-            only if all of them are as they were sent; otherwise it ends with status 1, and leaves no \
-            file.
-
               tidemark asset get notes.tide trip photo --zone lists >photo.jpg
               tidemark asset get notes.tide trip photo --zone lists --at 1042 --output old.jpg
+
+            Writes to standard output, or to a file that must not exist yet. The bytes are \
+            checked. If they are damaged, the last of them are not written, no file is left, and \
+            the status is 1.
             """
     )
 
@@ -32,7 +32,7 @@ struct AssetGetCommand: AsyncParsableCommand {
     var zone = ZoneID.defaultZoneName
 
     @Option(
-        help: ArgumentHelp("Which one of a list of assets, from 0.", valueName: "number")
+        help: ArgumentHelp("The index in a list of assets, from 0.", valueName: "number")
     )
     var element = 0
 

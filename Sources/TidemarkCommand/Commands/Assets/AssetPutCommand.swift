@@ -11,11 +11,12 @@ struct AssetPutCommand: AsyncParsableCommand {
         commandName: "put",
         abstract: "Store the bytes of an asset for a database.",
         discussion: """
-            Prints the asset as a field's value, to be saved in a record within a day; later its \
-            bytes may be collected. Also gives a record the bytes that it lacks after an import, or \
-            that are damaged. `tidemark save` does both at once: photo:ASSET=@photo.jpg.
-
               tidemark asset put notes.tide photo.jpg
+
+            Prints the asset as the value of a field. Save it in a record within a day; later its \
+            bytes may be collected. The command also restores bytes that a record lacks after an \
+            import, or that are damaged. `tidemark save` stores and saves in one step: \
+            photo:ASSET=@photo.jpg.
             """
     )
 

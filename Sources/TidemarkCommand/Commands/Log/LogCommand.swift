@@ -7,10 +7,10 @@ import ArgumentParser
 struct LogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log",
-        abstract: "Look at the log that a store is made of.",
+        abstract: "Inspect, verify and salvage the log of a store.",
         discussion: """
-            All of these read a store as it is, also while another process writes it. None of them \
-            changes it; `salvage` writes a new one.
+            These commands read a store, also while another process writes to it. They do not \
+            change it; `salvage` writes a new store.
             """,
         subcommands: [
             LogListCommand.self, LogDumpCommand.self, LogTailCommand.self, LogStatCommand.self,

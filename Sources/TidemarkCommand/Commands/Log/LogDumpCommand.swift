@@ -9,15 +9,14 @@ import TidemarkLog
 struct LogDumpCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dump",
-        abstract: "Print the log's events.",
+        abstract: "Print the events of the log.",
         discussion: """
-            One line for each event, oldest first, with the commit that holds it: who asked, from \
-            which device, when, and under which request. Conditions are combined: an event is \
-            printed if it meets all of them.
-
               tidemark log dump notes.tide --record milk
               tidemark log dump notes.tide --user u-1 --since 2026-02-01T00:00:00Z
               tidemark log dump notes.tide --from 100 --to 200 | jq .fields
+
+            Prints one line for each event, oldest first, with its commit: user, device, time and \
+            request. An event is printed if it meets all conditions.
             """
     )
 

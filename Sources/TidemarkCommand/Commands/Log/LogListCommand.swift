@@ -10,16 +10,16 @@ import TidemarkModel
 struct LogListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ls",
-        abstract: "List the log's segments.",
+        abstract: "List the segments of the log.",
         discussion: """
-            One line for each file of the log, oldest first: the events it covers, the incarnation \
-            that wrote it, whether it takes events (active), takes no more (ended), or has its \
-            footer and never changes again (sealed), bytes in use, and the ratio of bytes before \
-            and after compression. A segment that was begun after an unclean stop says what was \
-            discarded then.
-
               tidemark log ls notes.tide
               tidemark log ls notes.tide | jq -r 'select(.recovery) | .first'
+
+            Prints one line for each file of the log, oldest first: the events it covers, the \
+            incarnation that wrote it, its state, its bytes, and its ratio of compression. A \
+            segment is active (it takes events), ended (it takes no more) or sealed (it has its \
+            footer and never changes again). A segment that was begun after an unclean stop lists \
+            what was discarded.
             """
     )
 

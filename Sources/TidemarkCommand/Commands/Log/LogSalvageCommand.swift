@@ -10,18 +10,19 @@ import TidemarkModel
 struct LogSalvageCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "salvage",
-        abstract: "Copy all that can be read into a new store.",
+        abstract: "Copy everything that can be read into a new store.",
         discussion: """
+              tidemark log salvage notes.tide notes-salvaged.tide
+
             Works with any damage, also without a readable manifest, and does not change the \
             damaged store. Events keep their sequence numbers. The copy is a new incarnation, so \
-            that every device fetches it anew and none is told "nothing new" about what was lost. \
-            A zone whose creation is lost gets a new one, under its name as the views know it, or \
-            else as salvaged-NUMBER. The bytes of assets are copied if they are sound. \
-            Prints what was copied and which sequence numbers are lost. Ends with status 1 if \
-            anything was damaged or lost, and with 0 if all could be read. Until it has come to \
-            its end the copy is no store; one that was cut off is made anew by the next run.
+            every device fetches everything again, and none misses what was lost. A zone whose \
+            creation is lost is created again, with its name from the views or as salvaged-NUMBER. \
+            Undamaged asset bytes are copied.
 
-              tidemark log salvage notes.tide notes-salvaged.tide
+            Prints what was copied, and which sequence numbers are lost. The status is 1 if \
+            anything was damaged or lost. The copy cannot be opened until the command has ended; \
+            the next run replaces an interrupted copy.
             """
     )
 

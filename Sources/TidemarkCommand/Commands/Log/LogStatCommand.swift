@@ -11,13 +11,13 @@ import TidemarkModel
 struct LogStatCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stat",
-        abstract: "Print what a store holds and what it takes, in figures.",
+        abstract: "Print the sizes of a store: zones, records, events and bytes.",
         discussion: """
-            bytesOnDisk is what the log takes without space that is allocated ahead, which \
-            spareBytes counts; viewBytes is what the views take, which could be computed again. \
-            rawBytes is all commits and events before compression; ratio is rawBytes by \
-            bytesOnDisk; journalLost counts entries of the journal that could not be written. Where damage keeps records from being counted, liveRecords and tombstones \
-            are null.
+            bytesOnDisk is the size of the log without preallocated space, which spareBytes \
+            counts. viewBytes is the size of the views, which can be rebuilt. rawBytes is the size \
+            of all commits and events before compression, and ratio is rawBytes divided by \
+            bytesOnDisk. journalLost counts journal entries that could not be written. liveRecords \
+            and tombstones are null if damage prevents a count.
             """
     )
 

@@ -18,27 +18,27 @@ struct LogTailCommand: AsyncParsableCommand {
         commandName: "tail",
         abstract: "Print the last events, then each new one as it becomes durable.",
         discussion: """
-            Follows a store that another process writes, or a server. It ends when it is interrupted, when \
-            nobody reads its output any more, or after --count events.
-
               tidemark log tail notes.tide --zone lists
               tidemark log tail notes.tide --last 0 --count 1
+
+            Follows a store that another process writes, or a server. It ends when it is \
+            interrupted, when its output is closed, or after --count events.
             """
     )
 
     @OptionGroup var store: StoreArgument
 
-    @Option(help: ArgumentHelp("How many events to begin with.", valueName: "events"))
+    @Option(help: ArgumentHelp("The number of earlier events to print first.", valueName: "events"))
     var last: UInt64 = 10
 
     @Option(
-        help: ArgumentHelp("Begin with this event instead.", valueName: "sequence")
+        help: ArgumentHelp("The first event to print, by sequence number.", valueName: "sequence")
     )
     var from: UInt64?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("End after so many events.", valueName: "events")
+        help: ArgumentHelp("End after this number of events.", valueName: "events")
     )
     var count: Int?
 

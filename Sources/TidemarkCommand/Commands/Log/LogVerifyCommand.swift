@@ -10,14 +10,14 @@ import TidemarkLog
 struct LogVerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
-        abstract: "Check every byte of the log and of assets, and the views against the log.",
+        abstract: "Verify every byte of the log and of assets, and the views against the log.",
         discussion: """
-            Reads all segments with the code that opening uses, checks every checksum and that all \
-            parts agree, folds the log and compares the views on disk with the result. Reads the \
-            bytes of all assets that the log names, and says which records name those that are \
-            missing or damaged; and reads the journal. Each finding names the file and the place in it. Ends with status 1 if there is any; a \
-            write that was cut short before it was acknowledged is none. The last line also says \
-            where the views could not be compared.
+            Reads all segments with the code that opens stores. Checks every checksum and that all \
+            parts agree. Folds the log, and compares the views on disk with the result. Reads the \
+            bytes of all assets that the log names, and reads the journal. Each finding names the \
+            file and the position. The status is 1 if there is any finding; a write that was cut \
+            off before it was acknowledged is not one. The last line also says where the views \
+            could not be compared.
             """
     )
 

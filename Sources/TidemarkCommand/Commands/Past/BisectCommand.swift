@@ -13,34 +13,38 @@ import TidemarkReplay
 struct BisectCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bisect",
-        abstract: "Find the first event at which something is bad.",
+        abstract: "Find the first event after which a predicate or command reports a bad state.",
         discussion: """
-            With --bad: the event with which some record came to fulfil a predicate (Docs/queries.md). \
-            The log is read once, which also tells whether it ever ended and began again.
-
-            With --run: a shell command gets the records as of a position on its standard input, one a \
-            line as `export` prints them, and answers by its status: 0 good, 1 to 124 bad, 125 cannot \
-            tell. About log2(n) positions between --from, which must be good, and --to, which must be \
-            bad, are looked at, and a few more to see whether good and bad come in one piece each.
-
-            Ends with status 1 if nothing was found.
-
               tidemark bisect notes.tide --bad 'count < 0' --type Item
               tidemark bisect notes.tide --zone lists --run 'test $(wc -l) -lt 100'
+
+            With --bad, finds the event after which a record first matched a predicate \
+            (Docs/queries.md). The log is read once, which also shows whether the match ended and \
+            began again.
+
+            With --run, a shell command gets the records as of a position on standard input, one \
+            per line as `export` prints them. Its status is the verdict: 0 is good, 1 to 124 bad, \
+            125 unknown. --from must be good and --to bad. About log2(n) positions between them \
+            are tested, and a few more to check that the state changes only once.
+
+            The status is 1 if nothing was found.
             """
     )
 
     @OptionGroup var store: StoreArgument
 
     @Option(
-        help: ArgumentHelp("What a bad record fulfils.", valueName: "predicate"),
+        help: ArgumentHelp("The predicate that a bad record matches.", valueName: "predicate"),
         transform: readPredicate
     )
     var bad: Query.Predicate?
 
     @Option(
         name: .customLong("run"),
-        help: ArgumentHelp("What tells good from bad.", valueName: "command")
+        help: ArgumentHelp(
+            "The shell command that tests a state: status 0 is good, 1 to 124 bad, 125 unknown.",
+            valueName: "command"
+        )
     )
     var command: String?
 

@@ -11,15 +11,15 @@ import TidemarkReplay
 struct BlameCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "blame",
-        abstract: "Print for every field of a record who set it.",
+        abstract: "Print who set each field of a record.",
         discussion: """
-            For each field: its value, the change that set it, when, by whom, from which device and \
-            build, under which request. Fields that were removed are listed too, as far as the record \
-            remembers them. A save of a whole record is not blamed for what it left as it was. Ends \
-            with status 1 if there is no such record, or was none at that point.
-
               tidemark blame notes.tide milk --zone lists
               tidemark blame notes.tide milk --zone lists --at 1042
+
+            Prints for each field its value and the change that set it: time, user, device, build \
+            and request. Removed fields are included as far as the record remembers them. A save \
+            of a whole record is not blamed for fields that it left unchanged. The status is 1 if \
+            the record does not exist, or did not exist at that point.
             """
     )
 

@@ -12,25 +12,25 @@ import TidemarkReplay
 struct CaseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "case",
-        abstract: "Cut out of the log what reproduces the history of some records.",
+        abstract: "Extract the part of the log that reproduces the history of some records.",
         discussion: """
-            Writes a change stream with all versions of the records, of their parents, of what they \
-            refer to and of the shares that they are under, with what the schema says of their types. \
-            `tidemark import` makes a store of it. Beside it, in a file whose name ends with \
-            .expected.jsonl, stand the records that this store holds then, one a line.
-
-            With --mask, other values stand in the place of values, as long and equal where those are \
-            equal; and request ids are left out. With --mask-names, names of users, devices, zones and \
-            records are replaced too. Types, fields, builds and times stay.
-
               tidemark case notes.tide --record milk --zone lists -o case.jsonl
               tidemark case notes.tide --record milk --record eggs --zone lists --mask-names -o case.jsonl
+
+            Writes a change stream with all versions of the records, of their parents, of the \
+            records they refer to and of their shares, and with the schema of their types. \
+            `tidemark import` makes a store of it. A second file, whose name ends with \
+            .expected.jsonl, has the final records, one per line.
+
+            --mask replaces values by others of the same length; equal values stay equal. Request \
+            ids are left out. --mask-names also replaces the names of users, devices, zones and \
+            records. Types, fields, builds and times stay.
             """
     )
 
     @OptionGroup var store: StoreArgument
 
-    @Option(help: ArgumentHelp("A record; may be given several times.", valueName: "name"))
+    @Option(help: ArgumentHelp("A record. May be repeated.", valueName: "name"))
     var record: [String]
 
     @Option(help: ArgumentHelp("The records' zone.", valueName: "name"))
@@ -38,7 +38,7 @@ struct CaseCommand: AsyncParsableCommand {
 
     @Option(
         name: [.customShort("o"), .customLong("output")],
-        help: ArgumentHelp("Where the change stream goes.", valueName: "file"),
+        help: ArgumentHelp("The file to write the change stream to.", valueName: "file"),
         completion: .file()
     )
     var output: String

@@ -11,15 +11,15 @@ import TidemarkReplay
 struct DiffCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "diff",
-        abstract: "Print what differs between two points: zones and records, field by field.",
+        abstract: "Print the differences between two points: zones and records, field by field.",
         discussion: """
-            Records that were added, changed or removed between the two points, by zone and name; of \
-            those that changed the fields that differ, texts of several lines line by line, lists \
-            element by element. What was changed and changed back does not differ. The cost follows \
-            the events between the points.
-
               tidemark diff notes.tide --from 1042
               tidemark diff notes.tide --from 2026-02-03T04:05:06Z --to t.AQEB… --zone lists
+
+            Prints the records that were added, changed or removed between the two points, by zone \
+            and name. Changed records are compared field by field, texts line by line, and lists \
+            element by element. A change that was reverted is not a difference. The cost is \
+            proportional to the events between the points.
             """
     )
 

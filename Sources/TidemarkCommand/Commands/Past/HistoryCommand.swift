@@ -13,14 +13,14 @@ struct HistoryCommand: AsyncParsableCommand {
         commandName: "history",
         abstract: "Print every version of a record, newest first.",
         discussion: """
-            For each: when it came, who asked for it, from which device and build, under which request, \
-            which fields were set and removed, and what they were before. Deletions, what came after \
-            them, and earlier zones of the same name are among it. The cost follows the versions of the \
-            record. Where compaction has dropped versions, the last line says so. Ends with status 1 if \
-            there never was such a record.
-
               tidemark history notes.tide milk --zone lists
               tidemark history notes.tide milk --zone lists --limit 1
+
+            Prints for each version its time, user, device, build and request, and the fields that \
+            were set or removed with their earlier values. Deletions, later versions and earlier \
+            zones of the same name are included. The cost is proportional to the versions of the \
+            record. The last line says where compaction has dropped versions. The status is 1 if \
+            the record never existed.
             """
     )
 
@@ -34,7 +34,7 @@ struct HistoryCommand: AsyncParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("At most so many versions; all, unless given.", valueName: "count")
+        help: ArgumentHelp("The number of versions; all, unless given.", valueName: "count")
     )
     var limit: Int?
 

@@ -10,27 +10,28 @@ import TidemarkModel
 struct JournalCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "journal",
-        abstract: "Print what was asked of a store and not done, and what devices were told.",
+        abstract: "Print the journal: rejected requests, and what devices fetched.",
         discussion: """
-            Oldest first: every call that was refused, with its items, codes and rules, and, where the \
-            store kept a full journal, every page of changes that a device was given, with the tokens \
-            that it came with and got. Lines in between say from when on the journal holds what, and how \
-            many entries are lost. Ends with status 1 if the journal is damaged; the rest is printed.
-
               tidemark journal notes.tide
               tidemark journal notes.tide --device phone --refusals
+
+            Prints, oldest first, every rejected call with its items, codes and rules. If the \
+            store keeps a full journal, it also prints every page of changes that a device was \
+            given, with its tokens. Lines in between say what the journal holds from when on, and \
+            how many entries are lost. The status is 1 if the journal is damaged; the rest is \
+            printed.
             """
     )
 
     @OptionGroup var store: StoreArgument
 
-    @Flag(help: "Only what was refused.")
+    @Flag(help: "Only rejected requests.")
     var refusals = false
 
-    @Option(help: ArgumentHelp("Only what this device asked.", valueName: "name"))
+    @Option(help: ArgumentHelp("Only requests of this device.", valueName: "name"))
     var device: String?
 
-    @Option(help: ArgumentHelp("Only what this user asked, by record name.", valueName: "name"))
+    @Option(help: ArgumentHelp("Only requests of this user, by record name.", valueName: "name"))
     var user: String?
 
     @OptionGroup var options: OutputOptions

@@ -11,19 +11,19 @@ import TidemarkReplay
 struct ReplayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay",
-        abstract: "Compute all views again from the log; compare them, or go step by step.",
+        abstract: "Rebuild all views from the log, to compare them or to step through events.",
         discussion: """
-            Folds the log from its beginning, in memory, and prints what each zone comes to. With \
-            --verify the result is compared, zone by zone, with the views on disk, at the position \
-            where they are exact; ends with status 1 if they differ.
-
-            With --step the log is shown event by event, each with the record that it is about as it \
-            was from there on. Commands are read from standard input, one on a line: n or nothing for \
-            the next event, p for the one before, g and a sequence number to go there, q to end.
-
               tidemark replay notes.tide --verify
               tidemark replay notes.tide --step --from 1042
               printf 'n\\nn\\np\\n' | tidemark replay notes.tide --step --json
+
+            Folds the log from its beginning in memory, and prints the resulting zones. --verify \
+            compares the result with the views on disk, zone by zone; the status is 1 if they \
+            differ.
+
+            --step shows the log event by event, each with its record before and after. Commands \
+            are read from standard input, one per line: n or an empty line for the next event, p \
+            for the previous one, g and a sequence number to go there, q to quit.
             """
     )
 
@@ -31,19 +31,22 @@ struct ReplayCommand: AsyncParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Where to begin to step: \(Point.explanation).", valueName: "point"),
+        help: ArgumentHelp(
+            "The first point to step from: \(Point.explanation).",
+            valueName: "point"
+        ),
         transform: { text in try Point(text) }
     )
     var from: Point?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Where to end; at the log's end, unless given.", valueName: "point"),
+        help: ArgumentHelp("The last point; the end of the log, unless given.", valueName: "point"),
         transform: { text in try Point(text) }
     )
     var to: Point?
 
-    @Flag(help: "Go event by event, forward and back.")
+    @Flag(help: "Step through events, forward and back.")
     var step = false
 
     @Flag(help: "Compare with the views on disk.")

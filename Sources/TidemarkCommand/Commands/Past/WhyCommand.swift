@@ -11,18 +11,18 @@ import TidemarkReplay
 struct WhyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "why",
-        abstract: "Say why a device does not have a version of a record.",
+        abstract: "Explain why a device does not have a version of a record.",
         discussion: """
-            Follows the record from its save to the device, and names the first link that broke: not \
-            visible to the device's user, with the share, role or parent; refused, with the code and \
-            the rule; never saved; delivered by which token, and acknowledged or not; committed after \
-            the device's token. The answer comes first, then what also holds, then what nobody knows: \
-            what devices were told is kept only in a full journal. The device belongs to the user who \
-            used it last, unless said otherwise.
-
               tidemark why notes.tide --record milk --zone lists --device phone
               tidemark why notes.tide --record milk --zone lists --owner anna --device tablet --as bob
               tidemark why notes.tide --record milk --zone lists --device phone --at 1042
+
+            Follows the record from its save to the device, and names the first broken link: not \
+            visible to the device's user, with the share, role or parent; rejected, with the code \
+            and the rule; never saved; delivered by a token, acknowledged or not; or committed \
+            after the device's token. The answer comes first, then what else is known, then what \
+            cannot be known. What devices were given is known only from a full journal. The device \
+            belongs to the user who last used it, unless --as names another.
             """
     )
 
@@ -34,13 +34,13 @@ struct WhyCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The record's zone.", valueName: "name"))
     var zone = ZoneID.defaultZoneName
 
-    @Option(help: ArgumentHelp("The device, as it calls itself.", valueName: "name"))
+    @Option(help: ArgumentHelp("The device's identifier.", valueName: "name"))
     var device: String
 
     @Option(
         name: .customLong("as"),
         help: ArgumentHelp(
-            "Whose device it is, by user record name or account:NAME.",
+            "The user of the device, by user record name or account:NAME.",
             valueName: "user"
         )
     )

@@ -9,14 +9,14 @@ struct SchemaCommand: AsyncParsableCommand {
         commandName: "schema",
         abstract: "Export, import, check, compare and promote schemas.",
         discussion: """
-            A container has a schema for development, which grows with what is saved, and one for \
-            production, which only changes when development's is promoted. Files are CloudKit's \
-            .ckdb files.
-
               tidemark schema export notes.tide > notes.ckdb
               tidemark schema import notes.tide notes.ckdb
               tidemark schema diff notes.tide
               tidemark schema promote notes.tide
+
+            A container has two schemas. The development schema grows with the records that are \
+            saved. The production schema changes only by a promotion of the development schema. \
+            Files are CloudKit's .ckdb files.
             """,
         subcommands: [
             SchemaExportCommand.self, SchemaImportCommand.self, SchemaValidateCommand.self,

@@ -9,11 +9,12 @@ import TidemarkModel
 struct SchemaDiffCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "diff",
-        abstract: "Print what a promotion or an import would change.",
+        abstract: "Print the changes that a promotion or an import would make.",
         discussion: """
-            Without a file: what makes production's schema development's. With one: what makes \
-            development's schema the file's. One line for each change, whether or not the change \
-            would be allowed; nothing if they are equal.
+            Without a file, prints the changes that make the production schema equal to the \
+            development schema. With a file, prints the changes that make the development schema \
+            equal to the file. Prints one line for each change, allowed or not, and nothing if the \
+            two are equal.
             """
     )
 

@@ -10,15 +10,15 @@ import TidemarkModel
 struct SchemaDriftCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "drift",
-        abstract: "List what builds of the app do in development that production would refuse.",
+        abstract: "List writes in development that production would reject, by build of the app.",
         discussion: """
-            By build: record types and fields that it has saved, and indexes that its queries have \
-            brought, which production's schema does not have; how often and when. A promotion adds what \
-            development has; a value of another type than production's field has is refused for good. \
-            Reads the whole log; --since leaves out what was before a point.
-
               tidemark schema drift notes.tide
               tidemark schema drift notes.tide --since 2026-02-03T00:00:00Z
+
+            Prints, by build, the record types, fields and indexes that the build used and the \
+            production schema does not have, with their number and times. A promotion adds what \
+            development has. A value of another type than production's field stays rejected. Reads \
+            the whole log; --since leaves out what was before a point.
             """
     )
 
@@ -27,7 +27,10 @@ struct SchemaDriftCommand: AsyncParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Only after a point: \(Point.explanation).", valueName: "point"),
+        help: ArgumentHelp(
+            "The point after which to look: \(Point.explanation).",
+            valueName: "point"
+        ),
         transform: { text in try Point(text) }
     )
     var since: Point?

@@ -10,11 +10,11 @@ import TidemarkModel
 struct SchemaImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
-        abstract: "Make development's schema what a .ckdb file says.",
+        abstract: "Replace the development schema with a .ckdb file.",
         discussion: """
-            Prints what changes, one line for each change. What production has must stay, and no \
-            field changes its type; otherwise nothing changes, every reason is told, and the \
-            status is 1. The store is made if it is not there.
+            Prints one line for each change. Everything in production must stay, and no field may \
+            change its type. Otherwise nothing is changed, every reason is printed, and the status \
+            is 1. The store is created if it does not exist.
             """
     )
 

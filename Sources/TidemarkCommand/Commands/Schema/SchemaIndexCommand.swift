@@ -12,12 +12,12 @@ struct SchemaIndexCommand: AsyncParsableCommand {
         commandName: "index",
         abstract: "Add indexes to a field, or remove them.",
         discussion: """
-            QUERYABLE is for equality, membership and distance, SORTABLE for ranges and order, \
-            SEARCHABLE for words. Changes development's schema, and production's too if that is \
-            asked for, so that the next promotion does not take the index away. Prints what changes.
-
               tidemark schema index notes.tide Item.title queryable sortable
               tidemark schema index notes.tide Item.___recordID queryable --environment production
+
+            QUERYABLE allows equality, membership and distance, SORTABLE ranges and order, \
+            SEARCHABLE words. Changes the development schema, and on request also the production \
+            schema, so that the next promotion does not remove the index. Prints the changes.
             """
     )
 

@@ -10,11 +10,11 @@ import TidemarkModel
 struct SchemaPromoteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "promote",
-        abstract: "Make production's schema what development's is.",
+        abstract: "Copy the development schema to production.",
         discussion: """
-            Prints what changes, one line for each change. Record types and fields are only added; \
-            indexes, roles and grants become what they are in development. If something would get \
-            lost nothing changes, every reason is told, and the status is 1.
+            Prints one line for each change. Record types and fields are only added; indexes, \
+            roles and grants become those of development. If the promotion would lose anything, \
+            nothing is changed, every reason is printed, and the status is 1.
             """
     )
 

@@ -11,13 +11,13 @@ struct SchemaRolesCommand: AsyncParsableCommand {
         commandName: "roles",
         abstract: "Print or set the custom roles of a user.",
         discussion: """
-            Roles say what a user may do in the public database. They come from the schema (CREATE \
-            ROLE), and are given in each environment apart. Prints one line for each role that the \
-            user has.
-
               tidemark schema roles notes.tide _anna
               tidemark schema roles notes.tide _anna --set Editor --set Reviewer
               tidemark schema roles notes.tide _anna --clear
+
+            Roles decide what a user may do in the public database. The schema defines them \
+            (CREATE ROLE), and they are granted per environment. Prints one line for each role of \
+            the user.
             """
     )
 
@@ -26,10 +26,10 @@ struct SchemaRolesCommand: AsyncParsableCommand {
     @Argument(help: "The user, by user record name or account:NAME.")
     var user: String
 
-    @Option(help: ArgumentHelp("Give these roles instead of those from before.", valueName: "role"))
+    @Option(help: ArgumentHelp("The roles, which replace the earlier ones.", valueName: "role"))
     var set: [String] = []
 
-    @Flag(help: "Take all roles away.")
+    @Flag(help: "Remove all roles.")
     var clear = false
 
     @OptionGroup var place: EnvironmentOptions

@@ -8,10 +8,10 @@ import TidemarkModel
 struct SchemaValidateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "validate",
-        abstract: "Say what is wrong with a .ckdb file.",
+        abstract: "Check a .ckdb file, and print its problems.",
         discussion: """
-            One line for each problem, with the place in the file. Errors refuse an import, and \
-            end with status 1; warnings tell what will not be as it looks.
+            Prints one line for each problem, with its position in the file. Errors reject an \
+            import, and the status is 1. Warnings name parts with an unexpected effect.
             """
     )
 

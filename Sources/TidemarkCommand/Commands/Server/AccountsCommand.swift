@@ -9,7 +9,7 @@ import TidemarkServer
 struct AccountsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "accounts",
-        abstract: "Make, list and lock the accounts with which people sign in to a server.",
+        abstract: "Create, list and lock the accounts of a server.",
         subcommands: [
             AccountsAddCommand.self, AccountsListCommand.self, AccountsPasswordCommand.self,
             AccountsLockCommand.self, AccountsUnlockCommand.self, AccountsSignOutCommand.self,
@@ -28,14 +28,14 @@ struct AccountArgument: ParsableArguments {
 
 /// The beginning of the links that a command prints.
 struct LinkOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Where clients reach the server.", valueName: "url"))
+    @Option(help: ArgumentHelp("The address at which clients reach the server.", valueName: "url"))
     var publicURL = "http://localhost:8080"
 }
 
 struct AccountsAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Make an account. The password is the first line of standard input."
+        abstract: "Create an account. The first line of standard input is the password."
     )
 
     @OptionGroup var account: AccountArgument
@@ -116,7 +116,7 @@ struct AccountsPasswordCommand: AsyncParsableCommand {
 struct AccountsLockCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "lock",
-        abstract: "Refuse signing in, and end all sessions of an account."
+        abstract: "Lock an account: end its sessions and reject its sign-ins."
     )
 
     @OptionGroup var account: AccountArgument
@@ -129,7 +129,7 @@ struct AccountsLockCommand: AsyncParsableCommand {
 struct AccountsUnlockCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unlock",
-        abstract: "Allow signing in again."
+        abstract: "Unlock an account."
     )
 
     @OptionGroup var account: AccountArgument
@@ -142,7 +142,7 @@ struct AccountsUnlockCommand: AsyncParsableCommand {
 struct AccountsInviteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "invite",
-        abstract: "Print a link with which somebody makes an account: once, within two weeks."
+        abstract: "Print an invitation link. It creates one account and is valid for two weeks."
     )
 
     @OptionGroup var account: AccountArgument
@@ -159,7 +159,7 @@ struct AccountsInviteCommand: AsyncParsableCommand {
 struct AccountsResetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reset",
-        abstract: "Print a link with which somebody sets a new password: once, within a day."
+        abstract: "Print a link that sets a new password. It works once and is valid for a day."
     )
 
     @OptionGroup var account: AccountArgument

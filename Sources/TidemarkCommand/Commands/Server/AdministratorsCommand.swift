@@ -9,7 +9,7 @@ import TidemarkServer
 struct AdministratorsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "administrators",
-        abstract: "Make, list and revoke those who may administer a server from elsewhere.",
+        abstract: "Create, list and revoke the administrators of a server.",
         discussion: """
             An administrator has a secret, with which commands work against the server:
 
@@ -26,12 +26,12 @@ struct AdministratorsCommand: AsyncParsableCommand {
 struct AdministratorsAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Make an administrator and print their secret: it is kept nowhere."
+        abstract: "Create an administrator and print its secret, which is not stored."
     )
 
     @OptionGroup var store: WrittenStoreArgument
 
-    @Argument(help: "The name that people know them by.")
+    @Argument(help: "The name of the administrator.")
     var name: String
 
     func run() async throws {
@@ -72,7 +72,7 @@ struct AdministratorsListCommand: AsyncParsableCommand {
 struct AdministratorsRevokeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "End the secret of an administrator."
+        abstract: "Revoke an administrator."
     )
 
     @OptionGroup var store: WrittenStoreArgument
@@ -88,7 +88,7 @@ struct AdministratorsRevokeCommand: AsyncParsableCommand {
 struct AdministratorsLogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log",
-        abstract: "Print what administrators asked of a server, oldest first.",
+        abstract: "Print the administrators' requests to a server, oldest first.",
         discussion: """
             Each call by name, with what it said but for secrets. Who has the store's folder and asks the \
             running server is called local; what is done to the files while no server runs is not there.

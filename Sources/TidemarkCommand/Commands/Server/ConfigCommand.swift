@@ -9,7 +9,7 @@ import TidemarkModel
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",
-        abstract: "Look at the settings of a server.",
+        abstract: "Print and check the settings of a server.",
         subcommands: [ConfigCheckCommand.self]
     )
 }
@@ -19,9 +19,9 @@ struct ConfigCheckCommand: ParsableCommand {
         commandName: "check",
         abstract: "Print each setting of `tidemark serve` and where it comes from.",
         discussion: """
-            A setting comes from its flag, else from its variable (TIDEMARK_PORT for port), else from the JSON \
-            file that --config or TIDEMARK_CONFIG names, else it has its default. Ends with status 1 for \
-            settings with which no server would start.
+            A setting comes from its flag, else from its variable (TIDEMARK_PORT for port), else \
+            from the JSON file that --config or TIDEMARK_CONFIG names, else it has its default. \
+            The status is 1 if no server would start with the settings.
             """
     )
 

@@ -9,7 +9,7 @@ import TidemarkServer
 struct ContainersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "containers",
-        abstract: "List the containers of a server, and say how much each may hold and do.",
+        abstract: "List the containers of a server, and set their limits.",
         subcommands: [
             ContainersListCommand.self, ContainersAddCommand.self, ContainersSetCommand.self,
             ContainersRemoveCommand.self,
@@ -151,7 +151,7 @@ struct ContainersAddCommand: AsyncParsableCommand {
 struct ContainersSetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
-        abstract: "Change the limits of a container; those that are not named stay."
+        abstract: "Change the limits of a container. Limits that are not named stay as they are."
     )
 
     @OptionGroup var container: ContainerArgument

@@ -10,8 +10,12 @@ import TidemarkServer
 struct ExecCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "exec",
-        abstract: "Run a command, such as an app's tests, with a server of its own.",
+        abstract: "Run a command, such as an app's tests, with a temporary server.",
         discussion: """
+              tidemark exec -- swift test
+              tidemark exec --user ann --import start.jsonl -- npm test
+              tidemark exec --user ann --lose 0.1 --latency 20ms --seed 7 -- swift test
+
             Starts a server on an empty store and a free port of this machine, runs the command, and removes all \
             of it. Ends with the command's status; 128 and the signal's number if a signal ended it, 127 if there \
             is no such command, 126 if it cannot be run. Signals are passed on to the command. Many can run at once.
@@ -26,16 +30,12 @@ struct ExecCommand: AsyncParsableCommand {
             `curl -X POST $TIDEMARK_URL/tidemark/1/reset` empties the server; tokens stay good. Nothing survives a \
             loss of power, and nothing keeps the command from the rest of the machine: this is no sandbox. \
             Docs/testing-apps.md says more.
-
-              tidemark exec -- swift test
-              tidemark exec --user ann --import start.jsonl -- npm test
-              tidemark exec --user ann --lose 0.1 --latency 20ms --seed 7 -- swift test
             """
     )
 
     @OptionGroup var container: ContainerOption
 
-    @Option(help: ArgumentHelp("Sign in somebody, by address or name.", valueName: "name"))
+    @Option(help: ArgumentHelp("A user to sign in, by address or name.", valueName: "name"))
     var user: String?
 
     @Option(
@@ -53,22 +53,24 @@ struct ExecCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Write what is in the store at the end to a file, as a change stream.",
+            "Write the content of the store to a file at the end, as a change stream.",
             valueName: "file"
         ),
         completion: .file()
     )
     var export: String?
 
-    @Flag(help: "Leave the store where it is, and say where.")
+    @Flag(help: "Keep the store, and print its path.")
     var keep = false
 
-    @Option(help: ArgumentHelp("Answer this share of requests THROTTLED.", valueName: "0-1"))
+    @Option(
+        help: ArgumentHelp("Answer this part of the requests with THROTTLED.", valueName: "0-1")
+    )
     var throttle = 0.0
 
     @Option(
         help: ArgumentHelp(
-            "Let this share of requests, or their answers, get lost: the connection is closed.",
+            "Lose this part of the requests or their answers, by closing the connection.",
             valueName: "0-1"
         )
     )
@@ -76,7 +78,7 @@ struct ExecCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Let each request wait, for a random time up to this one, such as 20ms.",
+            "Delay each request by a random time up to this one, such as 20ms.",
             valueName: "time"
         ),
         transform: duration

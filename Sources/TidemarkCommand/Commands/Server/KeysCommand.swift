@@ -10,7 +10,7 @@ import TidemarkServer
 struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
-        abstract: "Add, list and revoke the keys with which programs sign requests to a server.",
+        abstract: "Add, list and revoke server-to-server keys.",
         subcommands: [KeysAddCommand.self, KeysListCommand.self, KeysRevokeCommand.self]
     )
 }
@@ -33,7 +33,7 @@ struct KeysAddCommand: AsyncParsableCommand {
 
     @OptionGroup var place: EnvironmentOptions
 
-    @Option(help: "What to call it.")
+    @Option(help: "A name for it.")
     var name: String
 
     func run() async throws {
@@ -85,7 +85,7 @@ struct KeysListCommand: AsyncParsableCommand {
 struct KeysRevokeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "End a key."
+        abstract: "Revoke a key."
     )
 
     @OptionGroup var store: WrittenStoreArgument

@@ -20,18 +20,19 @@ import Darwin
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
-        abstract: "Answer CloudKit Web Services for a store, over HTTP.",
+        abstract: "Serve a store over HTTP, with CloudKit Web Services.",
         discussion: """
-            Opens the store, or makes it, and listens on this machine alone unless --host says otherwise. \
-            Prints the address, an API token for development, and how to sign in. SIGTERM or Ctrl-C ends \
-            it once the requests that have begun are answered. Docs/server.md says how to run it for others.
-
-            Each flag is also a variable (TIDEMARK_PORT) and a member of the JSON file that --config names; \
-            `tidemark config check` prints what applies.
-
               tidemark serve notes.tide
               tidemark serve notes.tide --host 0.0.0.0 --port 443 --certificate chain.pem \\
                   --private-key key.pem --public-url https://sync.example.org
+
+            Opens or creates the store, and listens on this machine only, unless --host says \
+            otherwise. Prints the address, an API token for development, and how to sign in. \
+            SIGTERM and Ctrl-C end it after the requests that have begun are answered. \
+            Docs/server.md describes operation in production.
+
+            Each flag is also a variable (TIDEMARK_PORT) and a member of the JSON file that \
+            --config names. `tidemark config check` prints the settings that apply.
             """
     )
 

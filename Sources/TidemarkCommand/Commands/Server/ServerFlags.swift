@@ -19,7 +19,7 @@ struct ServerFlags: ParsableArguments {
     @Option(help: "The address to listen on (127.0.0.1).")
     var host: String?
 
-    @Option(help: ArgumentHelp("How clients reach the server.", valueName: "url"))
+    @Option(help: ArgumentHelp("The address at which clients reach the server.", valueName: "url"))
     var publicURL: String?
 
     @Option(help: ArgumentHelp("The certificate chain in PEM.", valueName: "file"))
@@ -28,7 +28,7 @@ struct ServerFlags: ParsableArguments {
     @Option(help: ArgumentHelp("The certificate's private key in PEM.", valueName: "file"))
     var privateKey: String?
 
-    @Flag(inversion: .prefixedNo, help: "Let people make accounts for themselves (yes).")
+    @Flag(inversion: .prefixedNo, help: "Allow people to create their own accounts (yes).")
     var signUp: Bool?
 
     @Option(
@@ -42,24 +42,24 @@ struct ServerFlags: ParsableArguments {
 
     @Flag(
         inversion: .prefixedNo,
-        help: "Believe X-Forwarded-For, which a proxy before the server sets (no)."
+        help: "Trust X-Forwarded-For, which a proxy in front of the server sets (no)."
     )
     var trustProxy: Bool?
 
     @Option(
         help: ArgumentHelp(
-            "Whether a web auth token is good until its session ends (lenient), or once (strict).",
+            "How long a web auth token is valid: until its session ends (lenient), or once (strict).",
             valueName: "rotation"
         )
     )
     var tokenRotation: String?
 
-    @Option(help: "At most how many connections are open at once (20000).")
+    @Option(help: "The limit of open connections (20000).")
     var connectionLimit: Int?
 
     @Option(
         help: ArgumentHelp(
-            "A network that is not public to which webhooks may be sent, such as 127.0.0.0/8.",
+            "A private network to which webhooks may be sent, such as 127.0.0.0/8.",
             valueName: "address/bits"
         )
     )
@@ -67,18 +67,18 @@ struct ServerFlags: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "At most how many bytes a private database holds: a number with K, M, G or T (no limit).",
+            "The limit of bytes in a private database: a number with K, M, G or T (no limit).",
             valueName: "bytes"
         )
     )
     var userQuota: String?
 
     @Option(
-        help: ArgumentHelp("At most how many bytes a public database holds.", valueName: "bytes")
+        help: ArgumentHelp("The limit of bytes in a public database.", valueName: "bytes")
     )
     var publicQuota: String?
 
-    @Option(help: "At most how many requests of one container are answered at once (2000).")
+    @Option(help: "The limit of concurrent requests per container (2000).")
     var containerRequests: Int?
 
     @Option(
@@ -89,7 +89,7 @@ struct ServerFlags: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "For how many days the journal of what devices asked and were told is kept (30).",
+            "The days for which the journal is kept (30).",
             valueName: "days"
         )
     )

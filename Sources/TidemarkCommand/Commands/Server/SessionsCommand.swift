@@ -10,7 +10,7 @@ import TidemarkServer
 struct SessionsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sessions",
-        abstract: "List and end the sessions of those who signed in to a server.",
+        abstract: "List and end the sessions of signed-in users.",
         subcommands: [SessionsListCommand.self, SessionsEndCommand.self]
     )
 }
@@ -61,7 +61,7 @@ struct SessionsListCommand: AsyncParsableCommand {
 struct SessionsEndCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "end",
-        abstract: "End a session: none of its tokens is good any more."
+        abstract: "End a session. Its tokens stop working."
     )
 
     @OptionGroup var store: WrittenStoreArgument

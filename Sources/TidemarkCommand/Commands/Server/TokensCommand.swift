@@ -10,7 +10,7 @@ import TidemarkServer
 struct TokensCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tokens",
-        abstract: "Make, list and revoke the API tokens of a server.",
+        abstract: "Create, list and revoke the API tokens of a server.",
         subcommands: [TokensAddCommand.self, TokensListCommand.self, TokensRevokeCommand.self]
     )
 }
@@ -18,29 +18,32 @@ struct TokensCommand: AsyncParsableCommand {
 struct TokensAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Make a token and print it: it is kept nowhere."
+        abstract: "Create a token and print it; it is not stored."
     )
 
     @OptionGroup var store: WrittenStoreArgument
     @OptionGroup var place: EnvironmentOptions
 
-    @Option(help: "What to call it.")
+    @Option(help: "A name for it.")
     var name: String
 
     @Option(
         help: ArgumentHelp(
-            "An origin whose pages may use it; without one, all may.",
+            "An origin whose pages may use the token; any origin, unless given.",
             valueName: "origin"
         )
     )
     var origin: [String] = []
 
     @Option(
-        help: ArgumentHelp("Where a browser goes once its user has signed in.", valueName: "url")
+        help: ArgumentHelp(
+            "The address to which a browser goes after the sign-in.",
+            valueName: "url"
+        )
     )
     var callback: String?
 
-    @Flag(help: "Ask users whether others may find them.")
+    @Flag(help: "Ask users at sign-in whether others may find them.")
     var askDiscoverable = false
 
     func run() async throws {
@@ -97,7 +100,7 @@ struct TokensListCommand: AsyncParsableCommand {
 struct TokensRevokeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "End a token."
+        abstract: "Revoke a token."
     )
 
     @OptionGroup var store: WrittenStoreArgument

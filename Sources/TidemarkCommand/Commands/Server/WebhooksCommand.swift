@@ -10,7 +10,7 @@ import TidemarkServer
 struct WebhooksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "webhooks",
-        abstract: "Add, list and remove the addresses to which a server posts notifications.",
+        abstract: "Add, list and remove webhooks: addresses to which a server posts notifications.",
         subcommands: [
             WebhooksAddCommand.self, WebhooksListCommand.self, WebhooksRemoveCommand.self,
         ]
@@ -20,11 +20,12 @@ struct WebhooksCommand: AsyncParsableCommand {
 struct WebhooksAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Add an address, and print the secret with which its requests are signed.",
+        abstract: "Add a webhook, and print the secret that signs its requests.",
         discussion: """
-            The server posts the notifications of a key's subscriptions, or of a user's, from now on.
-
               tidemark webhooks add notes.tide https://example.org/hook --key KEY
+
+            The server posts the notifications of a key's or a user's subscriptions, beginning \
+            with the next one.
             """
     )
 
@@ -35,12 +36,12 @@ struct WebhooksAddCommand: AsyncParsableCommand {
 
     @OptionGroup var place: EnvironmentOptions
 
-    @Option(help: ArgumentHelp("The key whose subscriptions it is about.", valueName: "id"))
+    @Option(help: ArgumentHelp("The key whose subscriptions the webhook serves.", valueName: "id"))
     var key: String?
 
     @Option(
         help: ArgumentHelp(
-            "The record name of the user whose subscriptions it is about.",
+            "The record name of the user whose subscriptions the webhook serves.",
             valueName: "name"
         )
     )
@@ -67,7 +68,7 @@ struct WebhooksAddCommand: AsyncParsableCommand {
 struct WebhooksListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the webhooks, and what became of their last requests."
+        abstract: "List the webhooks, with the result of their last requests."
     )
 
     @OptionGroup var store: WrittenStoreArgument
@@ -108,7 +109,7 @@ struct WebhooksListCommand: AsyncParsableCommand {
 struct WebhooksRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Remove a webhook: nothing more is posted to it."
+        abstract: "Remove a webhook."
     )
 
     @OptionGroup var store: WrittenStoreArgument

@@ -9,7 +9,7 @@ import TidemarkModel
 struct ShareAcceptCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "accept",
-        abstract: "Take part in a share that one is invited to."
+        abstract: "Accept an invitation to a share."
     )
 
     @OptionGroup var store: WrittenStoreArgument

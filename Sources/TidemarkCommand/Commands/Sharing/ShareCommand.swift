@@ -7,14 +7,14 @@ import ArgumentParser
 struct ShareCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "share",
-        abstract: "What users share with others.",
+        abstract: "Create, list, accept and end shares.",
         discussion: """
-            A share shows a record and all that is below it by its parents, or a whole zone, to \
-            those who take part. They find it in their shared database:
-
               tidemark share create notes.tide --owner _anna --zone lists --root milk --invite _bob
               tidemark share accept notes.tide LINK --as _bob
               tidemark changes notes.tide --database shared --owner _bob --zone _anna/lists
+
+            A share makes a record and its descendants, or a whole zone, visible to its \
+            participants. They find it in their shared database.
             """,
         subcommands: [
             ShareListCommand.self, ShareCreateCommand.self, ShareSetCommand.self,

@@ -9,12 +9,12 @@ import TidemarkModel
 struct ShareCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
-        abstract: "Share a record with all that is below it, or a whole zone.",
+        abstract: "Share a record with its descendants, or a whole zone.",
         discussion: """
-            Prints the share with its link, which those who are invited accept.
-
               tidemark share create notes.tide --owner _anna --zone lists --root milk --invite _bob
               tidemark share create notes.tide --owner _anna --zone lists --public readOnly
+
+            Prints the share with its link, which invited participants accept.
             """
     )
 

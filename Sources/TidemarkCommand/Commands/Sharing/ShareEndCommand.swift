@@ -9,7 +9,7 @@ import TidemarkModel
 struct ShareEndCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "end",
-        abstract: "End a share: its records stay, and nobody else sees them any more."
+        abstract: "End a share. Its records stay, visible to the owner only."
     )
 
     @OptionGroup var store: WrittenStoreArgument

@@ -9,7 +9,7 @@ import TidemarkModel
 struct ShareLeaveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "leave",
-        abstract: "Take part in a share no more."
+        abstract: "Leave a share."
     )
 
     @OptionGroup var store: WrittenStoreArgument

@@ -9,7 +9,7 @@ import TidemarkModel
 struct ShareListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the shares of a user, with who takes part."
+        abstract: "List the shares of a user, with their participants."
     )
 
     @OptionGroup var store: StoreArgument

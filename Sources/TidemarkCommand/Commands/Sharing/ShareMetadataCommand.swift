@@ -7,7 +7,7 @@ import ArgumentParser
 struct ShareMetadataCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "metadata",
-        abstract: "Show what a link leads to, for somebody who may accept it."
+        abstract: "Print the share that a link leads to."
     )
 
     @OptionGroup var store: StoreArgument

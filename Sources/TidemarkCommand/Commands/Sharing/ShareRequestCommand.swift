@@ -7,7 +7,7 @@ import ArgumentParser
 struct ShareRequestCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "request",
-        abstract: "Ask to take part in a share.",
+        abstract: "Request access to a share.",
         discussion: "Prints nothing. The owner sees who asks with `share list`."
     )
 

@@ -9,12 +9,12 @@ import TidemarkModel
 struct ShareSetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
-        abstract: "Change who takes part in a share, and how.",
+        abstract: "Change the participants of a share and their permissions.",
         discussion: """
-            What no option names stays as it was. Somebody who asked to take part is let in with \
-            --invite and refused with --deny. Prints the share.
-
               tidemark share set notes.tide share-milk --owner _anna --zone lists --remove _bob
+
+            Everything that no option names stays as it was. --invite accepts a request for \
+            access, and --deny rejects it. Prints the share.
             """
     )
 
@@ -28,19 +28,19 @@ struct ShareSetCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Who is to take part no more: user, address, number or participant's id.",
+            "A participant to remove: user, address, number or participant's id.",
             valueName: "who"
         )
     )
     var remove: [String] = []
 
-    @Option(help: ArgumentHelp("Whose request to refuse.", valueName: "user"))
+    @Option(help: ArgumentHelp("A user whose request to reject.", valueName: "user"))
     var deny: [String] = []
 
-    @Option(help: ArgumentHelp("Who may not ask any more.", valueName: "user"))
+    @Option(help: ArgumentHelp("A user who may not request access again.", valueName: "user"))
     var block: [String] = []
 
-    @Option(help: ArgumentHelp("Who may ask again.", valueName: "user"))
+    @Option(help: ArgumentHelp("A user who may request access again.", valueName: "user"))
     var unblock: [String] = []
 
     @OptionGroup var content: ShareContentOptions

@@ -8,18 +8,18 @@ import TidemarkModel
 struct SubscriptionsAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Save a subscription; one with the same id is replaced.",
+        abstract: "Save a subscription. It replaces one with the same id.",
         discussion: """
-            About records of a type (--type, and --where, --on, --once, --zone), about a custom zone \
-            (--zone alone, or with --type and --whole-zone), or about all custom zones of a private \
-            database (neither; with --type and --whole-database its records of that type). It hears \
-            of what is committed after it. Prints {"saved":SUBSCRIPTION}. The store is made if it is \
-            not there.
-
               tidemark subscriptions add notes.tide open --type Item --where 'done == 0' \\
                   --on create --on update --alert 'Something to do' --keys title,due
               tidemark subscriptions add notes.tide lists --zone lists --content-available
               tidemark subscriptions add notes.tide everything
+
+            A subscription is about records of a type (--type, and --where, --on, --once, --zone), \
+            about a custom zone (--zone alone, or with --type and --whole-zone), or about all \
+            custom zones of a private database (neither; with --type and --whole-database its \
+            records of that type). It makes notifications for later commits. Prints \
+            {"saved":SUBSCRIPTION}. The store is created if it does not exist.
             """
     )
 
@@ -48,12 +48,17 @@ struct SubscriptionsAddCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("where"),
-        help: ArgumentHelp("What they must fulfil; all do, unless given.", valueName: "predicate"),
+        help: ArgumentHelp(
+            "The predicate that records must match; all records, unless given.",
+            valueName: "predicate"
+        ),
         transform: readPredicate
     )
     var predicate: Query.Predicate?
 
-    @Option(help: "What has to happen to them: anything, unless given. May be given again.")
+    @Option(
+        help: "The change that makes a notification; any change, unless given. May be repeated."
+    )
     var on: [Event] = []
 
     @Flag(help: "End with the first notification.")
@@ -85,7 +90,7 @@ struct SubscriptionsAddCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Fields to bring along, separated by commas; at most three.",
+            "The fields that notifications carry, separated by commas; at most three.",
             valueName: "fields"
         )
     )

@@ -10,9 +10,9 @@ struct SubscriptionsListCommand: AsyncParsableCommand {
         commandName: "list",
         abstract: "List a user's subscriptions in a database.",
         discussion: """
-            One line for each subscription, ordered by id as UTF-8 bytes.
-
               tidemark subscriptions list notes.tide --as _anna
+
+            Prints one line for each subscription, ordered by id as UTF-8 bytes.
             """
     )
 

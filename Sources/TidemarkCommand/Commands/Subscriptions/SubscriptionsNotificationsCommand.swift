@@ -11,37 +11,40 @@ struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
         commandName: "notifications",
         abstract: "Print a user's notifications, and mark them as read.",
         discussion: """
-            One line for each notification that was not read, oldest first, as the client of --as \
-            and --device gets them: without what it did itself. As JSON the last line is \
-            {"token","moreComing"}; with --since the answer is what came after. Nothing is written \
-            unless --mark-read or --catch-up is given.
-
               tidemark subscriptions notifications notes.tide --as _anna --device laptop
               tidemark subscriptions notifications notes.tide --as _anna --since t.AQEj…
               tidemark subscriptions notifications notes.tide --as _anna --mark-read 12-y73eoz
+
+            Prints one line for each unread notification, oldest first, as the client of --as and \
+            --device gets them: without its own changes. As JSON, the last line is \
+            {"token","moreComing"}; pass the token to --since for later ones. Nothing is written \
+            unless --mark-read or --catch-up is given.
             """
     )
 
     @OptionGroup var store: WrittenStoreArgument
 
-    @Option(help: ArgumentHelp("Only what came after this token.", valueName: "token"))
+    @Option(help: ArgumentHelp("Only notifications after this token.", valueName: "token"))
     var since: String?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("At most so many; all, unless given.", valueName: "notifications")
+        help: ArgumentHelp(
+            "The number of notifications; all, unless given.",
+            valueName: "notifications"
+        )
     )
     var limit: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Mark the notification with this id as read before. May be given again.",
+            "Mark the notification with this id as read first. May be repeated.",
             valueName: "id"
         )
     )
     var markRead: [String] = []
 
-    @Flag(help: "Make the notifications of everything in the log first.")
+    @Flag(help: "First make the notifications for everything in the log.")
     var catchUp = false
 
     @OptionGroup var place: EnvironmentOptions

@@ -10,10 +10,10 @@ struct SubscriptionsRemoveCommand: AsyncParsableCommand {
         commandName: "remove",
         abstract: "Delete subscriptions.",
         discussion: """
-            Prints one line for each id. Deleting one that is not there succeeds. Notifications that \
-            were made stay.
-
               tidemark subscriptions remove notes.tide open lists
+
+            Prints one line for each id. Deleting a subscription that does not exist succeeds. \
+            Notifications that it made stay.
             """
     )
 

@@ -8,11 +8,11 @@ import TidemarkModel
 struct UsersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "users",
-        abstract: "Who users are, and whether their accounts can be used.",
+        abstract: "List users, and set their identities and account status.",
         discussion: """
-            A user about whom nothing was said has an available account, and cannot be found by \
-            others. What is said is said by an operator, and is kept in the log; each environment \
-            of a container has its own users.
+            A user about whom nothing was set has an available account, and cannot be found by \
+            others. What an operator sets is kept in the log. Each environment of a container has \
+            its own users.
             """,
         subcommands: [
             UsersListCommand.self, UsersSetCommand.self, UsersLookupCommand.self,

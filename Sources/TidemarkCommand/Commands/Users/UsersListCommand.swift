@@ -10,11 +10,11 @@ import TidemarkModel
 struct UsersListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the users about whom something was said.",
+        abstract: "List the users whose identity or account status was set.",
         discussion: """
-            One line for each, ordered by name as UTF-8 bytes.
-
               tidemark users list notes.tide --text
+
+            Prints one line for each user, ordered by name as UTF-8 bytes.
             """
     )
 

@@ -9,14 +9,14 @@ import TidemarkModel
 struct UsersLookupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "lookup",
-        abstract: "Look users up, as an app would for its user.",
+        abstract: "Look up users, as an app does.",
         discussion: """
-            Only users who are discoverable are found, and whoever asks. Prints one line for each \
-            look-up, and ends with status 1 if one finds nobody. Without a look-up the contacts of \
-            whoever asks are looked up, and those that are found printed.
-
               tidemark users lookup notes.tide anna@example.org +49301234 _anna
               tidemark users lookup notes.tide --as _anna
+
+            Finds users who are discoverable, and the user who asks. Prints one line for each \
+            look-up. The status is 1 if one finds nobody. Without a look-up, the contacts of the \
+            user who asks are looked up, and those that are found are printed.
             """
     )
 
@@ -27,7 +27,10 @@ struct UsersLookupCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("as"),
-        help: ArgumentHelp("Who asks, by user record name or account:NAME.", valueName: "user")
+        help: ArgumentHelp(
+            "The user who asks, by user record name or account:NAME.",
+            valueName: "user"
+        )
     )
     var user = UserID.current.userRecordName
 

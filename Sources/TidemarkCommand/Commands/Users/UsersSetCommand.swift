@@ -9,14 +9,14 @@ import TidemarkModel
 struct UsersSetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
-        abstract: "Say who a user is, and whether the account can be used.",
+        abstract: "Set the identity and the account status of a user.",
         discussion: """
-            What no option names stays as it was. An address or number belongs to one user. The \
-            store is made if it is not there. Prints the user.
-
               tidemark users set notes.tide _anna --email anna@example.org --given-name Anna \\
                   --discoverable
               tidemark users set notes.tide _anna --status temporarilyUnavailable
+
+            Everything that no option names stays as it was. An address or number belongs to one \
+            user. The store is created if it does not exist. Prints the user.
             """
     )
 
@@ -26,14 +26,19 @@ struct UsersSetCommand: AsyncParsableCommand {
     var user: String
 
     @Option(
-        help: ArgumentHelp("E-mail addresses, instead of those from before.", valueName: "address")
+        help: ArgumentHelp(
+            "E-mail addresses, which replace the earlier ones.",
+            valueName: "address"
+        )
     )
     var email: [String] = []
 
     @Flag(help: "No e-mail addresses.")
     var noEmail = false
 
-    @Option(help: ArgumentHelp("Phone numbers, instead of those from before.", valueName: "number"))
+    @Option(
+        help: ArgumentHelp("Phone numbers, which replace the earlier ones.", valueName: "number")
+    )
     var phone: [String] = []
 
     @Flag(help: "No phone numbers.")
@@ -41,7 +46,7 @@ struct UsersSetCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Whom the user has in their contacts: addresses, numbers, user record names.",
+            "The user's contacts: addresses, numbers, user record names.",
             valueName: "who"
         )
     )
@@ -56,21 +61,21 @@ struct UsersSetCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The given name; empty to remove it.", valueName: "text"))
     var givenName: String?
 
-    @Option(help: ArgumentHelp("Names in the middle; empty to remove them.", valueName: "text"))
+    @Option(help: ArgumentHelp("The middle names; empty to remove them.", valueName: "text"))
     var middleName: String?
 
     @Option(help: ArgumentHelp("The family name; empty to remove it.", valueName: "text"))
     var familyName: String?
 
     @Option(
-        help: ArgumentHelp("What stands behind the name; empty to remove it.", valueName: "text")
+        help: ArgumentHelp("A suffix after the name; empty to remove it.", valueName: "text")
     )
     var nameSuffix: String?
 
     @Option(help: ArgumentHelp("The nickname; empty to remove it.", valueName: "text"))
     var nickname: String?
 
-    @Flag(inversion: .prefixedNo, help: "Whether others may find the user.")
+    @Flag(inversion: .prefixedNo, help: "Whether other users can find the user.")
     var discoverable: Bool?
 
     @Option(help: "Whether the account can be used.")

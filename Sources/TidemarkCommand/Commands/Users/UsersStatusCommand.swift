@@ -11,11 +11,11 @@ struct UsersStatusCommand: AsyncParsableCommand {
         commandName: "status",
         abstract: "Print the status of a user's account.",
         discussion: """
-            Where it is restricted or noAccount, the user's calls are notAuthenticated; where it is \
-            temporarilyUnavailable or couldNotDetermine, those to private and shared databases are \
-            accountTemporarilyUnavailable. `users set --status` changes it.
-
               tidemark users status notes.tide _anna
+
+            If the status is restricted or noAccount, the user's calls fail with notAuthenticated. \
+            If it is temporarilyUnavailable or couldNotDetermine, calls to private and shared \
+            databases fail with accountTemporarilyUnavailable. `users set --status` changes it.
             """
     )
 

@@ -10,10 +10,10 @@ struct ZonesCreateCommand: AsyncParsableCommand {
         commandName: "create",
         abstract: "Create zones in a private database.",
         discussion: """
-            Prints one line for each zone. Creating a zone that exists succeeds. The store is \
-            made if it is not there. Ends with status 1 if a zone was not created.
-
               tidemark zones create notes.tide lists archive
+
+            Prints one line for each zone. Creating a zone that exists succeeds. The store is \
+            created if it does not exist. The status is 1 if a zone was not created.
             """
     )
 

@@ -8,13 +8,13 @@ import TidemarkModel
 struct ZonesDeleteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete",
-        abstract: "Delete zones with all that is in them.",
+        abstract: "Delete zones with all their records.",
         discussion: """
-            Prints one line for each zone. The log keeps what was in them: `export --at` shows it. \
-            Clients hear of the reason. Ends with status 1 if a zone was not deleted.
-
               tidemark zones delete notes.tide archive
               tidemark zones delete notes.tide lists --reason purged
+
+            Prints one line for each zone. The log keeps deleted zones: `export --at` prints them. \
+            Clients get the reason. The status is 1 if a zone was not deleted.
             """
     )
 

@@ -12,9 +12,10 @@ struct ZonesListCommand: AsyncParsableCommand {
         commandName: "list",
         abstract: "List a database's zones.",
         discussion: """
-            One line for each zone, ordered by name as UTF-8 bytes: how many records and \
-            tombstones it holds, and the sequence number of its last event. Of a shared database those \
-            that others share with its owner. As of a point, and of a shared database, names alone.
+            Prints one line for each zone, ordered by name as UTF-8 bytes: its records, its \
+            tombstones, and the sequence number of its last event. For a shared database, the \
+            zones that others share with its owner. As of a point, and for a shared database, only \
+            names are printed.
             """
     )
 
