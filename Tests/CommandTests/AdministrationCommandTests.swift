@@ -204,7 +204,7 @@ import Testing
         #expect(outcome.output == "1\n1\n0\n0\n1\n\"name\":\"ops\"\n1\n1\nstatus 0\n0\n")
         for text in [
             "TIDEMARK_ADMIN_TOKEN", "notAuthenticated", "cannot be reached",
-            "works on the folder of a store alone",
+            "works on the folder of a store",
         ] {
             #expect(outcome.errors.contains(text), "\(outcome.errors)")
         }

@@ -45,7 +45,7 @@ import Testing
         )
         #expect(then.output == "one\n")
         #expect(then.status == 1)
-        #expect(then.errors.contains("then cannot be made: File exists"))
+        #expect(then.errors.contains("then cannot be created: File exists"))
         let none = try await Command.run("asset", "get", store, "trip", "title", "--zone", "lists")
         #expect(none.status == 1)
         #expect(none.errors.contains("The field \"title\" of trip in zone lists has no asset."))

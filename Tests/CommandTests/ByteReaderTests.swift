@@ -61,7 +61,7 @@ import Testing
             _ = try reader.next(count: 2)
             Issue.record("read beyond the end")
         } catch let error as CommandError {
-            #expect(error.description == "a file ended in the middle of what was announced")
+            #expect(error.description == "a file ended before the announced number of bytes")
         }
     }
 

@@ -77,7 +77,7 @@ import Testing
             }
             Issue.record("the cut went unnoticed")
         } catch let error as CommandError {
-            #expect(error.description == "gzip failed with status 1; what it said is above")
+            #expect(error.description == "gzip failed with status 1; its message is above")
         }
         #expect(count > 100)
         #expect(lines.place == "line \(count)")

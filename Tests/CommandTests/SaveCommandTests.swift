@@ -182,7 +182,7 @@ import Testing
         (["x", "--type", "T", "a:ASSET=@/"], "/ is a folder. Name a file in it."),
         (["x", "--type", "T", "a=1", "a=2"], "given twice"),
         (["x", "a=1"], "Name the record's type"),
-        (["-", "--type", "T"], "say themselves what they are"),
+        (["-", "--type", "T"], "name their own zone and type"),
     ])
     func `mistakes are told before anything is saved`(
         arguments: [String],

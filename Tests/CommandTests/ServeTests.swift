@@ -187,7 +187,7 @@ import Testing
                 Error: The setting "port" in f.json must be a whole number.
                 Error: "user=0/1s" is no rate limit. Wri
                 Error: The setting journal-days is a number from 1 to 36500.
-                Error: The settings certificate and private-key go together.
+                Error: The settings certificate and private-key need each other.
                 f.json
 
                 """

@@ -29,7 +29,7 @@ enum AssetFile {
     static func write(_ pieces: AssetDownload, to path: String) async throws {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL, 0o644)
         guard descriptor >= 0 else {
-            throw CommandError("\(path) cannot be made: \(describe(errno))")
+            throw CommandError("\(path) cannot be created: \(describe(errno))")
         }
         defer { close(descriptor) }
         do {

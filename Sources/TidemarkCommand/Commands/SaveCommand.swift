@@ -100,7 +100,7 @@ struct SaveCommand: AsyncParsableCommand {
                 fields.isEmpty
             else {
                 throw ValidationError(
-                    "Records on standard input say themselves what they are: leave out --type, "
+                    "Records on standard input name their own zone and type. Leave out --type, "
                         + "--zone, --parent, --tag, --remove and fields."
                 )
             }
@@ -108,7 +108,7 @@ struct SaveCommand: AsyncParsableCommand {
         }
         guard type != nil else { throw ValidationError("Name the record's type with --type.") }
         if noParent, parent != nil {
-            throw ValidationError("--parent and --no-parent say different things.")
+            throw ValidationError("--parent and --no-parent contradict each other.")
         }
         for field in fields { _ = try FieldArgument(field) }
     }

@@ -40,8 +40,7 @@ final class GitHistory: CommitLines {
             let (time, isTooLate) = commit.committerTime.multipliedReportingOverflow(by: 1000)
             if isTooLate {
                 throw CommandError(
-                    "\(place): its committer's time, \(commit.committerTime) s after 1970, is none that a "
-                        + "store can hold."
+                    "\(place): its committer's time, \(commit.committerTime) s after 1970, is outside the range that a store can hold."
                 )
             }
             lastTime = max(lastTime, time)

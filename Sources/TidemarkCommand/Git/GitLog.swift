@@ -81,7 +81,7 @@ final class GitLog {
     }
 
     private func malformed(_ what: String) -> CommandError {
-        CommandError("git log printed \(what) in a form that is not understood")
+        CommandError("git log printed \(what) in an unknown form")
     }
 
     private static func countCommits(_ repository: String) throws -> Int {

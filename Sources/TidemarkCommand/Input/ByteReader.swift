@@ -77,7 +77,7 @@ struct ByteReader: ~Copyable {
     }
 
     private var endedEarly: CommandError {
-        CommandError("\(name) ended in the middle of what was announced")
+        CommandError("\(name) ended before the announced number of bytes")
     }
 
     private mutating func takeRest() -> ArraySlice<UInt8>? {

@@ -46,8 +46,7 @@ struct DatabaseOptions: ParsableArguments {
         get throws {
             if database != .shared { return id }
             throw ValidationError(
-                "A shared database holds nothing itself: leave out --database, and name whose zone it is "
-                    + "with --owner. What it shows is told by changes and query."
+                "A shared database has no zones of its own. Leave out --database, and name the owner of the zone with --owner. `changes` and `query` print its records."
             )
         }
     }

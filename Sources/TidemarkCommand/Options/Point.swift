@@ -125,8 +125,7 @@ enum Point: Equatable {
         guard case .time = self, !damage.isEmpty else { return position }
         for damage in damage { note("Damaged: \(damage.text)") }
         throw CommandError(
-            "\(path): The store is damaged, as said above, so that nobody can say which event was the last "
-                + "at that time. Give a sequence number; `tidemark log dump \(path)` shows events with their times."
+            "\(path): The store is damaged, as said above, so the last event at that time is unknown. Give a sequence number; `tidemark log dump \(path)` shows events with their times."
         )
     }
 

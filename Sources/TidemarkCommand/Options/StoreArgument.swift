@@ -43,8 +43,7 @@ struct StoreArgument: ParsableArguments {
         get throws {
             guard ServerAddress(store) == nil else {
                 throw CommandError(
-                    "This command works on the folder of a store alone, not at a server. Run it where "
-                        + "the folder is."
+                    "This command works on the folder of a store, not on a server. Run it on the machine with the folder."
                 )
             }
             return store

@@ -32,14 +32,13 @@ struct ServerAddress {
         let trimmed = secret.trimmingCharacters(in: .whitespacesAndNewlines)
         guard !trimmed.isEmpty else {
             throw CommandError(
-                "A server answers administrators alone. Set TIDEMARK_ADMIN_TOKEN, or name a file with "
-                    + "--secret-file; `tidemark administrators add` makes a secret."
+                "A server answers only administrators. Set TIDEMARK_ADMIN_TOKEN, or name a file with "
+                    + "--secret-file; `tidemark administrators add` creates a secret."
             )
         }
         if isExposed {
             note(
-                "Warning: the secret goes over the network as it is. Give the server a certificate, and write "
-                    + "https://."
+                "Warning: the secret is sent without encryption. Give the server a certificate, and use https://."
             )
         }
         return RemoteAdministration(over: HTTPAdministration(url: url, secret: trimmed))

@@ -81,7 +81,9 @@ struct BisectCommand: AsyncParsableCommand {
         if (bad == nil) == (command == nil) {
             throw ValidationError("Give either --bad and a predicate, or --run and a command.")
         }
-        if command != nil, type != nil { throw ValidationError("--type goes with --bad alone.") }
+        if command != nil, type != nil {
+            throw ValidationError("--type can be combined only with --bad.")
+        }
     }
 
     func run() async throws {
@@ -154,13 +156,13 @@ extension BisectCommand {
         }
         if holding.heldAtFirst {
             throw CommandError(
-                "It is bad already as of event \(first): a record fulfils the predicate. "
+                "The state is already bad as of event \(first): a record matches the predicate. "
                     + beginning(first, isEarlier: true)
             )
         }
         guard let began = holding.began else {
             throw CommandError(
-                "No record fulfils the predicate at any point after event \(first) up to event \(last)."
+                "No record matches the predicate at any point after event \(first) up to event \(last)."
             )
         }
         return BisectFinding(bad: began, contradiction: holding.ended)

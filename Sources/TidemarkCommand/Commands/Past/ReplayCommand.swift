@@ -197,8 +197,7 @@ extension ReplayCommand {
                 return
             case .unknown(let text):
                 note(
-                    "'\(text.printable)' is no step: n or nothing for the next event, p for the one "
-                        + "before, g and a sequence number to go there, q to end."
+                    "'\(text.printable)' is not a step. Write n or nothing for the next event, p for the previous one, g and a sequence number to go there, q to end."
                 )
             }
         }

@@ -37,7 +37,7 @@ struct SchemaRolesCommand: AsyncParsableCommand {
 
     func validate() throws {
         if clear, !set.isEmpty {
-            throw ValidationError("--clear takes all roles away; it does not go with --set.")
+            throw ValidationError("--clear removes all roles; it cannot be combined with --set.")
         }
     }
 

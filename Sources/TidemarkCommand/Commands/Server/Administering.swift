@@ -21,7 +21,7 @@ extension WrittenStoreArgument {
     ) async throws -> Call.Answer where Call.Piece == Never {
         var answer: Call.Answer?
         try await administer(access) { service in answer = try await service.answer(call) }
-        guard let answer else { throw CommandError("There was no answer.") }
+        guard let answer else { throw CommandError("The server did not answer.") }
         return answer
     }
 }

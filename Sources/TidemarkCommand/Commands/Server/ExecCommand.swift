@@ -97,7 +97,7 @@ struct ExecCommand: AsyncParsableCommand {
     func validate() throws {
         guard !command.isEmpty else {
             throw ValidationError(
-                "Name the command behind two hyphens: tidemark exec -- swift test"
+                "Name the command after two hyphens: tidemark exec -- swift test"
             )
         }
         for (name, share) in [("throttle", throttle), ("lose", lose)]
@@ -105,7 +105,7 @@ struct ExecCommand: AsyncParsableCommand {
             throw ValidationError("--\(name) is a share from 0 to 1, such as 0.1.")
         }
         if imports.contains("-") {
-            throw ValidationError("Standard input belongs to the command: --import takes a file.")
+            throw ValidationError("--import needs a file: the command has standard input.")
         }
         guard imports.filter(isFolder).count < 2 else {
             throw ValidationError("A server has one store: --import takes one store at most.")

@@ -28,7 +28,7 @@ struct ExecFolder {
             )
         } catch {
             throw CommandError(
-                "The folder \(path) cannot be made: \(error.localizedDescription) TMPDIR names another place."
+                "The folder \(path) cannot be created: \(error.localizedDescription) TMPDIR names another place."
             )
         }
     }

@@ -125,7 +125,7 @@ struct ServerSettings {
         }
         let object = try? JSONSerialization.jsonObject(with: data)
         guard let members = object as? [String: Any] else {
-            throw CommandError("The file of settings \(path) holds no JSON object.")
+            throw CommandError("The file of settings \(path) does not contain a JSON object.")
         }
         let names = standard.map(\.name)
         if let unknown = members.keys.sorted().first(where: { !names.contains($0) }) {
@@ -221,7 +221,7 @@ struct ServerSettings {
             }
         }
         guard (options.certificate == nil) == (options.privateKey == nil) else {
-            throw CommandError("The settings certificate and private-key go together.")
+            throw CommandError("The settings certificate and private-key need each other.")
         }
         return options
     }
@@ -234,7 +234,7 @@ struct ServerSettings {
         else {
             let kinds = RateLimited.allCases.map(\.rawValue).joined(separator: ", ")
             throw CommandError(
-                "\"\(text)\" is no rate limit. Write KIND=COUNT/TIME, such as user=600/1m; "
+                "\"\(text)\" is not a rate limit. Write KIND=COUNT/TIME, such as user=600/1m; "
                     + "the kinds are \(kinds)."
             )
         }

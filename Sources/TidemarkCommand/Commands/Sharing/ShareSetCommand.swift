@@ -66,7 +66,7 @@ struct ShareSetCommand: AsyncParsableCommand {
                         ].contains(who)
                 }
                 guard new.participants.count < count else {
-                    throw CommandError("\(who) does not take part in \(id).")
+                    throw CommandError("\(who) is not a participant of \(id).")
                 }
             }
             content.apply(to: &new)

@@ -105,7 +105,7 @@ struct SubscriptionsAddCommand: AsyncParsableCommand {
     func validate() throws {
         if wholeZone, zone == nil { throw ValidationError("--whole-zone needs --zone.") }
         if wholeDatabase, zone != nil {
-            throw ValidationError("--whole-database does not go with --zone.")
+            throw ValidationError("--whole-database cannot be combined with --zone.")
         }
         if !isQuery, predicate != nil || !on.isEmpty || once {
             throw ValidationError("--where, --on and --once are about records: give --type alone.")

@@ -88,7 +88,7 @@ struct UsersSetCommand: AsyncParsableCommand {
         for (list, none, name) in [
             (email, noEmail, "email"), (phone, noPhone, "phone"), (contact, noContact, "contact"),
         ] where none && !list.isEmpty {
-            throw ValidationError("--\(name) and --no-\(name) say different things.")
+            throw ValidationError("--\(name) and --no-\(name) contradict each other.")
         }
     }
 
