@@ -44,7 +44,8 @@ struct DeleteCommand: AsyncParsableCommand {
     func validate() throws {
         if readsInput, zone != nil || tag != nil {
             throw ValidationError(
-                "Records on standard input name their own zone and type. Leave out --zone and --tag."
+                "Records on standard input name their own zone and type. Leave out --zone and "
+                    + "--tag."
             )
         }
         if tag != nil, names.count > 1 {

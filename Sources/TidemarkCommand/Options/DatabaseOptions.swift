@@ -46,7 +46,8 @@ struct DatabaseOptions: ParsableArguments {
         get throws {
             if database != .shared { return id }
             throw ValidationError(
-                "A shared database has no zones of its own. Leave out --database, and name the owner of the zone with --owner. `changes` and `query` print its records."
+                "A shared database has no zones of its own. Leave out --database, and name the "
+                    + "owner of the zone with --owner. `changes` and `query` print its records."
             )
         }
     }

@@ -109,7 +109,8 @@ enum Point: Equatable {
             if position > reader.durableSequence { try reader.settle() }
             guard position <= reader.durableSequence else {
                 throw CommandError(
-                    "\(path): The last event is \(reader.durableSequence); there is no event \(number)."
+                    "\(path): The last event is \(reader.durableSequence); there is no event "
+                        + "\(number)."
                 )
             }
             return position
@@ -125,7 +126,9 @@ enum Point: Equatable {
         guard case .time = self, !damage.isEmpty else { return position }
         for damage in damage { note("Damaged: \(damage.text)") }
         throw CommandError(
-            "\(path): The store is damaged, as said above, so the last event at that time is unknown. Give a sequence number; `tidemark log dump \(path)` shows events with their times."
+            "\(path): The store is damaged, as said above, so the last event at that time is "
+                + "unknown. Give a sequence number; `tidemark log dump \(path)` shows events with "
+                + "their times."
         )
     }
 

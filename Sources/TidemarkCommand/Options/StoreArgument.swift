@@ -43,7 +43,8 @@ struct StoreArgument: ParsableArguments {
         get throws {
             guard ServerAddress(store) == nil else {
                 throw CommandError(
-                    "This command works on the folder of a store, not on a server. Run it on the machine with the folder."
+                    "This command works on the folder of a store, not on a server. Run it on "
+                        + "the machine with the folder."
                 )
             }
             return store
@@ -70,13 +71,15 @@ struct StoreArgument: ParsableArguments {
         let seconds = lag.components.seconds
         guard seconds > 0 else { return }
         note(
-            "Warning: the last commit's time is \(seconds) seconds ahead of this machine's clock. Until "
+            "Warning: the last commit's time is \(seconds) seconds ahead of this machine's "
+                + "clock. Until "
                 + "then all commits get that time. Check the clock."
         )
     }
 
     private var remedy: String {
-        "The store is damaged, as said above. `tidemark log salvage \(store) NEW` copies what is sound into "
+        "The store is damaged, as said above. `tidemark log salvage \(store) NEW` copies what "
+            + "is sound into "
             + "a new one."
     }
 

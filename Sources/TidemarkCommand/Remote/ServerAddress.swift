@@ -32,13 +32,15 @@ struct ServerAddress {
         let trimmed = secret.trimmingCharacters(in: .whitespacesAndNewlines)
         guard !trimmed.isEmpty else {
             throw CommandError(
-                "A server answers only administrators. Set TIDEMARK_ADMIN_TOKEN, or name a file with "
+                "A server answers only administrators. Set TIDEMARK_ADMIN_TOKEN, or name a "
+                    + "file with "
                     + "--secret-file; `tidemark administrators add` creates a secret."
             )
         }
         if isExposed {
             note(
-                "Warning: the secret is sent without encryption. Give the server a certificate, and use https://."
+                "Warning: the secret is sent without encryption. Give the server a "
+                    + "certificate, and use https://."
             )
         }
         return RemoteAdministration(over: HTTPAdministration(url: url, secret: trimmed))

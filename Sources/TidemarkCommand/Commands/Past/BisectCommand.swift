@@ -162,7 +162,8 @@ extension BisectCommand {
         }
         guard let began = holding.began else {
             throw CommandError(
-                "No record matches the predicate at any point after event \(first) up to event \(last)."
+                "No record matches the predicate at any point after event \(first) up to event "
+                    + "\(last)."
             )
         }
         return BisectFinding(bad: began, contradiction: holding.ended)
@@ -328,7 +329,8 @@ extension BisectFinding {
         lines.append(ink.text(event.text, .heading))
         if let contradiction {
             lines.append(
-                "Good and bad do not come in one piece each: see event \(contradiction). There may be "
+                "Good and bad do not come in one piece each: see event \(contradiction). There "
+                    + "may be "
                     + "other first events."
             )
         }

@@ -197,7 +197,8 @@ extension ReplayCommand {
                 return
             case .unknown(let text):
                 note(
-                    "'\(text.printable)' is not a step. Write n or nothing for the next event, p for the previous one, g and a sequence number to go there, q to end."
+                    "'\(text.printable)' is not a step. Write n or nothing for the next event, "
+                        + "p for the previous one, g and a sequence number to go there, q to end."
                 )
             }
         }

@@ -169,7 +169,8 @@ struct ServerSettings {
         guard let text = text(name) else { return nil }
         guard let number = ByteCount.number(text), number > 0 else {
             throw CommandError(
-                "The setting \(name) is a number of bytes of at least 1, such as 500M; it is \"\(text)\"."
+                "The setting \(name) is a number of bytes of at least 1, such as 500M; it is "
+                    + "\"\(text)\"."
             )
         }
         return number
