@@ -96,7 +96,7 @@ import TidemarkModel
         #expect(refused[1]["number"] as? Int == 31)
         #expect(refused[0]["sequence"] == nil)
         let text = try await why("b", "--text")
-        #expect(text.output.contains("→ Committed after the device's token: it last asked "))
+        #expect(text.output.contains("→ Committed after the device's last fetch, "))
         #expect(text.output.contains(token) && !text.output.contains("\u{1B}"))
         #expect(try await why("c", "--text").output.contains("Refused: "))
         // The token of a device says what it had.

@@ -65,28 +65,28 @@ extension Explanation.Cause {
         case .hidden(let hiding):
             "Not visible: \(hiding.text)"
         case .fetchRefused(let refusal):
-            "The device asked and was refused: \(refusal.text)"
+            "The device's request was rejected: \(refusal.text)"
         case .committedAfterToken(let delivery):
             delivery.told.moreComing
-                ? "The device stopped before it: the page of \(delivery.text) ends earlier, and says "
-                    + "that there is more."
-                : "Committed after the device's token: it last asked \(delivery.text)."
+                ? "The device fetched only earlier pages: the page of \(delivery.text) ends before "
+                    + "it, and says that more is coming."
+                : "Committed after the device's last fetch, \(delivery.text)."
         case .neverAsked:
-            "The device has never asked for changes of the zone."
+            "The device has never fetched changes of the zone."
         case .superseded(let sequence, let delivery):
-            "Replaced before the device asked: it was given version \(sequence), \(delivery.text)."
+            "Replaced before the device fetched: it got version \(sequence), \(delivery.text)."
         case .beganAfterDeletion(let delivery):
-            "The device began anew after the record was deleted, \(delivery.text), and was told of "
-                + "neither."
+            "The device fetched everything again after the record was deleted, \(delivery.text), "
+                + "so it got neither."
         case .delivered(let delivery, nil):
-            "Delivered \(delivery?.text ?? ""), and not acknowledged: the device has not come back with "
-                + "a token that covers it."
+            "Delivered \(delivery?.text ?? ""), but not acknowledged: the device has not sent a "
+                + "token that includes it."
         case .delivered(let delivery, let acknowledgement?):
             (delivery.map { "Delivered \($0.text), and acknowledged" } ?? "Acknowledged")
-                + ": the device came back with a token that covers it "
+                + ": the device sent a token that includes it, "
                 + "\(RFC3339.text(milliseconds: acknowledgement.time))."
         case .unknown:
-            "Nobody knows whether the device was told."
+            "It is unknown whether the device fetched it."
         }
     }
 }
@@ -95,17 +95,17 @@ extension RecordHiding {
     /// The reason as a sentence.
     fileprivate var text: String {
         switch self {
-        case .zoneGone: "the zone is gone."
+        case .zoneGone: "the zone was deleted."
         case .role(let message): message
-        case .neverShown: "it is deleted, and no share of the user ever showed it."
-        case .notShared(let top): "neither it nor anything above it is shared; above all is \(top)."
+        case .neverShown: "it is deleted, and was never in a share of the user."
+        case .notShared(let top): "neither it nor any of its parents is shared; the topmost one is \(top)."
         case .notInvited(let share):
-            "it is under the share \(share), in which the user does not take part."
+            "it is under the share \(share), and the user is not a participant."
         case .notAccepted(let share):
             "it is under the share \(share), which the user has not accepted."
         case .left(let share): "it is under the share \(share), which the user has left."
         case .noPermission(let share):
-            "it is under the share \(share), in which the user may see nothing."
+            "it is under the share \(share), and the user has no permission to read."
         }
     }
 }
@@ -116,18 +116,18 @@ extension Explanation.Gap {
         func time(_ time: Int64) -> String { RFC3339.text(milliseconds: time) }
         return switch self {
         case .noJournal: "there is no journal."
-        case .journalBegins(let first): "what was before \(time(first)); there the journal begins."
+        case .journalBegins(let first): "what happened before \(time(first)), when the journal begins."
         case .notFull(let from, let end):
-            "what devices were told from \(time(from))"
-                + (end.map { " to \(time($0))" } ?? " on") + "; the journal did not take that in."
+            "what devices fetched from \(time(from))"
+                + (end.map { " to \(time($0))" } ?? " on") + "; the journal did not record it."
         case .entriesLost(let count): "\(count) entries of the journal, which could not be written."
         case .journalDamaged(let count):
-            "what stood in \(count) damaged places of the journal; `tidemark log verify STORE` names them."
+            "\(count) damaged places of the journal; `tidemark log verify STORE` names them."
         case .historyPruned(let sequence):
-            "versions up to event \(sequence); the history was pruned there."
-        case .noTrace: "whether there was such a record that compaction has left no trace of."
+            "versions up to event \(sequence), which compaction has dropped."
+        case .noTrace: "whether the record existed before compaction dropped it without a trace."
         case .userAssumed:
-            "whose device it is; it is taken for that of the database's owner. Say so with --as."
+            "whose device it is. The answer assumes the database's owner; --as names another user."
         }
     }
 }
