@@ -98,7 +98,8 @@ extension RecordHiding {
         case .zoneGone: "the zone was deleted."
         case .role(let message): message
         case .neverShown: "it is deleted, and was never in a share of the user."
-        case .notShared(let top): "neither it nor any of its parents is shared; the topmost one is \(top)."
+        case .notShared(let top):
+            "neither it nor any of its parents is shared; the topmost one is \(top)."
         case .notInvited(let share):
             "it is under the share \(share), and the user is not a participant."
         case .notAccepted(let share):
@@ -116,7 +117,8 @@ extension Explanation.Gap {
         func time(_ time: Int64) -> String { RFC3339.text(milliseconds: time) }
         return switch self {
         case .noJournal: "there is no journal."
-        case .journalBegins(let first): "what happened before \(time(first)), when the journal begins."
+        case .journalBegins(let first):
+            "what happened before \(time(first)), when the journal begins."
         case .notFull(let from, let end):
             "what devices fetched from \(time(from))"
                 + (end.map { " to \(time($0))" } ?? " on") + "; the journal did not record it."
