@@ -40,6 +40,17 @@ import Testing
         #expect((records.first?["fields"] as? [String: String]) == ["text": "Hi"])
     }
 
+    @Test func `the steps of the tutorial lead to the program of the README`() throws {
+        let folder = "Sources/Tidemark/Tidemark.docc/Tutorials"
+        let tutorial = try Self.text("\(folder)/Your-First-Store.tutorial")
+        let steps = try (1...4).map { number in
+            #expect(tutorial.contains("file: \"first-store-\(number).swift\""))
+            return try Self.text("\(folder)/Resources/first-store-\(number).swift")
+        }
+        for (step, next) in zip(steps, steps.dropFirst()) { #expect(next.hasPrefix(step)) }
+        #expect(steps.last == (try Self.block("swift")))
+    }
+
     @Test func `the commands of the README print what it shows`() async throws {
         let folder = try ScratchFolder()
         try Self.text("Docs/Examples/lists.jsonl")

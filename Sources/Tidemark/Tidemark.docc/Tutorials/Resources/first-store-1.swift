@@ -1,0 +1,7 @@
+import Tidemark
+
+struct Note: RecordCodable {
+    static let recordType = "Note"
+    var id = RecordName.unique()
+    var text: String
+}

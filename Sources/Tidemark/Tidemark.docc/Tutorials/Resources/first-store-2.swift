@@ -1,0 +1,10 @@
+import Tidemark
+
+struct Note: RecordCodable {
+    static let recordType = "Note"
+    var id = RecordName.unique()
+    var text: String
+}
+
+let store = try Store.open(at: "notes.tide", access: .creating)
+let zone = try await store.database(device: "laptop").createZone("notes")
