@@ -35,7 +35,7 @@ import Testing
         let text = try await Command.run("bisect", store, "--bad", "count < 0", "--text")
         #expect(text.output.contains("u-63"))
         let typed = try await Command.run("bisect", store, "--bad", "count < 0", "--type", "Other")
-        #expect(typed.status == 1 && typed.errors.contains("No record fulfils"))
+        #expect(typed.status == 1 && typed.errors.contains("No record matches"))
         let late = try await Command.run("bisect", store, "--bad", "count < 0", "--from", "80")
         #expect(late.status == 1 && late.errors.contains("already bad"))
     }

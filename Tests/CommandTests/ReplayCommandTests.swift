@@ -92,7 +92,7 @@ import TidemarkViews
         let steps = try outcome.objects()
         let events = try steps.map { try #require($0["event"] as? [String: NSObject]) }
         #expect(events.map { $0["sequence"] as? Int } == [1, 2, 3, 2, 20, 19, 20])
-        #expect(outcome.errors.contains("'what' is no step"))
+        #expect(outcome.errors.contains("'what' is not a step"))
         for (step, event) in zip(steps, events) {
             let sequence = try #require(event["sequence"] as? Int)
             #expect(event as NSDictionary == dump[sequence - 1] as NSDictionary)

@@ -166,7 +166,7 @@ import Testing
             echo '{"prot":1}' >f.json; "$tidemark" config check --config f.json 2>&1 | cut -c1-60
             echo '{"port":"a"}' >f.json
             TIDEMARK_PORT= ; unset TIDEMARK_PORT; "$tidemark" config check --config f.json 2>&1
-            "$tidemark" serve --rate-limit user=0/1s 2>&1 | cut -c1-40
+            "$tidemark" serve --rate-limit user=0/1s 2>&1 | cut -c1-39
             "$tidemark" serve --journal-days 0 2>&1
             "$tidemark" serve --certificate chain.pem 2>&1
             ls
@@ -185,7 +185,7 @@ import Testing
                 Error: The setting TIDEMARK_PORT must be a whole number.
                 Error: There is no setting "prot", which f.json names. The s
                 Error: The setting "port" in f.json must be a whole number.
-                Error: "user=0/1s" is no rate limit. Wri
+                Error: "user=0/1s" is not a rate limit.
                 Error: The setting journal-days is a number from 1 to 36500.
                 Error: The settings certificate and private-key need each other.
                 f.json
