@@ -17,6 +17,13 @@ private enum DocumentedExamples {
         _ = container
     }
 
+    static func ofSaving() async throws {
+        let database = CKContainer.default().privateCloudDatabase
+        let note = CKRecord(recordType: "Note")
+        note["title"] = "Milk"
+        try await database.save(note)
+    }
+
     static func ofSeveralDevices() async throws {
         let cloud = TidemarkCloud.temporary()
         let phone = TidemarkDevice(cloud, user: "anna", name: "phone")
