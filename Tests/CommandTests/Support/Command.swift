@@ -17,7 +17,7 @@ enum Command {
     }
 
     /// Seconds after which a run is ended; generous, since tests share the machine.
-    private static let timeLimit = 120
+    private static let timeLimit = 300
 
     /// Where it lies: beside the tests.
     static var path: String {
