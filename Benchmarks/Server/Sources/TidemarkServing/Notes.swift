@@ -18,7 +18,7 @@ enum Notes {
                 "title": .string("Title of \(name)"),
                 "text": .string(text),
                 "number": .int64(Int64(name.utf8.count)),
-                "due": .date(millisecondsSince1970: 1_700_000_000_000),
+                "due": .date(Date(timeIntervalSince1970: 1_700_000_000)),
             ])
         )
     }
@@ -54,7 +54,7 @@ struct ServiceOptions: ParsableArguments {
         if let store {
             let opened = try Store.open(at: store, access: .creating)
             try await body(opened, Caller())
-            try await opened.close()
+            try opened.close()
             return
         }
         guard let url else { throw ValidationError("Name a --store or a --url.") }

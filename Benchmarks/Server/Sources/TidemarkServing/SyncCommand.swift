@@ -25,7 +25,7 @@ struct SyncCommand: AsyncParsableCommand {
                     var request = ZoneChangesRequest(zone: Notes.zone, byteLimit: 1 << 20)
                     while true {
                         let page = try await service.zoneChanges(request, as: caller)
-                        count += page.records.count
+                        count += page.changes.count
                         request.since = page.token
                         guard page.moreComing else { break }
                     }
