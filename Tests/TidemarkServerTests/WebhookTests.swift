@@ -42,6 +42,8 @@ import TidemarkModel
     final class Receiver: Sendable {
         private let received = Lock([Received]())
         private let statuses: Lock<[HTTPResponse.Status]>
+        /// What is done when a request has come, before it is answered.
+        let onRequest = Lock<(@Sendable () async throws -> Void)?>(nil)
 
         init(_ statuses: [HTTPResponse.Status] = []) {
             self.statuses = Lock(statuses)
@@ -63,6 +65,7 @@ import TidemarkModel
                     signature: header("webhook-signature")
                 )
                 self.received.withLock { $0.append(one) }
+                try await self.onRequest.withLock(\.self)?()
                 let status = self.statuses.withLock { $0.isEmpty ? nil : $0.removeFirst() }
                 return Response(status: status ?? .noContent, headers: [.location: "/elsewhere"])
             }
@@ -121,6 +124,28 @@ import TidemarkModel
                 try await server.store.waitUntilNotified()
                 try await Task.sleep(for: .milliseconds(200))
                 #expect(receiver.all.count == 5)
+            }
+        }
+    }
+
+    @Test func `a webhook that is removed while it posts gets nothing more`() async throws {
+        let receiver = Receiver()
+        try await receiver.run { port in
+            try await ServerUnderTest.run(options: Self.options(allowingLoopback: true)) { server in
+                _ = try await Self.add("http://127.0.0.1:\(port)/hook", to: server)
+                let directory = server.server.directory
+                let id = try await directory.webhooks()[0].value.id.text
+                receiver.onRequest.withLock {
+                    $0 = { _ = try await directory.answer(.removeWebhook(id)) }
+                }
+                let web = try await server.signIn("ann")
+                try await server.save(["n1", "n2"], web, client: "a")
+                try await waitUntil { receiver.all.count == 1 }
+                try await server.store.waitUntilNotified()
+                // Several times the pause after a failure.
+                try await Task.sleep(for: .milliseconds(300))
+                #expect(receiver.all.count == 1)
+                #expect(try await directory.webhooks().isEmpty)
             }
         }
     }
