@@ -104,14 +104,12 @@ extension SyncError.Code {
             "Apply your changes to the server record in the error, and save that."
         case .serverRejectedRequest: "Correct the request; the message says what was rejected."
         case .assetFileNotFound, .assetFileModified:
-            "Send the asset again, from a file that does "
-                + "not change."
+            "Send the asset again, from a file that does not change."
         case .incompatibleVersion: "Update the app, or the program that opens the store."
         case .constraintViolation: "Choose another value for the field that must be unique."
         case .operationCancelled: "Start the operation again if it is still wanted."
         case .changeTokenExpired:
-            "Discard what was fetched with this token, and fetch without a "
-                + "token."
+            "Discard what was fetched with this token, and fetch without a token."
         case .batchRequestFailed: "Fix or leave out the item that failed, and send the rest again."
         case .badDatabase: "Use a database that can do this; custom zones are private ones."
         case .quotaExceeded: "Free space, or raise the quota, then repeat the request."

@@ -144,8 +144,7 @@ extension SyncLoop {
         accountChangeCount += 1
         let error = SyncError(
             .operationCancelled,
-            "Another user may have signed in, so the "
-                + "operation was stopped."
+            "Another user may have signed in, so the operation was stopped."
         )
         switch activity {
         case .fetching(var cycle):

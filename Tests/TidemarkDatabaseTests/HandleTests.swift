@@ -63,8 +63,7 @@ import TidemarkTesting
             try await garden.zone.delete(chore)
         } throws: { error in
             "\(error)".contains(
-                "The record x is in the zone attic, but this is the handle of the "
-                    + "zone garden"
+                "The record x is in the zone attic, but this is the handle of the zone garden"
             )
         }
         #expect(try await garden.zone.fetch(Chore.self, "x").title == "Garden")

@@ -48,8 +48,7 @@ extension Writer {
             }
             guard found.share.allowsAccessRequests, !found.share.blocked.contains(user) else {
                 throw .permissionFailure(
-                    "The share does not accept requests from "
-                        + "\(user.userRecordName)."
+                    "The share does not accept requests from \(user.userRecordName)."
                 )
             }
             if found.share.requesters.contains(user) { return nil }

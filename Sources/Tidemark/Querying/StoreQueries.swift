@@ -238,8 +238,7 @@ extension StoreQueries {
             index.close()
             throw QueryIndexError(
                 .damaged,
-                "The query index is ahead of the log, or belongs to "
-                    + "another log."
+                "The query index is ahead of the log, or belongs to another log."
             )
         }
         return index

@@ -215,8 +215,7 @@ extension SharedDelta {
         } catch {
             if error == .otherPlace {
                 throw .tokenExpired(
-                    "it belongs to another zone, or to an earlier zone of the same "
-                        + "name"
+                    "it belongs to another zone, or to an earlier zone of the same name"
                 )
             }
             throw SyncError(error)

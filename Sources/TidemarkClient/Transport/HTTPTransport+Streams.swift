@@ -47,8 +47,7 @@ private actor StreamLines<Element: Codable & Sendable> {
                 guard let piece = try await take() else {
                     throw SyncError(
                         .networkFailure,
-                        "The connection was lost before the server's "
-                            + "stream ended."
+                        "The connection was lost before the server's stream ended."
                     )
                 }
                 try splitter.append(piece)

@@ -117,8 +117,7 @@ extension SyncEngineServerStep {
             operation.fetchRecordZoneChangesResultBlock = { result in
                 let missing = CKError(
                     .internalError,
-                    "The service returned no result for the zone "
-                        + "\(zone)."
+                    "The service returned no result for the zone \(zone)."
                 )
                 handler(page.items ?? .failure(result.error ?? missing))
             }
@@ -224,8 +223,7 @@ extension SyncEngineServerStep {
     private var unsaid: CKError {
         CKError(
             .internalError,
-            "The service returned no result for this "
-                + "item."
+            "The service returned no result for this item."
         )
     }
 }

@@ -72,15 +72,13 @@ struct StoreArgument: ParsableArguments {
         guard seconds > 0 else { return }
         note(
             "Warning: the last commit's time is \(seconds) seconds ahead of this machine's "
-                + "clock. Until "
-                + "then all commits get that time. Check the clock."
+                + "clock. Until then all commits get that time. Check the clock."
         )
     }
 
     private var remedy: String {
         "The store is damaged, as said above. `tidemark log salvage \(store) NEW` copies what "
-            + "is sound into "
-            + "a new one."
+            + "is sound into a new one."
     }
 
     /// The service that answers for an open store.

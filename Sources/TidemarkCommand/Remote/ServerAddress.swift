@@ -33,8 +33,7 @@ struct ServerAddress {
         guard !trimmed.isEmpty else {
             throw CommandError(
                 "A server answers only administrators. Set TIDEMARK_ADMIN_TOKEN, or name a "
-                    + "file with "
-                    + "--secret-file; `tidemark administrators add` creates a secret."
+                    + "file with --secret-file; `tidemark administrators add` creates a secret."
             )
         }
         if isExposed {

@@ -90,8 +90,7 @@ extension FileError: CustomStringConvertible {
             "Raise this process's memory limit (ulimit -v), or give the machine more memory."
         case EISDIR: "The path is a folder, but a file is expected. Check the path."
         case EEXIST:
-            "The path already exists. Use another path, or remove what is there if it is "
-                + "stale."
+            "The path already exists. Use another path, or remove what is there if it is stale."
         case EIO:
             "The disk reported an error. Check the system's log and the disk's health, and make a "
                 + "backup before you try again."

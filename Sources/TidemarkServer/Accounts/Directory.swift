@@ -110,8 +110,7 @@ public final class Directory: Sendable {
         guard token.container != Registry.container.identifier else {
             throw SyncError(
                 .badContainer,
-                "The container \(token.container) is reserved for the "
-                    + "server."
+                "The container \(token.container) is reserved for the server."
             )
         }
         for origin in token.origins { try Origin.check(origin) }

@@ -29,8 +29,7 @@ enum Origin {
         else {
             throw SyncError(
                 .invalidArguments,
-                "\"\(text)\" is not a web address that sign-in can "
-                    + "return to."
+                "\"\(text)\" is not a web address that sign-in can return to."
             )
         }
     }

@@ -48,8 +48,7 @@ extension Server {
             throw WebError(
                 "CONFLICT",
                 status: 409,
-                "The address of the upload has already been "
-                    + "used"
+                "The address of the upload has already been used"
             )
         }
         do {

@@ -330,8 +330,7 @@ extension BisectFinding {
         if let contradiction {
             lines.append(
                 "Good and bad do not come in one piece each: see event \(contradiction). There "
-                    + "may be "
-                    + "other first events."
+                    + "may be other first events."
             )
         }
         if let probeCount { lines.append("Looked at \(probeCount) positions.") }
