@@ -50,7 +50,7 @@ extension FieldsBuilder {
             do throws(SyncError) {
                 try set(name, value)
             } catch {
-                preconditionFailure("a field of a valid name and value was refused: \(error)")
+                preconditionFailure("a field of a valid name and value was rejected: \(error)")
             }
         }
     }
@@ -62,7 +62,7 @@ extension FieldsBuilder {
         do throws(SyncError) {
             return try finish()
         } catch {
-            preconditionFailure("fields of different names were refused: \(error)")
+            preconditionFailure("fields of different names were rejected: \(error)")
         }
     }
 }

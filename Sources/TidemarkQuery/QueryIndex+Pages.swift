@@ -28,7 +28,7 @@ extension QueryIndex {
         shows: ((IndexedRecord) throws -> Bool)? = nil
     ) async throws -> QueryPage {
         if let problem = query.predicate.problem {
-            throw SyncError(.invalidArguments, "The predicate was refused: \(problem)")
+            throw SyncError(.invalidArguments, "The predicate was rejected: \(problem)")
         }
         let signature = QueryCursor.signature(of: query, zones: scope.map { [$0] } ?? zones)
         if let cursor, cursor.signature != signature {

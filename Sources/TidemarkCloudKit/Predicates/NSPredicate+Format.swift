@@ -82,7 +82,7 @@ struct PredicateTree: Sendable {
             if let unsupported {
                 let refusal = SyncError(
                     .invalidArguments,
-                    "The predicate \"\(format)\" was refused: queries cannot compare with a value "
+                    "The predicate \"\(format)\" was rejected: queries cannot compare with a value "
                         + "of type \(unsupported)."
                 )
                 content = .failure(refusal)

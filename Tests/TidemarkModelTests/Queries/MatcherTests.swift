@@ -161,7 +161,7 @@ func record(_ fields: KeyValuePairs<String, FieldValue?>) throws -> Record {
         let error = #expect(throws: SyncError.self) { try Query.Matcher(predicate, now: 0) }
         #expect(
             error?.message
-                == "The predicate \"a IN 1\" was refused: IN needs a list such as {1, 2}; found INT64."
+                == "The predicate \"a IN 1\" was rejected: IN needs a list such as {1, 2}; found INT64."
         )
     }
 

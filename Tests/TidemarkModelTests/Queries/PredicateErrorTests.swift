@@ -83,7 +83,7 @@ import Testing
     ) {
         let error = #expect(throws: SyncError.self) { try Predicate(format: text) }
         #expect(error?.code == .invalidArguments)
-        let expected = "The predicate \"\(text)\" was refused at character \(character): \(reason)"
+        let expected = "The predicate \"\(text)\" was rejected at character \(character): \(reason)"
         let message = error?.message ?? ""
         #expect(message.hasPrefix(expected), "\(message)")
     }

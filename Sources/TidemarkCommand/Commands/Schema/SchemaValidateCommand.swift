@@ -35,7 +35,7 @@ struct SchemaValidateCommand: AsyncParsableCommand {
         let errorCount = problems.count { $0.0.severity == .error }
         if errorCount > 0 {
             throw CommandError(
-                "\(text.name): an import refuses it, because of "
+                "\(text.name): an import rejects it, because of "
                     + (errorCount == 1 ? "1 error." : "\(errorCount) errors.")
             )
         }

@@ -63,7 +63,7 @@ extension SyncError {
         if shown.count > 200 { shown = shown.prefix(200) + "…" }
         return SyncError(
             .invalidArguments,
-            "The predicate \"\(shown)\" was refused at character \(before.count + 1): "
+            "The predicate \"\(shown)\" was rejected at character \(before.count + 1): "
                 + error.message
         )
     }
@@ -72,6 +72,6 @@ extension SyncError {
     static func invalidPredicate(_ predicate: Query.Predicate, _ problem: String) -> SyncError {
         var shown = predicate.description
         if shown.count > 200 { shown = shown.prefix(200) + "…" }
-        return SyncError(.invalidArguments, "The predicate \"\(shown)\" was refused: \(problem)")
+        return SyncError(.invalidArguments, "The predicate \"\(shown)\" was rejected: \(problem)")
     }
 }

@@ -25,7 +25,7 @@ extension Query {
                 case .field: Predicate.placeMismatch(descriptor.key, type)
                 }
             if let problem {
-                return SyncError(.invalidArguments, "The order was refused: \(problem)")
+                return SyncError(.invalidArguments, "The order was rejected: \(problem)")
             }
         }
         return nil
