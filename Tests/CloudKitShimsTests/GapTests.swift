@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 struct GapTests {
-    @Test func `arrays and dictionaries are unarchived`() throws {
+    @Test func `Arrays and dictionaries are unarchived`() throws {
         let list = try NSKeyedArchiver.archivedData(
             withRootObject: ["a", "b"] as NSArray,
             requiringSecureCoding: true
@@ -37,7 +37,7 @@ struct GapTests {
         }
     }
 
-    @Test func `constants, pools and clocks`() throws {
+    @Test func `Time constants, autorelease pools and clocks work`() throws {
         #expect(NSEC_PER_SEC == NSEC_PER_MSEC * MSEC_PER_SEC)
         #expect(NSEC_PER_SEC == NSEC_PER_USEC * USEC_PER_SEC)
         #expect(autoreleasepool { 5 } == 5)
@@ -48,7 +48,7 @@ struct GapTests {
         #expect(abs(CFAbsoluteTimeGetCurrent() - now) < 60)
     }
 
-    @Test func `a lock guards its state`() async {
+    @Test func `A lock guards its state`() async {
         let count = OSAllocatedUnfairLock(initialState: 0)
         await withTaskGroup { group in
             for _ in 0..<100 { group.addTask { count.withLock { $0 += 1 } } }

@@ -27,7 +27,7 @@ import Testing
         let entries = Mutex<[OSLog.Entry]>([])
     }
 
-    @Test func `a logger writes values as their privacy says`() {
+    @Test func `A logger redacts values by their privacy`() {
         let found = entries { category in
             let logger = Logger(subsystem: "org.example", category: category)
             let name = "Anna"
@@ -50,7 +50,7 @@ import Testing
         #expect(found[0].subsystem == "org.example")
     }
 
-    @Test func `the older function fills places`() {
+    @Test func `os_log replaces format specifiers`() {
         let found = entries { category in
             let log = OSLog(subsystem: "org.example", category: category)
             let name = "Anna"
@@ -77,7 +77,7 @@ import Testing
         #expect(found.map(\.type) == [.info, .error, .debug, .default, .default])
     }
 
-    @Test func `a disabled log writes nothing`() {
+    @Test func `A disabled log writes nothing`() {
         let found = entries { _ in
             os_log("lost", log: .disabled, type: .error)
             Logger(.disabled).error("lost")

@@ -6,7 +6,7 @@ import CloudKitShims
 import Testing
 
 struct MergingTests {
-    @Test func `merged publishers publish what each does, and end together`() {
+    @Test func `A merged publisher emits all values and finishes after both`() {
         let (a, b) = (PassthroughSubject<Int, Never>(), PassthroughSubject<Int, Never>())
         var values: [Int] = []
         var ends = 0
@@ -27,7 +27,7 @@ struct MergingTests {
         all.cancel()
     }
 
-    @Test func `combined publishers publish the newest of both`() {
+    @Test func `A combined publisher emits the latest values of both`() {
         let (a, b) = (CurrentValueSubject<Int, Never>(1), PassthroughSubject<String, Never>())
         var values: [String] = []
         let subscription = a.combineLatest(b) { "\($0)\($1)" }.sink { values.append($0) }

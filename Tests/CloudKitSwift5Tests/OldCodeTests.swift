@@ -71,7 +71,7 @@ private struct Task: CloudStorable {
 }
 
 struct OldCodeTests {
-    @Test func `a value becomes a record and back`() throws {
+    @Test func `A value round-trips through a record`() throws {
         var task = Task(title: "Milk")
         task.isDone = true
         task.due = Date(timeIntervalSince1970: 5)
@@ -89,7 +89,7 @@ struct OldCodeTests {
         #expect(stored?["title"] == nil)
     }
 
-    @Test func `names of Swift 3 are there`() {
+    @Test func `Swift 3 names exist`() {
         let zoneID = CKRecordZoneID(zoneName: "Notes", ownerName: CKOwnerDefaultName)
         let recordID = CKRecordID(recordName: "n1", zoneID: zoneID)
         let reference = CKReference(recordID: recordID, action: .deleteSelf)
@@ -112,7 +112,7 @@ struct OldCodeTests {
         #expect(CKRecordTypeUserRecord == "Users")
     }
 
-    @Test func `predicates are written in every way`() {
+    @Test func `Predicates accept every kind of argument`() {
         let names = ["a", "b"]
         let date = NSDate(timeIntervalSince1970: 0)
         let location = CLLocation(latitude: 1, longitude: 2)
@@ -143,7 +143,7 @@ struct OldCodeTests {
         }
     }
 
-    @Test func `assets and notifications need no unwrapping`() {
+    @Test func `Assets and notifications need no unwrapping`() {
         let asset = CKAsset(fileURL: URL(fileURLWithPath: "/tmp/x"))
         let path: String = asset.fileURL.path
         #expect(path == "/tmp/x")
@@ -166,7 +166,7 @@ struct OldCodeTests {
         }
     }
 
-    @Test func `a notification is read from a dictionary of objects without unwrapping`() {
+    @Test func `A notification from a dictionary of objects needs no unwrapping`() {
         let userInfo: [AnyHashable: Any] = [
             "aps": ["content-available": 1],
             "ck": ["met": ["sid": "s", "dbs": 2], "cid": "iCloud.x"],
@@ -186,7 +186,7 @@ struct OldCodeTests {
         #expect(newer?.subscriptionID == "s")
     }
 
-    @Test func `errors are looked at in every way`() {
+    @Test func `Errors can be inspected in every way`() {
         let error: Error = CKError(
             .limitExceeded,
             userInfo: [CKErrorRetryAfterKey: NSNumber(value: 3.0)]

@@ -136,7 +136,7 @@ struct ProgramShapeTests {
         CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: name))
     }
 
-    @Test func `a program's own keys`() {
+    @Test func `A record is accessed with custom key types`() {
         let record = note("a")
         record[.title] = "Milk"
         record[.pinned] = true
@@ -150,7 +150,7 @@ struct ProgramShapeTests {
         #expect(present == [.pinned, .edited])
     }
 
-    @Test func `a record becomes a dictionary and is looked at by type`() {
+    @Test func `A record is converted to a dictionary and inspected by type`() {
         let record = note("a")
         record["text"] = "x"
         record["number"] = 5
@@ -179,7 +179,7 @@ struct ProgramShapeTests {
         )
     }
 
-    @Test func `conflicts are merged by changed keys`() {
+    @Test func `Conflicts are merged by changed keys`() {
         let (client, server) = (note("a"), note("a"))
         client["title"] = "mine"
         client["gone"] = nil
@@ -199,7 +199,7 @@ struct ProgramShapeTests {
         #expect(server["other"] as? Int == 2)
     }
 
-    @Test func `partial failures are taken apart`() {
+    @Test func `A partial failure lists the error of each item`() {
         let errors: [AnyHashable: Error] = [
             CKRecord.ID(recordName: "a"): CKError(.quotaExceeded),
             CKRecord.ID(recordName: "b"): CKError(.zoneBusy, userInfo: [CKErrorRetryAfterKey: 2.0]),
@@ -215,7 +215,7 @@ struct ProgramShapeTests {
         #expect(retryDelay(of: CocoaError(.fileNoSuchFile)) == nil)
     }
 
-    @Test func `records cross to other tasks`() async {
+    @Test func `Records can be shared between tasks`() async {
         let cache = RecordCache()
         let record = note("a")
         record["count"] = 0
@@ -231,7 +231,7 @@ struct ProgramShapeTests {
         #expect((0..<20).contains(record["count"] as? Int ?? -1))
     }
 
-    @Test func `a program's own kinds of records`() {
+    @Test func `CKRecord can be subclassed`() {
         let record = MadeUpRecord(recordType: "Note", recordID: CKRecord.ID(recordName: "a"))
         record["text"] = "x"
         let plain: CKRecord = record
@@ -243,7 +243,7 @@ struct ProgramShapeTests {
         #expect(titled.recordID.recordName == "b")
     }
 
-    @Test func `a share is cached by its system fields`() throws {
+    @Test func `A share is restored from its system fields`() throws {
         func systemFields(_ record: CKRecord) -> Data {
             let archiver = NSKeyedArchiver(requiringSecureCoding: true)
             record.encodeSystemFields(with: archiver)
@@ -274,7 +274,7 @@ struct ProgramShapeTests {
         #expect(other.url == nil)
     }
 
-    @Test func `notifications are waited for`() async {
+    @Test func `Notifications are awaited as an async sequence`() async {
         let center = NotificationCenter()
         let posting = Task {
             while !Task.isCancelled {
@@ -292,7 +292,7 @@ struct ProgramShapeTests {
         #expect(count == 3)
     }
 
-    @Test func `names are keys of dictionaries and sets`() {
+    @Test func `IDs work as dictionary keys and set elements`() {
         let zoneID = CKRecordZone.ID(zoneName: "Notes", ownerName: CKCurrentUserDefaultName)
         var tokens: [CKRecordZone.ID: Int] = [zoneID: 1]
         tokens[CKRecordZone.ID(zoneName: "Notes", ownerName: CKCurrentUserDefaultName)] = 2
@@ -305,7 +305,7 @@ struct ProgramShapeTests {
         #expect(records[ids[0]]?.count == 2)
     }
 
-    @Test func `what a program adds to records shares have too`() throws {
+    @Test func `An extension of CKRecord also applies to CKShare`() throws {
         let share = CKShare(rootRecord: CKRecord(recordType: "List"))
         share[CKShare.SystemFieldKey.title] = "Shopping"
         let read = CKShare(archivedData: share.archivedData)
@@ -314,7 +314,7 @@ struct ProgramShapeTests {
         #expect(CKRecord(archivedData: Data()) == nil)
     }
 
-    @Test func `code for a configured database may be a value`() async throws {
+    @Test func `A closure for a configured database can be passed as a value`() async throws {
         let container = TidemarkDevice(.temporary(), user: "anna").container()
         let database = container.privateCloudDatabase
         let zone = CKRecordZone(zoneName: "Notes")

@@ -31,7 +31,7 @@ struct AppleArchiveTests {
 
     // MARK: What is read
 
-    @Test func `IDs are read`() throws {
+    @Test func `IDs are decoded`() throws {
         let zone = try rooted { $0.zoneID("Notes", of: "_anna") }
         let readZone = try NSKeyedUnarchiver.unarchivedObject(
             ofClass: CKRecordZone.ID.self,
@@ -61,7 +61,7 @@ struct AppleArchiveTests {
     }
 
     @Test(arguments: [true, false])
-    func `system fields make a record`(secure: Bool) throws {
+    func `System fields decode to a record`(secure: Bool) throws {
         let archive = AppleArchive.systemFields("n1", zone: "Notes", owner: "_anna")
         let read = try #require(try record(try archive.data, secure: secure))
         #expect(read.recordType == "Note")
@@ -88,7 +88,7 @@ struct AppleArchiveTests {
         #expect(again?.creationDate == read.creationDate)
     }
 
-    @Test func `references of system fields are read`() throws {
+    @Test func `References in system fields are decoded`() throws {
         var archive = AppleArchive.systemFields()
         let zone = archive.zoneID("Notes", of: "__defaultOwner__")
         let target = archive.recordID("list", in: zone)
@@ -100,7 +100,7 @@ struct AppleArchiveTests {
         #expect(read.parent?.recordID == CKRecord.ID(recordName: "list", zoneID: zoneID))
     }
 
-    @Test func `a record that was never saved has no tag`() throws {
+    @Test func `A record that was never saved has no change tag`() throws {
         let read = try record(try AppleArchive.systemFields(tag: nil).data)
         #expect(read != nil)
         #expect(read?.recordChangeTag == nil)
@@ -108,7 +108,7 @@ struct AppleArchiveTests {
 
     // MARK: What becomes of it here
 
-    @Test func `a record with a tag of another service conflicts`() async throws {
+    @Test func `A record with a change tag of another service conflicts`() async throws {
         let database = try await CloudFixture().database(zone: zoneID)
         let stored = CKRecord(
             recordType: "Note",
@@ -132,14 +132,14 @@ struct AppleArchiveTests {
         #expect(try saved[read.recordID]?.get()["text"] as? String == "from there")
     }
 
-    @Test func `a record with a tag that is not here is an unknown item`() async throws {
+    @Test func `Saving a record with an unknown change tag throws unknownItem`() async throws {
         let database = try await CloudFixture().database(zone: zoneID)
         let read = try #require(try record(try AppleArchive.systemFields().data))
         read["text"] = "from there"
         #expect(await code { _ = try await database.save(read) } == .unknownItem)
     }
 
-    @Test func `a token is opaque and has expired`() async throws {
+    @Test func `A token of another service is opaque and expired`() async throws {
         let database = try await CloudFixture().database(zone: zoneID)
         let read = try #require(try token([31, 10, 16]))
         #expect(try token([31, 10, 16]) == read)
@@ -160,7 +160,7 @@ struct AppleArchiveTests {
 
     // MARK: What is not read
 
-    @Test func `whole records and shares are refused`() throws {
+    @Test func `Whole records and shares are rejected`() throws {
         var whole = AppleArchive.systemFields()
         whole.top = ["root": whole.add(whole.top, of: "CKRecord")]
         let data = try whole.data
@@ -206,7 +206,7 @@ struct AppleArchiveTests {
     ]
 
     @Test(arguments: 0..<faults.count)
-    func `a damaged archive gives nil`(number: Int) throws {
+    func `A damaged archive decodes to nil`(number: Int) throws {
         let (fault, damage) = Self.faults[number]
         var archive = AppleArchive.systemFields()
         damage(&archive)
@@ -215,7 +215,7 @@ struct AppleArchiveTests {
         #expect((try record(try archive.data) != nil) == expectsRecord, "\(fault)")
     }
 
-    @Test func `a part that is damaged is left out`() throws {
+    @Test func `A damaged part is omitted`() throws {
         var archive = AppleArchive.systemFields()
         archive.top["RecordCtime"] = archive.add("yesterday")
         archive.top["ETag"] = archive.date(1)
@@ -229,8 +229,7 @@ struct AppleArchiveTests {
         #expect(read.modificationDate != nil)
     }
 
-    @Test func `an archive that ends too early or has other bytes never stops the program`() throws
-    {
+    @Test func `Decoding a truncated or altered archive never traps`() throws {
         let whole = try AppleArchive.systemFields().data
         for count in 0..<whole.count {
             #expect((try? record(whole.prefix(count))) == nil)

@@ -17,7 +17,7 @@ struct ArchiveTests {
 
     private let zoneID = CKRecordZone.ID(zoneName: "Notes", ownerName: "_anna")
 
-    @Test func `names survive`() throws {
+    @Test func `IDs and references round-trip`() throws {
         let id = CKRecord.ID(recordName: "n1", zoneID: zoneID)
         #expect(try roundTrip(zoneID) == zoneID)
         #expect(try roundTrip(id) == id)
@@ -27,7 +27,7 @@ struct ArchiveTests {
         #expect(read.action == .deleteSelf)
     }
 
-    @Test func `numbers that are not finite survive`() throws {
+    @Test func `Numbers that are not finite round-trip`() throws {
         let record = CKRecord(recordType: "Note")
         record["place"] = CLLocation(latitude: .nan, longitude: .infinity)
         record["date"] = Date(timeIntervalSinceReferenceDate: .infinity)
@@ -40,7 +40,7 @@ struct ArchiveTests {
         #expect(read["ratio"] as? Double == -.infinity)
     }
 
-    @Test func `objects inside arrays survive`() throws {
+    @Test func `IDs in arrays round-trip`() throws {
         let ids = [CKRecord.ID(recordName: "a"), CKRecord.ID(recordName: "b", zoneID: zoneID)]
         let data = try NSKeyedArchiver.archivedData(
             withRootObject: ids as NSArray,
@@ -53,7 +53,7 @@ struct ArchiveTests {
         #expect(read as? [CKRecord.ID] == ids)
     }
 
-    @Test func `a record survives with its fields and changes`() throws {
+    @Test func `A record round-trips with its fields and changes`() throws {
         let record = CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: "n1"))
         record["text"] = "Milk"
         record["count"] = 3
@@ -96,7 +96,7 @@ struct ArchiveTests {
         #expect(read.changedKeys().contains("gone"))
     }
 
-    @Test func `system fields are read without fields`() throws {
+    @Test func `System fields are decoded without fields`() throws {
         let record = CKRecord(
             recordType: "Note",
             recordID: CKRecord.ID(recordName: "n1", zoneID: zoneID)
@@ -115,7 +115,7 @@ struct ArchiveTests {
         #expect(read.changedKeys().isEmpty)
     }
 
-    @Test func `an archive of something else gives nil and does not trap`() throws {
+    @Test func `An archive of another type decodes to nil and does not trap`() throws {
         let archiver = NSKeyedArchiver(requiringSecureCoding: true)
         archiver.encode("x" as NSString, forKey: "other")
         archiver.finishEncoding()
@@ -127,7 +127,7 @@ struct ArchiveTests {
         #expect(query == nil)
     }
 
-    @Test func `zones, queries and sort descriptors survive`() throws {
+    @Test func `Zones, queries and sort descriptors round-trip`() throws {
         #expect(try roundTrip(CKRecordZone(zoneID: zoneID)).zoneID == zoneID)
 
         let query = CKQuery(
@@ -152,7 +152,7 @@ struct ArchiveTests {
         #expect(try roundTrip(near).key == "place")
     }
 
-    @Test func `subscriptions survive`() throws {
+    @Test func `Subscriptions round-trip`() throws {
         let query = CKQuerySubscription(
             recordType: "Note",
             predicate: NSPredicate(value: true),
@@ -183,7 +183,7 @@ struct ArchiveTests {
         #expect(try roundTrip(database).subscriptionType == .database)
     }
 
-    @Test func `shares, participants and users survive`() throws {
+    @Test func `Shares, participants and users round-trip`() throws {
         let root = CKRecord(
             recordType: "List",
             recordID: CKRecord.ID(recordName: "list", zoneID: zoneID)
@@ -206,7 +206,7 @@ struct ArchiveTests {
         #expect(try roundTrip(CKAllowedSharingOptions.standard).allowsAccessRequests == false)
     }
 
-    @Test func `queries with long lists and deep predicates survive`() throws {
+    @Test func `Queries with long lists and deep predicates round-trip`() throws {
         let names = (0..<3000).map { _ in UUID().uuidString }
         let list = CKQuery(
             recordType: "Note",

@@ -43,7 +43,7 @@ struct ConsumerPackageTests {
     /// A package in a folder is known by the folder's name.
     private static var package: String { root.lastPathComponent.lowercased() }
 
-    @Test func `a package builds and runs CloudKit code in Swift 5 and 6`() throws {
+    @Test func `A package builds and runs CloudKit code in Swift 5 and 6`() throws {
         let folder = FileManager.default.temporaryDirectory
             .appending(path: "consumer-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -76,7 +76,7 @@ struct ConsumerPackageTests {
     }
 
     @Test(arguments: ["", "Shims", "Observing", "Client", "Server"])
-    func `only a package that asks for a trait resolves what it needs`(
+    func `A package resolves only the dependencies that its traits need`(
         trait: String
     ) throws {
         let folder = FileManager.default.temporaryDirectory

@@ -10,7 +10,7 @@ import TidemarkModel
 struct ErrorTests {
     private func fail(_ code: CKError.Code) throws { throw CKError(code) }
 
-    @Test func `errors are caught by their code`() {
+    @Test func `Errors are caught by their code`() {
         do {
             try fail(.zoneNotFound)
             Issue.record("nothing was thrown")
@@ -36,7 +36,7 @@ struct ErrorTests {
         }
     }
 
-    @Test func `an error is an NSError of the same domain, code and userInfo`() {
+    @Test func `An error bridges to an NSError of the same domain, code and userInfo`() {
         let error: any Error = CKError(
             .requestRateLimited,
             userInfo: [CKErrorRetryAfterKey: 12.5, NSLocalizedDescriptionKey: "Wait."]
@@ -53,7 +53,7 @@ struct ErrorTests {
         #expect(CKError(_nsError: object).retryAfterSeconds == 12.5)
     }
 
-    @Test func `an NSError of CloudKit's domain is matched and cast`() {
+    @Test func `An NSError of the CloudKit domain can be matched and cast`() {
         let object = NSError(domain: CKErrorDomain, code: 26, userInfo: [:])
         let error: any Error = object
         switch error {
@@ -64,7 +64,7 @@ struct ErrorTests {
         #expect((NSError(domain: "Other", code: 26) as any Error) as? CKError == nil)
     }
 
-    @Test func `every code of the service has a code here`() {
+    @Test func `Every code of the service has a CKError code`() {
         for code in SyncError.Code.allCases {
             let error = CKError(SyncError(code, "what happened"))
             #expect(error.errorCode == code.rawValue)
@@ -74,7 +74,7 @@ struct ErrorTests {
         #expect(CKError.Code(rawValue: 38) == nil)
     }
 
-    @Test func `what a service error carries is in userInfo`() {
+    @Test func `userInfo contains the details of a service error`() {
         let reset = SyncError(.zoneNotFound, "gone", userDidResetEncryptedData: true)
         #expect(CKError(reset).userInfo[CKErrorUserDidResetEncryptedDataKey] as? Bool == true)
         #expect(

@@ -23,19 +23,19 @@ import TidemarkModel
         return (heard?.feed, heard?.isLate, tryCount)
     }
 
-    @Test func `a feed begins at once, or when the service is less busy`() async {
+    @Test func `A feed begins immediately, or after a retry if the service is busy`() async {
         let atOnce = await Self.begin()
         #expect(atOnce.feed == 7 && atOnce.isLate == false && atOnce.tryCount == 1)
         let late = await Self.begin(after: .requestRateLimited)
         #expect(late.feed == 7 && late.isLate == true && late.tryCount == 2)
     }
 
-    @Test func `a closed service is not asked again`() async {
+    @Test func `A request to a closed service is not retried`() async {
         let refused = await Self.begin(after: .serviceUnavailable)
         #expect(refused.feed == nil && refused.tryCount == 1)
     }
 
-    @Test func `who is cancelled asks no more`() async {
+    @Test func `A cancelled task sends no more requests`() async {
         let task = Task { await Self.begin(after: .networkFailure, .networkFailure) }
         task.cancel()
         let cancelled = await task.value

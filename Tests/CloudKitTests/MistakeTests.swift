@@ -6,13 +6,13 @@ import Testing
 
 /// What stops a program, as it does on Apple's systems.
 struct MistakeTests {
-    @Test func `a text that is no predicate`() async {
+    @Test func `An invalid predicate format traps`() async {
         await #expect(processExitsWith: .failure) { _ = NSPredicate(format: "count ==") }
         await #expect(processExitsWith: .failure) { _ = NSPredicate(format: "count == 'x") }
         await #expect(processExitsWith: .failure) { _ = NSPredicate(format: "count == %@") }
     }
 
-    @Test func `a value that no record can hold`() async {
+    @Test func `A value that no record can store traps`() async {
         await #expect(processExitsWith: .failure) {
             CKRecord(recordType: "Note").setValue(["a": 1], forKey: "dictionary")
         }
@@ -26,7 +26,7 @@ struct MistakeTests {
         }
     }
 
-    @Test func `an asset that is no file, and a parent with an action`() async {
+    @Test func `An asset URL that is not a file, or a parent with an action, traps`() async {
         await #expect(processExitsWith: .failure) {
             if let url = URL(string: "https://example.org/x") { _ = CKAsset(fileURL: url) }
         }

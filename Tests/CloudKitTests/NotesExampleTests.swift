@@ -22,7 +22,7 @@ import Testing
         return String(decoding: data, as: UTF8.self)
     }
 
-    @Test func `syncs two devices and keeps both texts of a conflict`() throws {
+    @Test func `The example syncs two devices and keeps both texts of a conflict`() throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         #expect(try run("phone", "add", "milk", "Buy milk") == "milk: Buy milk\n")
         #expect(try run("laptop", "list") == "milk: Buy milk\n")

@@ -8,7 +8,7 @@ import TidemarkModel
 @testable import TidemarkCloudKit
 
 struct NotificationTests {
-    @Test func `a query's notification says what happened to which record`() throws {
+    @Test func `A query notification contains the record ID, reason and fields`() throws {
         var model = Subscription.Notification(
             .query,
             id: "n1",
@@ -49,7 +49,7 @@ struct NotificationTests {
         #expect(!notification.isPruned)
     }
 
-    @Test func `zones, databases and read notifications are of their classes`() throws {
+    @Test func `Zone, database and read notifications have their classes`() throws {
         var zone = Subscription.Notification(.zone, id: "n", of: UserID("_a"), subscriptionID: "z")
         zone.zone = ZoneID(zoneName: "Notes", ownerName: "_b")
         zone.scope = .shared
@@ -76,14 +76,14 @@ struct NotificationTests {
         )
     }
 
-    @Test func `dictionaries of others give nil`() {
+    @Test func `Dictionaries from other sources decode to nil`() {
         let other: [AnyHashable: Any] = ["aps": ["alert": "x"]]
         #expect(CKNotification(fromRemoteNotificationDictionary: other) == nil)
         let zone = Subscription.Notification(.zone, id: "n", of: UserID("_a"))
         #expect(CKQueryNotification(fromRemoteNotificationDictionary: zone.remoteDictionary) == nil)
     }
 
-    @Test func `subscriptions become the service's and back`() throws {
+    @Test func `Subscriptions convert to the service's type and back`() throws {
         let query = CKQuerySubscription(
             recordType: "Note",
             predicate: NSPredicate(format: "count > 3"),
@@ -126,7 +126,7 @@ struct NotificationTests {
 }
 
 @Suite struct SubscriptionEqualityTests {
-    @Test func `subscriptions that say the same are equal`() throws {
+    @Test func `Subscriptions with equal content are equal`() throws {
         let zone = CKRecordZone.ID(zoneName: "Notes")
         func query(_ title: String) -> CKSubscription {
             CKQuerySubscription(

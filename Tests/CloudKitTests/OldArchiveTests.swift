@@ -10,7 +10,7 @@ struct OldArchiveTests {
         try #require(Data(base64Encoded: text, options: .ignoreUnknownCharacters))
     }
 
-    @Test func `a record of an earlier version is read`() throws {
+    @Test func `A record archived by an earlier version is decoded`() throws {
         let read = try #require(
             try NSKeyedUnarchiver.unarchivedObject(
                 ofClass: CKRecord.self,
@@ -34,7 +34,7 @@ struct OldArchiveTests {
         #expect(read.changedKeys().count == 10)
     }
 
-    @Test func `system fields of an earlier version are read`() throws {
+    @Test func `System fields archived by an earlier version are decoded`() throws {
         let unarchiver = try NSKeyedUnarchiver(forReadingFrom: try data(Self.systemFields))
         unarchiver.requiresSecureCoding = true
         let read = try #require(CKRecord(coder: unarchiver))
@@ -51,7 +51,7 @@ struct OldArchiveTests {
         return CKRecord(coder: try NSKeyedUnarchiver(forReadingFrom: archiver.encodedData))
     }
 
-    @Test func `damaged bytes of a record give nil or another record`() throws {
+    @Test func `Damaged bytes of a record decode to nil or another record`() throws {
         let record = CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: "n1"))
         record["text"] = "Milk"
         record["tags"] = ["a", "b"]
@@ -79,7 +79,7 @@ struct OldArchiveTests {
         }
     }
 
-    @Test func `an archive whose value is of another class gives nil`() throws {
+    @Test func `An archive whose value has another class decodes to nil`() throws {
         let archiver = NSKeyedArchiver(requiringSecureCoding: true)
         archiver.encode(NSDate(), forKey: "TidemarkArchive")
         archiver.encode(NSDate(), forKey: "TidemarkRecord")

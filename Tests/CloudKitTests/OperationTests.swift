@@ -10,7 +10,7 @@ import TidemarkTesting
         CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: name))
     }
 
-    @Test func `call back one after another, the whole last`() async throws {
+    @Test func `An operation calls its blocks serially, the completion block last`() async throws {
         let database = try await CloudFixture().database()
         let records = (0..<50).map { record("n\($0)") }
         let operation = CKModifyRecordsOperation(
@@ -44,7 +44,7 @@ import TidemarkTesting
         #expect(running.items.allSatisfy { $0 == 1 })
     }
 
-    @Test func `wait for those that they depend on`() async throws {
+    @Test func `An operation waits for its dependencies`() async throws {
         let fixture = CloudFixture()
         let faulty = FaultyService(fixture.cloud)
         let database = TidemarkDevice(TidemarkCloud(faulty), user: "anna").container()
@@ -75,7 +75,7 @@ import TidemarkTesting
         #expect(zone.isFinished && save.isFinished)
     }
 
-    @Test func `that are cancelled say so, and save nothing that was not begun`() async throws {
+    @Test func `A cancelled operation reports it and saves nothing not yet begun`() async throws {
         let fixture = CloudFixture()
         let faulty = FaultyService(fixture.cloud)
         let database = TidemarkDevice(TidemarkCloud(faulty), user: "anna").container()
@@ -112,7 +112,7 @@ import TidemarkTesting
         )
     }
 
-    @Test func `are repeated at utility, and not above`() async throws {
+    @Test func `Operations are retried only at utility quality of service or lower`() async throws {
         let fixture = CloudFixture()
         let faulty = FaultyService(fixture.cloud)
         let database = TidemarkDevice(TidemarkCloud(faulty), user: "anna").container()
@@ -161,7 +161,7 @@ import TidemarkTesting
         #expect(late == .serviceUnavailable)
     }
 
-    @Test func `end when a request takes too long`() async throws {
+    @Test func `An operation fails if a request takes too long`() async throws {
         let fixture = CloudFixture()
         let faulty = FaultyService(fixture.cloud)
         let database = TidemarkDevice(TidemarkCloud(faulty), user: "anna").container()
@@ -176,7 +176,7 @@ import TidemarkTesting
         faulty.release()
     }
 
-    @Test func `take what they do not say from their group, then from the database`() async throws {
+    @Test func `An operation inherits settings from its group, then its database`() async throws {
         let database = try await CloudFixture().database()
         let group = CKOperationGroup()
         group.name = "upload"
@@ -201,7 +201,7 @@ import TidemarkTesting
         #expect(operation.qualityOfService == .background)
     }
 
-    @Test func `can be run by any queue, and by themselves`() async throws {
+    @Test func `An operation runs on any queue, and without a queue`() async throws {
         let fixture = CloudFixture()
         let database = try await fixture.database()
         let first = CKModifyRecordsOperation(recordsToSave: [record("a")])
@@ -227,7 +227,7 @@ import TidemarkTesting
         #expect(found.items.count == 2)
     }
 
-    @Test func `that have no place here say so`() async throws {
+    @Test func `An unsupported operation fails with serverRejectedRequest`() async throws {
         let database = try await CloudFixture().database()
         let operation = CKFetchWebAuthTokenOperation(apiToken: "token")
         let heard = Heard<CKError?>()
@@ -236,7 +236,7 @@ import TidemarkTesting
         #expect(heard.items.first??.code == .serverRejectedRequest)
     }
 
-    @Test func `see what another device does just before`() async throws {
+    @Test func `An operation detects a concurrent change by another device`() async throws {
         let fixture = CloudFixture()
         let faulty = FaultyService(fixture.cloud)
         let phone = TidemarkDevice(TidemarkCloud(faulty), user: "anna", name: "phone").container()

@@ -10,7 +10,7 @@ import Tidemark
 @Suite struct `Where containers point` {
     private let folder = NSTemporaryDirectory() + "place-\(UUID().uuidString)"
 
-    @Test func `a store at a path is shared by devices and stays`() async throws {
+    @Test func `A store at a path is shared by devices and persists`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let path = folder + "/deep/notes.tide"
         let record = CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: "n"))
@@ -32,7 +32,7 @@ import Tidemark
         #expect(again.containerIdentifier == ContainerID.standard.identifier)
     }
 
-    @Test func `a store that somebody else writes is waited for, then refused`() async throws {
+    @Test func `Opening a store with another writer waits, then fails`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let path = folder + "/notes.tide"
         let cloud = TidemarkCloud(storeAt: path)
@@ -65,7 +65,7 @@ import Tidemark
         }
     }
 
-    @Test func `the process's own container is one object`() {
+    @Test func `The default container is a single object`() {
         // Nothing is opened before something is asked.
         weak let container = CKContainer.default()
         weak let database = container?.privateCloudDatabase
@@ -77,7 +77,7 @@ import Tidemark
         other.run { #expect(container != CKContainer.default()) }
     }
 
-    @Test func `a temporary store goes with its devices`() async throws {
+    @Test func `A temporary store is removed after its last device`() async throws {
         var path = ""
         do {
             let cloud = TidemarkCloud.temporary()
@@ -92,7 +92,7 @@ import Tidemark
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    @Test func `the environment says where, and who is signed in`() async throws {
+    @Test func `The environment sets the store and the signed-in user`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let named = TidemarkDevice.fromEnvironment([
             "TIDEMARK_STORE": folder + "/named.tide", "TIDEMARK_USER": "anna",
@@ -122,7 +122,7 @@ import Tidemark
         }
     }
 
-    @Test func `code that names no device runs as the one that runs it`() async throws {
+    @Test func `CKContainer.default uses the device that runs the code`() async throws {
         let fixture = CloudFixture()
         let phone = fixture.device("phone")
         let laptop = fixture.device("laptop", of: "ben")

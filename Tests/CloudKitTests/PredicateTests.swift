@@ -12,7 +12,7 @@ struct PredicateTests {
         try CKQuery(recordType: "Note", predicate: predicate).model.predicate
     }
 
-    @Test func `formats with arguments become trees`() throws {
+    @Test func `Formats with arguments convert to predicate trees`() throws {
         let date = Date(timeIntervalSince1970: 1.5)
         let id = CKRecord.ID(recordName: "list")
         let reference = CKRecord.Reference(recordID: id, action: .deleteSelf)
@@ -88,7 +88,7 @@ struct PredicateTests {
         #expect(try tree(NSPredicate(format: "TRUEPREDICATE")) == .always)
     }
 
-    @Test func `arrays of arguments become trees`() throws {
+    @Test func `Formats with argument arrays convert to predicate trees`() throws {
         #expect(
             try tree(NSPredicate(format: "%K == %@", argumentArray: ["title", "Milk"]))
                 == .compare("title", .equal, "Milk")
@@ -99,7 +99,7 @@ struct PredicateTests {
         )
     }
 
-    @Test func `full text and distances become trees`() throws {
+    @Test func `Full-text and distance formats convert to predicate trees`() throws {
         #expect(
             try tree(NSPredicate(format: "self contains %@", "oat milk"))
                 == .words(Query.WordSearch("oat milk"))
@@ -128,7 +128,7 @@ struct PredicateTests {
         )
     }
 
-    @Test func `values and compounds become trees`() throws {
+    @Test func `Constant and compound predicates convert to predicate trees`() throws {
         let a = NSPredicate(format: "a == 1")
         let b = NSPredicate(format: "b == 2")
         let (left, right) = (
@@ -164,7 +164,7 @@ struct PredicateTests {
         "names[0] == 'x'", "count -1 > 3", "a UNION b == %@",
         "count + 1 > 3",
     ])
-    func `what queries do not have is refused by the query`(format: String) throws {
+    func `A query rejects unsupported predicates`(format: String) throws {
         let predicate = NSPredicate(format: format, "x")
         let query = CKQuery(recordType: "Note", predicate: predicate)
         let error = #expect(throws: CKError.self) { try query.model }
@@ -172,7 +172,7 @@ struct PredicateTests {
         #expect(error?.localizedDescription.isEmpty == false)
     }
 
-    @Test func `blocks and strange arguments are refused by the query`() throws {
+    @Test func `A query rejects block predicates and unsupported arguments`() throws {
         for predicate in [
             NSPredicate(block: { _, _ in true }),
             NSPredicate(format: "id == %@", UUID()),
@@ -184,7 +184,7 @@ struct PredicateTests {
         }
     }
 
-    @Test func `predicates are evaluated for records`() {
+    @Test func `Predicates are evaluated with records`() {
         let record = CKRecord(recordType: "Note")
         record["title"] = "Milk"
         record["count"] = 3
@@ -194,7 +194,7 @@ struct PredicateTests {
         #expect(records.filtered(using: NSPredicate(format: "title == 'Milk'")).count == 1)
     }
 
-    @Test func `orders become descriptors`() throws {
+    @Test func `Sort descriptors convert to sort orders`() throws {
         let query = CKQuery(recordType: "Note", predicate: NSPredicate(value: true))
         query.sortDescriptors = [
             NSSortDescriptor(key: "title", ascending: true),
@@ -218,14 +218,14 @@ struct PredicateTests {
         #expect(query.sortDescriptors?.count == 3)
     }
 
-    @Test func `a descriptor without a key is refused by the query`() {
+    @Test func `A query rejects a sort descriptor without a key`() {
         let query = CKQuery(recordType: "Note", predicate: NSPredicate(value: true))
         query.sortDescriptors = [NSSortDescriptor(keyPath: \String.count, ascending: true)]
         let error = #expect(throws: CKError.self) { try query.model }
         #expect(error?.code == .invalidArguments)
     }
 
-    @Test func `cursors survive`() throws {
+    @Test func `Cursors round-trip`() throws {
         let query = CKQuery(recordType: "Note", predicate: NSPredicate(format: "count > 3"))
         query.sortDescriptors = [NSSortDescriptor(key: "count", ascending: false)]
         let zone = CKRecordZone.ID(zoneName: "Notes")

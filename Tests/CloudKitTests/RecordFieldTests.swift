@@ -7,7 +7,7 @@ import Testing
 struct RecordFieldTests {
     let record = CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: "n1"))
 
-    @Test func `values of Swift come back as what they were set as`() {
+    @Test func `Swift values are returned as they were set`() {
         record["text"] = "Milk"
         record["count"] = 3
         record["small"] = Int8(-4)
@@ -41,7 +41,7 @@ struct RecordFieldTests {
         #expect(record["missing"] == nil)
     }
 
-    @Test func `objects of Foundation come back as themselves and as values of Swift`() {
+    @Test func `Foundation objects are returned as objects and as Swift values`() {
         record.setObject("Milk" as NSString, forKey: "text")
         record.setObject(NSNumber(value: 3), forKey: "count")
         record.setObject(NSNumber(value: 2.5), forKey: "ratio")
@@ -61,7 +61,7 @@ struct RecordFieldTests {
         #expect(record["tags"] as? [String] == ["a", "b"])
     }
 
-    @Test func `references, places and assets are the same objects`() {
+    @Test func `References, locations and assets are returned as the same objects`() {
         let reference = CKRecord.Reference(
             recordID: CKRecord.ID(recordName: "list"),
             action: .deleteSelf
@@ -81,7 +81,7 @@ struct RecordFieldTests {
         #expect((record["pictures"] as? [CKAsset])?.first === asset)
     }
 
-    @Test func `typed reads are nil for values of other types`() {
+    @Test func `A typed read of a value of another type returns nil`() {
         record["text"] = "Milk"
         record["ratio"] = 2.5
         let text: String? = record["text"]
@@ -94,7 +94,7 @@ struct RecordFieldTests {
         #expect(flag == nil)
     }
 
-    @Test func `existentials and optionals can be set`() {
+    @Test func `Existentials and optionals can be set`() {
         let value: (any CKRecordValue)? = "Milk"
         record["text"] = value
         let protocolValue: any CKRecordValueProtocol = 5
@@ -109,7 +109,7 @@ struct RecordFieldTests {
         #expect(record.changedKeys().sorted() == ["cast", "count", "nothing", "text"])
     }
 
-    @Test func `clearing a field is a change`() {
+    @Test func `Clearing a field is a change`() {
         record["text"] = "Milk"
         record["text"] = nil
         #expect(record["text"] == nil)
@@ -117,7 +117,7 @@ struct RecordFieldTests {
         #expect(record.changedKeys() == ["text"])
     }
 
-    @Test func `what a program changes afterwards does not change the record`() {
+    @Test func `Mutating an object after it was set does not change the record`() {
         let text = NSMutableString(string: "Milk")
         record["text"] = text
         text.append("!")
@@ -128,7 +128,7 @@ struct RecordFieldTests {
         #expect(record["tags"] as? [String] == ["a"])
     }
 
-    @Test func `encrypted values are apart from others`() {
+    @Test func `Encrypted values are separate from other values`() {
         record["text"] = "open"
         record.encryptedValues["secret"] = "hidden"
         record.encryptedValues["number"] = 7
@@ -142,7 +142,7 @@ struct RecordFieldTests {
         #expect(record.encryptedValues.changedKeys().sorted() == ["number", "secret"])
     }
 
-    @Test func `key-value coding reads and writes fields`() {
+    @Test func `Key-value coding reads and writes fields`() {
         record.setValue("Milk", forKey: "text")
         record.setValue(3, forKey: "count")
         let optional: String? = "x"
@@ -164,7 +164,7 @@ struct RecordFieldTests {
         #expect(record.value(forKey: "text") == nil)
     }
 
-    @Test func `iterating gives the fields`() {
+    @Test func `Iteration returns the fields`() {
         record["b"] = 2
         record["a"] = "x"
         var keys: [String] = []
@@ -176,14 +176,14 @@ struct RecordFieldTests {
         #expect(record.map(\.0) == ["a", "b"])
     }
 
-    @Test func `tokens are the words of all texts`() {
+    @Test func `allTokens returns the words of all texts`() {
         record["a"] = "Oat milk\nand bread"
         record["b"] = ["two words", "one"]
         record["c"] = 5
         #expect(record.allTokens() == ["Oat", "milk", "and", "bread", "two", "words", "one"])
     }
 
-    @Test func `parents are references without an action`() {
+    @Test func `A parent is a reference without an action`() {
         let list = CKRecord(recordType: "List")
         record.setParent(list)
         #expect(record.parent?.recordID == list.recordID)
@@ -192,7 +192,7 @@ struct RecordFieldTests {
         #expect(record.parent == nil)
     }
 
-    @Test func `copies are apart`() throws {
+    @Test func `Copies are independent`() throws {
         record["text"] = "Milk"
         let copy = try #require(record.copy() as? CKRecord)
         copy["text"] = "Bread"
@@ -201,7 +201,7 @@ struct RecordFieldTests {
         #expect(copy != record)
     }
 
-    @Test func `names are equal by what they name`() {
+    @Test func `IDs with equal names are equal`() {
         let zone = CKRecordZone.ID(zoneName: "Notes", ownerName: CKCurrentUserDefaultName)
         #expect(zone == CKRecordZone.ID(zoneName: "Notes"))
         #expect(CKRecord.ID(recordName: "a", zoneID: zone) != CKRecord.ID(recordName: "a"))
@@ -214,7 +214,7 @@ struct RecordFieldTests {
         #expect(["a"].map(CKRecord.ID.init(recordName:)) == [CKRecord.ID(recordName: "a")])
     }
 
-    @Test func `distances are those on the Earth`() {
+    @Test func `Distances are great-circle distances on Earth`() {
         let berlin = CLLocation(latitude: 52.52, longitude: 13.405)
         let munich = CLLocation(latitude: 48.137, longitude: 11.575)
         #expect(abs(berlin.distance(from: munich) - 504_000) < 1_500)

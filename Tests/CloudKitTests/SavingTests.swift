@@ -50,7 +50,7 @@ final class SavingTests {
         return CKRecord.make(try found[0].get(), seenBy: caller.user)
     }
 
-    @Test func `every kind of value comes back as it was saved`() async throws {
+    @Test func `Every kind of value round-trips`() async throws {
         let record = note()
         let date = Date(timeIntervalSince1970: 1_767_225_600.25)
         let place = CLLocation(
@@ -111,7 +111,7 @@ final class SavingTests {
         #expect(try await fetch(record.recordID)["nothing"] as? [Int] == [5])
     }
 
-    @Test func `saving tells the version, the times and who`() async throws {
+    @Test func `Saving sets the change tag, the dates and the users`() async throws {
         let record = note()
         record["text"] = "Milk"
         #expect(record.recordChangeTag == nil)
@@ -127,7 +127,7 @@ final class SavingTests {
         #expect(record.recordChangeTag != tag)
     }
 
-    @Test func `only changes are sent, and none that comes meanwhile is lost`() async throws {
+    @Test func `Only changes are sent, and a change made during the save is kept`() async throws {
         let record = note()
         record["a"] = 1
         record["b"] = 2
@@ -151,7 +151,7 @@ final class SavingTests {
         #expect(read["b"] == nil)
     }
 
-    @Test func `archived system fields save over the version they are of`() async throws {
+    @Test func `A record from archived system fields saves over its own version`() async throws {
         let record = note()
         record["a"] = 1
         record["b"] = 2
@@ -172,7 +172,7 @@ final class SavingTests {
         #expect(now["b"] as? Int == 2)
     }
 
-    @Test func `a conflict brings three records`() async throws {
+    @Test func `A conflict error contains three records`() async throws {
         let record = note()
         record["text"] = "first"
         try await save(record)
@@ -192,7 +192,7 @@ final class SavingTests {
         #expect(try await fetch(record.recordID)["text"] as? String == "mine")
     }
 
-    @Test func `parents and references of the zone are saved`() async throws {
+    @Test func `Parents and references within the zone are saved`() async throws {
         let list = CKRecord(
             recordType: "List",
             recordID: CKRecord.ID(recordName: "list", zoneID: zoneID)
@@ -210,7 +210,7 @@ final class SavingTests {
         #expect(try await fetch(record.recordID).parent == nil)
     }
 
-    @Test func `values that cannot be kept are errors and do not trap`() throws {
+    @Test func `Saving a value that cannot be stored throws and does not trap`() throws {
         let record = note()
         record["a"] = UInt64.max
         var error = #expect(throws: CKError.self) { try record.saving(.allKeys) }
@@ -230,7 +230,7 @@ final class SavingTests {
         #expect(error?.code == .invalidArguments)
     }
 
-    @Test func `assets carry the service's name of their bytes`() async throws {
+    @Test func `A saved asset contains the reference that the service returned`() async throws {
         let record = note()
         let asset = CKAsset(fileURL: folder.appendingPathComponent("picture"))
         record["picture"] = asset
@@ -255,7 +255,7 @@ final class SavingTests {
         #expect(try read.saving(.allKeys).model.fields["picture"] == .asset(reference))
     }
 
-    @Test func `a share is saved with its root and comes back`() async throws {
+    @Test func `A share is saved with its root and round-trips`() async throws {
         let list = CKRecord(
             recordType: "List",
             recordID: CKRecord.ID(recordName: "list", zoneID: zoneID)
@@ -324,7 +324,7 @@ final class SavingTests {
         #expect(read.participants.count == 2)
     }
 
-    @Test func `requests for access are let in, denied and blocked`() async throws {
+    @Test func `Access requests are approved, denied and blocked`() async throws {
         let list = CKRecord(
             recordType: "List",
             recordID: CKRecord.ID(recordName: "list", zoneID: zoneID)
@@ -362,7 +362,7 @@ final class SavingTests {
         #expect(read.blockedIdentities.isEmpty)
     }
 
-    @Test func `tokens survive`() async throws {
+    @Test func `Tokens round-trip`() async throws {
         let changes = try await store.zoneChanges(
             ZoneChangesRequest(zone: zoneID.model),
             as: caller
@@ -379,7 +379,7 @@ final class SavingTests {
         #expect(try read.model == changes.token)
     }
 
-    @Test func `zones come with what they can do`() async throws {
+    @Test func `Fetched zones contain their capabilities`() async throws {
         let zones = try await store.zones(as: caller)
         let zone = try #require(
             zones.map { CKRecordZone($0) }.first { $0.zoneID.zoneName == "Notes" }

@@ -49,7 +49,7 @@ import TidemarkTesting
     }
 
     @Test(arguments: Call.allCases)
-    func `is answered while it holds up every thread of tasks and queues`(
+    func `Requests complete while every thread of tasks and queues is blocked`(
         _ call: Call
     ) async throws {
         let container = CloudFixture().container(on: "phone")
@@ -66,7 +66,7 @@ import TidemarkTesting
         await holdUpEveryThread(count: count) { number in call.wait(container, zone, number) }
     }
 
-    @Test func `is told in time that a service does not answer, or is asked again`() async throws {
+    @Test func `Timeouts and retries work while every thread is blocked`() async throws {
         let faulty = FaultyService(CloudFixture().cloud)
         let database = TidemarkDevice(TidemarkCloud(faulty), user: "anna").container()
             .privateCloudDatabase

@@ -13,7 +13,7 @@ import Testing
             "compact test.tide",
         ]
     )
-    func `a command works or names the limit`(command: String) async throws {
+    func `A command succeeds or names the limit`(command: String) async throws {
         let folder = try ScratchFolder()
         _ = try await folder.store(SampleHistory.lines(40))
         var statuses: Set<Int32> = []

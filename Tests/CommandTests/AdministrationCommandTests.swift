@@ -44,7 +44,7 @@ import Testing
         try await Command.script(ServeTests.functions + Self.functions + text, in: folder)
     }
 
-    @Test func `questions are answered at a server as on files`() async throws {
+    @Test func `Queries of a server and of its files have the same results`() async throws {
         let outcome = try await script(
             """
             fill; ops
@@ -110,9 +110,7 @@ import Testing
         )
     }
 
-    @Test func `a server is changed by commands from elsewhere, and by its folder's owner`()
-        async throws
-    {
+    @Test func `A server is changed remotely, and by the owner of its folder`() async throws {
         let outcome = try await script(
             """
             fill; ops
@@ -181,7 +179,7 @@ import Testing
         )
     }
 
-    @Test func `whoever has no secret is refused, and is told what to do`() async throws {
+    @Test func `A caller without a secret is rejected with a remedy`() async throws {
         let outcome = try await script(
             """
             fill; start
@@ -210,9 +208,7 @@ import Testing
         }
     }
 
-    @Test func `new events come from a server as they happen, until somebody has enough`()
-        async throws
-    {
+    @Test func `log tail streams new events from a server until its count`() async throws {
         let outcome = try await script(
             """
             fill; ops

@@ -32,7 +32,7 @@ import Testing
         return folder.path("a.tide")
     }
 
-    @Test func `a file becomes a field, and comes back as it is or was`() async throws {
+    @Test func `A file is saved as a field and read back, now and in the past`() async throws {
         let store = try await makeStore()
         let now = try await Command.run("asset", "get", store, "trip", "photo", "--zone", "lists")
         #expect(now.output == "two\n")
@@ -55,7 +55,7 @@ import Testing
         #expect(files.map { $0.suffix(64) } == [Self.two[...], Self.one[...]])
     }
 
-    @Test func `verify names the file and the record of what is missing or damaged`() async throws {
+    @Test func `verify names the file and record of missing or damaged assets`() async throws {
         let store = try await makeStore()
         let sound = try await Command.run("log", "verify", store, "--text")
         #expect(sound.status == 0)
@@ -99,7 +99,7 @@ import Testing
         #expect(try await Command.run("log", "verify", folder.path("c.tide")).status == 0)
     }
 
-    @Test func `an export takes the bytes along, and an import brings them`() async throws {
+    @Test func `An export includes the assets, and an import restores them`() async throws {
         _ = try await makeStore()
         let outcome = try await Command.script(
             """
@@ -128,7 +128,7 @@ import Testing
         #expect(later.status == 0)
     }
 
-    @Test func `what no record names can be collected after a day`() async throws {
+    @Test func `Unreferenced assets can be collected after a day`() async throws {
         let store = try await makeStore()
         let put = try await Command.run(["asset", "put", store, "-"], input: Array("three".utf8))
         #expect(try put.objects()[0]["size"] as? Int == 5)

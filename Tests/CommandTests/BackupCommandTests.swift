@@ -20,7 +20,7 @@ import Testing
         return store
     }
 
-    @Test func `a backup answers as the store does, and is brought up to date`() async throws {
+    @Test func `A backup has the store's contents and is updated incrementally`() async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let backup = folder.path("backup.tide")
@@ -39,7 +39,7 @@ import Testing
         #expect(try await Command.run("export", backup, "--changes").output == new)
     }
 
-    @Test func `assets are copied once`() async throws {
+    @Test func `Assets are copied once`() async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let backup = folder.path("backup.tide")
@@ -60,7 +60,7 @@ import Testing
         #expect(try await Command.run("log", "verify", backup).status == 0)
     }
 
-    @Test func `a folder that is something else is left alone`() async throws {
+    @Test func `A folder with other contents is not changed`() async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let other = folder.path("other.tide")
@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test(arguments: ["notes.tide/in", "notes.tide/views/in", "link/in"])
-    func `no copy is put into a store's folder`(_ place: String) async throws {
+    func `Copies into a store's folder are rejected`(_ place: String) async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         try FileManager.default.createSymbolicLink(
@@ -97,7 +97,7 @@ import Testing
         #expect(inside.errors.contains("Give a path outside of any store"))
     }
 
-    @Test func `a limit of file sizes is an error that says so`() async throws {
+    @Test func `An error names a file size limit`() async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let random = (0..<100_000).map { _ in UInt8.random(in: 0...255) }
@@ -120,7 +120,7 @@ import Testing
         #expect(try await Command.run("backup", store, folder.path("backup.tide")).status == 0)
     }
 
-    @Test func `a restored store is what the store was at the point`() async throws {
+    @Test func `A restored store has the contents of the chosen point`() async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let backup = folder.path("backup.tide")
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test(arguments: [["restore"], ["fork"], ["log", "salvage"]])
-    func `a copy that is complete is told from other stores, and stays`(
+    func `An existing complete copy is recognized and not replaced`(
         command: [String]
     ) async throws {
         let folder = try ScratchFolder()
@@ -159,7 +159,7 @@ import Testing
         #expect(try folder.files() == before)
     }
 
-    @Test(arguments: ["restore", "fork"]) func `a point behind the end is a mistake`(
+    @Test(arguments: ["restore", "fork"]) func `A point after the last event is rejected`(
         _ command: String
     ) async throws {
         let folder = try ScratchFolder()
@@ -172,7 +172,7 @@ import Testing
         #expect(try await Command.run(command, store, copy, "--at", "21").status == 0)
     }
 
-    @Test func `a fork is what the store was at the point, and goes its own way`() async throws {
+    @Test func `A fork has the contents of its point and then diverges`() async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let before = try await Command.run("export", store, "--changes").output

@@ -24,7 +24,7 @@ import Testing
         return try await folder.store(lines)
     }
 
-    @Test func `the event that broke a rule is found by a predicate`() async throws {
+    @Test func `A predicate finds the event that broke a rule`() async throws {
         let store = try await store(wrongFrom: 63)
         let found = try await Command.run("bisect", store, "--bad", "count < 0").objects()
         let event = try #require(found.first?["event"] as? [String: Any])
@@ -40,7 +40,7 @@ import Testing
         #expect(late.status == 1 && late.errors.contains("already bad"))
     }
 
-    @Test func `a predicate that ends again is said not to be monotone`() async throws {
+    @Test func `A predicate that becomes false again is reported as not monotone`() async throws {
         let store = try await store(wrongFrom: 20, mendedAt: 30)
         let found = try await Command.run("bisect", store, "--bad", "count < 0").objects()
         #expect(found.first?["bad"] as? Int == 21)
@@ -48,7 +48,7 @@ import Testing
         #expect(found.first?["contradiction"] as? Int == 31)
     }
 
-    @Test func `a command that looks at the state finds the same event`() async throws {
+    @Test func `A command that inspects the state finds the same event`() async throws {
         let store = try await store(wrongFrom: 63)
         let script = "! grep -q '\"count\":-1'"
         let found = try await Command.run("bisect", store, "--zone", "z", "--run", script).objects()
@@ -59,7 +59,7 @@ import Testing
         #expect(probes <= 7 + 2 + 6)
     }
 
-    @Test func `what a commit breaks in its midst and mends is nobody's fault`() async throws {
+    @Test func `A violation within one commit that the commit fixes is ignored`() async throws {
         // What is taken from one is given to the other; commit 28 gives one too many.
         var (first, second) = (50, 50)
         var lines: [String] = []
@@ -116,7 +116,7 @@ import Testing
         #"{"op":"save","zone":"z","recordName":"\#(name)","recordType":"T","fields":{"n":\#(value)}}"#
     }
 
-    @Test func `a command may not know, and may read nothing`() async throws {
+    @Test func `A command may skip a state, and may ignore its input`() async throws {
         let store = try await store(wrongFrom: 63)
         // By how many records there are.
         let unknown = "n=$(grep -c .); test $n -lt 8 && exit 0; test $n -lt 10 && exit 125; exit 1"
@@ -131,7 +131,7 @@ import Testing
         #expect(broken.status == 1 && broken.errors.contains("status 127"))
     }
 
-    @Test func `where history was dropped, the search begins with what is kept`() async throws {
+    @Test func `If history was dropped, the search starts with what is kept`() async throws {
         let store = try await store(wrongFrom: 0)
         #expect(try await Command.run("compact", store, "--keep-history", "none").status == 0)
         let broken = #"""
@@ -152,14 +152,14 @@ import Testing
     }
 
     @Test(arguments: ["HUP", "INT", "TERM", "PIPE", "XFSZ", "KILL"])
-    func `a command that is ended by a signal ends the search`(_ name: String) async throws {
+    func `A command that is ended by a signal ends the search`(_ name: String) async throws {
         let store = try await store(wrongFrom: 63)
         let ended = try await Command.run("bisect", store, "--run", "kill -\(name) $$; exit 0")
         #expect(ended.status == 1)
         #expect(ended.errors.contains("ended by signal"), "\(ended.errors)")
     }
 
-    @Test func `where nothing can be told at the ends, that is said`() async throws {
+    @Test func `An undecidable start or end is reported`() async throws {
         let store = try await store(wrongFrom: 63)
         let end = try await Command.run("bisect", store, "--run", "exit 125")
         #expect(end.status == 1)
@@ -170,7 +170,7 @@ import Testing
         #expect(start.errors.contains("cannot tell whether it is good as of event 0"))
     }
 
-    @Test func `quarters that contradict are told`() async throws {
+    @Test func `Contradicting samples are reported`() async throws {
         let store = try await store(wrongFrom: 5, mendedAt: 40)
         let found = try await Command.run(
             "bisect",
@@ -188,7 +188,7 @@ import Testing
         [], ["--bad", "count < 0", "--run", "true"], ["--run", "true", "--type", "Item"],
         ["--bad", "count <"],
     ])
-    func `misuse is a usage error`(arguments: [String]) async throws {
+    func `Invalid arguments are a usage error`(arguments: [String]) async throws {
         let store = try await store(wrongFrom: 2)
         let outcome = try await Command.run(["bisect", store] + arguments, input: [])
         #expect(outcome.status == 64)

@@ -11,12 +11,12 @@ import Testing
     /// As long as the system lets one argument be, nearly.
     let long = String(repeating: "x", count: 100_000)
 
-    @Test func `a short message stays as it is`() {
+    @Test func `A short message is not changed`() {
         let input = String(repeating: "y", count: 200)
         #expect("'\(input)' is no point.".bounded(echoing: [input]) == "'\(input)' is no point.")
     }
 
-    @Test func `of a long input the beginning is echoed, and its length`() {
+    @Test func `A long input is echoed as its beginning and its length`() {
         let beginning = String(repeating: "x", count: 200)
         for input in [long, "--at=\(long)"] {
             let message = "'\(long)' is no point. Give another.".bounded(echoing: [input])
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `of a long line without an input the beginning and the end stay`() {
+    @Test func `A long message without an input keeps its beginning and its end`() {
         let message = "line 3: \(long) is no member. Leave it out.\nUsage: all".bounded(echoing: [])
         #expect(message.utf8.count < 1000)
         #expect(message.hasPrefix("line 3: xxx"))
@@ -41,7 +41,7 @@ import Testing
         ["save", "a.tide", "r", "--type", "T", "LONG=1"], ["changes", "a.tide", "--zone", "LONG"],
         ["compact", "a.tide", "--history", "LONG"], ["log", "dump", "a.tide", "--since", "LONG"],
     ])
-    func `no argument is echoed whole`(arguments: [String]) async throws {
+    func `A long argument is not echoed in full`(arguments: [String]) async throws {
         let folder = try ScratchFolder()
         _ = try await folder.store(SampleHistory.lines(2), name: "a.tide")
         let outcome = try await Command.run(
@@ -54,7 +54,7 @@ import Testing
         #expect(outcome.errors.utf8.count < 4000)
     }
 
-    @Test func `no line of an import is echoed whole`() async throws {
+    @Test func `A long line of an import is not echoed in full`() async throws {
         let folder = try ScratchFolder()
         let megabyte = String(repeating: "x", count: 1_000_000)
         for line in [

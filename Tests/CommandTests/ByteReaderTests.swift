@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 7, 64, 4096])
-    func `lines of any length come out whole`(bufferByteCount: Int) throws {
+    func `Lines of any length are read completely`(bufferByteCount: Int) throws {
         let texts = ["", "a", "", String(repeating: "x", count: 1000), "é\u{0}", "end"]
         let bytes = Array(texts.joined(separator: "\n").utf8)
         let expected = texts.map { Array($0.utf8) }
@@ -32,7 +32,7 @@ import Testing
         #expect(try lines(of: [0x0A], bufferByteCount: bufferByteCount) == [[]])
     }
 
-    @Test func `says whether the last line had an end`() throws {
+    @Test func `wasDelimited is true if the last line had a newline`() throws {
         let file = try TemporaryFile(Array("a\nb".utf8))
         let handle = try FileHandle(forReadingFrom: file.url)
         var reader = ByteReader(handle.fileDescriptor, name: "a file")
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(arguments: [1, 3, 4096])
-    func `counted pieces are exact, and an early end is an error`(bufferByteCount: Int) throws {
+    func `Counted reads are exact, and an early end is an error`(bufferByteCount: Int) throws {
         let file = try TemporaryFile(Array("head\n0123456789tail".utf8))
         let handle = try FileHandle(forReadingFrom: file.url)
         var reader = ByteReader(
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `a descriptor that cannot be read names itself`() throws {
+    @Test func `The error names a descriptor that cannot be read`() throws {
         var reader = ByteReader(-1, name: "nothing.jsonl")
         do {
             _ = try reader.next(until: 0x0A)

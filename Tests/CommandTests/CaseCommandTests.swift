@@ -12,7 +12,7 @@ import Testing
         folder = try ScratchFolder()
     }
 
-    @Test func `a case imports, and exports what it expects`() async throws {
+    @Test func `A case can be imported and exports its expected state`() async throws {
         let store = try await folder.store(SampleHistory.lines(200))
         let output = folder.path("case.jsonl")
         for mask in [[], ["--mask"], ["--mask-names"]] as [[String]] {
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: ["", "-"])
-    func `two files cannot go to standard output`(_ output: String) async throws {
+    func `The two files of a case cannot go to standard output`(_ output: String) async throws {
         let store = try await folder.store(SampleHistory.lines(20))
         let made = try await Command.run("case", store, "--record", "r", "--output", output)
         #expect(made.status == 64)

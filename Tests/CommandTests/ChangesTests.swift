@@ -13,7 +13,7 @@ import Testing
         folder = try ScratchFolder()
     }
 
-    @Test func `from every token, the delta leads to what there is now`() async throws {
+    @Test func `The changes since any token lead to the current state`() async throws {
         let store = folder.path("a.tide")
         var told: [(token: String, known: [String: NSDictionary])] = []
         for line in lines {
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: [1, 3, 7, 1_000])
-    func `pages add up to the whole`(limit: Int) async throws {
+    func `All pages together equal the whole result`(limit: Int) async throws {
         let store = try await folder.store(lines)
         let whole = try await Command.run("changes", store, "--zone", "lists")
         var replica = Replica()
@@ -72,7 +72,7 @@ import Testing
         #expect(pageCount >= (all.records.count + limit - 1) / limit)
     }
 
-    @Test func `tokens of elsewhere are refused`() async throws {
+    @Test func `Tokens of other stores and zones are rejected`() async throws {
         let store = try await folder.store(lines)
         let other = try await folder.store(lines, name: "other.tide")
         func token(_ store: String, _ zone: String) async throws -> String {

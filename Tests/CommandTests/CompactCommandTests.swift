@@ -23,7 +23,7 @@ import Testing
         return store
     }
 
-    @Test func `what is there stays, what was is gone, and the log says so`() async throws {
+    @Test func `compact keeps current records, drops history, and logs it`() async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let before = try await Command.run("export", store).output
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(arguments: ["30", "d", "-3d", "3x", "1.5h", ""])
-    func `what is no duration is refused`(argument: String) async throws {
+    func `An invalid duration is rejected`(argument: String) async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let result = try await Command.run("compact", store, "--keep-history=\(argument)")
@@ -92,7 +92,7 @@ import Testing
         #expect(argument.isEmpty || result.errors.contains("such as 12h or 30d"))
     }
 
-    @Test func `without options nothing is forgotten`() async throws {
+    @Test func `Without options, compact drops nothing`() async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let changes = try await Command.run("log", "dump", store).output

@@ -18,7 +18,7 @@ import TidemarkLog
 
     static let segment = "segments/00000000000000000001-0.seg"
 
-    @Test func `of a damaged store, what is sound is printed and the rest is told`() async throws {
+    @Test func `Intact parts of a damaged store are printed, the rest is reported`() async throws {
         let store = try await folder.store(lines)
         let whole = try await Command.run("log", "dump", store)
         try overwrite("\(store)/\(Self.segment)", at: 20_000, with: garbage)
@@ -42,7 +42,7 @@ import TidemarkLog
         "CURRENT", "LOCK", "manifest-000001", "segments/00000000000000000001-0.seg",
         "views/data.mdb", "views/lock.mdb", "views/checks",
     ])
-    func `a folder in a file's place is reported`(name: String) async throws {
+    func `A folder in place of a file is reported`(name: String) async throws {
         let store = try await folder.store(SampleHistory.lines(3))
         let path = "\(store)/\(name)"
         try FileManager.default.removeItem(atPath: path)
@@ -57,7 +57,7 @@ import TidemarkLog
         #expect(written.errors.contains(file) && written.errors.contains("The path is a folder"))
     }
 
-    @Test func `a point in time of a damaged store is not guessed`() async throws {
+    @Test func `A time in a damaged store is rejected`() async throws {
         let store = try await folder.store(lines)
         let dump = try await Command.run("log", "dump", store).objects()
         let last = try #require(dump.last?["commit"] as? [String: Any])
@@ -77,7 +77,7 @@ import TidemarkLog
         #expect(replay.errors.contains("Give a sequence number"))
     }
 
-    @Test func `what bisects a damaged store says that it is damaged`() async throws {
+    @Test func `bisect reports a damaged store`() async throws {
         let store = try await folder.store(lines)
         try overwrite("\(store)/\(Self.segment)", at: 20_000, with: garbage)
         let byPredicate = ["--bad", "nowhere = 1"]
@@ -89,7 +89,7 @@ import TidemarkLog
         }
     }
 
-    @Test func `events of a zone whose creation is lost are printed all the same`() async throws {
+    @Test func `Events of a zone whose creation event is lost are printed`() async throws {
         let store = try await folder.store(lines)
         let whole = try await Command.run("log", "dump", store).objects()
         // In the first block, which holds the creation of a zone; the views know of it too.
@@ -126,9 +126,7 @@ import TidemarkLog
         #expect(export.errors.contains("Damaged: \(store)/\(Self.segment), offset 256: "))
     }
 
-    @Test func `a write that was cut short is no damage, and the next writer mends it`()
-        async throws
-    {
+    @Test func `A torn write is not damage, and the next writer repairs it`() async throws {
         let store = folder.path("a.tide")
         let cut = try makeTornStore(store)
         let torn = try folder.files()
@@ -198,7 +196,7 @@ import TidemarkLog
     }
 
     @Test(arguments: [1, 255, 5_000, 40_000])
-    func `a segment that was cut is damage, wherever it was cut`(length: UInt64) async throws {
+    func `A segment truncated at any offset is damaged`(length: UInt64) async throws {
         let store = try await folder.store(lines)
         let file = try FileHandle(forUpdating: URL(fileURLWithPath: "\(store)/\(Self.segment)"))
         try file.truncate(atOffset: length)
@@ -213,7 +211,7 @@ import TidemarkLog
         #expect(writing.status == 1)
     }
 
-    @Test func `a missing, an empty and an unreadable file are named`() async throws {
+    @Test func `Errors name a missing, an empty and an unreadable file`() async throws {
         let store = try await folder.store(lines)
         func outcome(_ script: String, _ file: String) async throws -> Command.Outcome {
             try shell("cp -R '\(store)' broken.tide; cd broken.tide; \(script)", in: folder)
@@ -233,7 +231,7 @@ import TidemarkLog
         _ = try await outcome("for f in manifest-*; do : >$f; done", "manifest-")
     }
 
-    @Test func `a file of another store is not read as one's own`() async throws {
+    @Test func `A file of another store is rejected`() async throws {
         let store = try await folder.store(lines)
         let other = try await folder.store(lines, name: "other.tide")
         try shell("cp '\(other)/\(Self.segment)' '\(store)/\(Self.segment)'", in: folder)
@@ -244,7 +242,7 @@ import TidemarkLog
         }
     }
 
-    @Test func `a store of a newer version is refused with what to do`() async throws {
+    @Test func `A store of a newer version is rejected with a remedy`() async throws {
         let store = try await folder.store(lines)
         let segment = "\(store)/\(Self.segment)"
         let url = URL(fileURLWithPath: segment)
@@ -265,7 +263,7 @@ import TidemarkLog
     }
 
     @Test(arguments: [420, 8_000, 20_000], [true, false])
-    func `a salvaged store holds the last survivor of every record, once`(
+    func `A salvaged store has the last intact version of each record once`(
         offset: UInt64,
         hasViews: Bool
     ) async throws {
@@ -309,7 +307,7 @@ import TidemarkLog
     }
 
     @Test(arguments: [["export"], ["zones"], ["changes", "--zone", "lists"]])
-    func `a zone that nothing knows any more is told, and what to do`(
+    func `A zone without a known name is reported with a remedy`(
         command: [String]
     ) async throws {
         let store = try await folder.store(lines)

@@ -8,11 +8,11 @@ import TidemarkModel
 @testable import TidemarkCommand
 
 @Suite struct DatabaseOptionsTests {
-    @Test func `nothing said means the standard database`() throws {
+    @Test func `Without options, the standard database is used`() throws {
         #expect(try DatabaseOptions.parse([]).id == .standard)
     }
 
-    @Test func `every part can be said`() throws {
+    @Test func `Each part of the database has an option`() throws {
         let options = try DatabaseOptions.parse([
             "--container", "iCloud.notes", "--environment", "production", "--owner", "_abc",
         ])
@@ -33,7 +33,7 @@ import TidemarkModel
         #expect(shared.zone(nil) == .default)
     }
 
-    @Test func `an account is named in the container that the options name`() throws {
+    @Test func `An account is resolved in the container given by the options`() throws {
         let options = try DatabaseOptions.parse([
             "--container", "iCloud.notes", "--owner", "account:anna",
         ])
@@ -45,7 +45,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [["--database", "other"], ["--environment", "staging"], ["--container"]])
-    func `anything else is a usage error`(arguments: [String]) {
+    func `Other arguments are a usage error`(arguments: [String]) {
         #expect {
             try DatabaseOptions.parse(arguments)
         } throws: { error in

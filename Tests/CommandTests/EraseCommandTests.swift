@@ -44,7 +44,7 @@ import TidemarkModel
         try await Command.run("export", store, "--owner", owner, "--zone", zone).output
     }
 
-    @Test func `a name that is nowhere in the log changes nothing`() async throws {
+    @Test func `Erasing a name that is not in the log changes nothing`() async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let before = try await Command.run("log", "ls", store).output
@@ -58,7 +58,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a user is gone, others are not, and the receipt says so`() async throws {
+    @Test func `erase removes one user, keeps others, and prints a receipt`() async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let berts = try await export(store, "bert-x", "b")
@@ -108,7 +108,7 @@ import TidemarkModel
         #expect(again.errors.contains("The store has nothing of the user 'anna-x'"))
     }
 
-    @Test func `an erasure that was cut off is told until it has come to its end`() async throws {
+    @Test func `An interrupted erasure is reported until it is completed`() async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         try Data(ErasureSubject.user(UserID("anna-x")).bytes)
@@ -134,7 +134,7 @@ import TidemarkModel
         #expect(try await Command.run("backup", store, folder.path("backup.tide")).status == 0)
     }
 
-    @Test func `a zone is gone, and its owner's others are not`() async throws {
+    @Test func `erase removes a zone and keeps the owner's other zones`() async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let other = try await export(store, "anna-x", "other")
@@ -167,7 +167,7 @@ import TidemarkModel
         ["--zone", "a", "--database", "shared"], ["--user", "a", "--environment", "production"],
         ["--user", "a", "--owner", "b"],
     ])
-    func `what names nothing to erase is refused`(arguments: [String]) async throws {
+    func `Arguments without a subject to erase are rejected`(arguments: [String]) async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let result = try await Command.run(["erase", store] + arguments, input: [])

@@ -27,7 +27,7 @@ import Testing
             .appendingPathComponent(name).path
     }
 
-    @Test func `the program of the README works`() async throws {
+    @Test func `The program of the README works`() async throws {
         let source = try Self.text("Docs/Examples/Embedding/main.swift")
         let code = source.components(separatedBy: "\n").dropFirst(3).joined(separator: "\n")
         #expect(code == (try Self.block("swift")))
@@ -40,7 +40,7 @@ import Testing
         #expect((records.first?["fields"] as? [String: String]) == ["text": "Hi"])
     }
 
-    @Test func `the steps of the tutorial lead to the program of the README`() throws {
+    @Test func `The steps of the tutorial lead to the program of the README`() throws {
         let folder = "Sources/Tidemark/Tidemark.docc/Tutorials"
         let tutorial = try Self.text("\(folder)/Your-First-Store.tutorial")
         let steps = try (1...4).map { number in
@@ -51,7 +51,7 @@ import Testing
         #expect(steps.last == (try Self.block("swift")))
     }
 
-    @Test func `the commands of the README print what it shows`() async throws {
+    @Test func `The commands of the README print the output that it shows`() async throws {
         let folder = try ScratchFolder()
         try Self.text("Docs/Examples/lists.jsonl")
             .write(to: folder.url.appending(path: "lists.jsonl"), atomically: true, encoding: .utf8)
@@ -72,7 +72,7 @@ import Testing
         #expect(commandCount > 6)
     }
 
-    @Test func `the question at the top of the README has the answer that it shows`() async throws {
+    @Test func `The first question of the README has the answer that it shows`() async throws {
         let folder = try ScratchFolder()
         let lines = try Self.text("Docs/Examples/lists.jsonl").split(separator: "\n").map(
             String.init
@@ -115,7 +115,7 @@ import Testing
             .replacing(/\s+[0-9]+( +5 +3 +)[0-9.]+/) { "…\($0.1)…" }
     }
 
-    @Test func `a task list merges, is shared, counted and asked for its past`() throws {
+    @Test func `The task list example merges, shares, counts and queries the past`() throws {
         let folder = try ScratchFolder()
         let printed = try shell("\(Self.program("TaskListExample")) tasks.tide", in: folder)
         #expect(
@@ -138,7 +138,7 @@ import Testing
         )
     }
 
-    @Test func `two devices meet a conflict, and a third one catches up`() async throws {
+    @Test func `Two devices resolve a conflict, and a third one catches up`() async throws {
         let folder = try ScratchFolder()
         let store = try await folder.store(SampleHistory.lines(30))
         let before = try await Command.run("log", "dump", store).lines.count

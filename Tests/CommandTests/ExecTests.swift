@@ -85,7 +85,7 @@ import Tidemark
     }
     #endif
 
-    @Test func `a command finds a server in its environment, and nothing is left`() async throws {
+    @Test func `A command gets a server in its environment, and no files remain`() async throws {
         let outcome = try await script(
             """
             export TIDEMARK_WEB_AUTH_TOKEN=stale
@@ -111,7 +111,7 @@ import Tidemark
         #expect(outcome.errors == "")
     }
 
-    @Test func `it ends with the command's status`() async throws {
+    @Test func `exec exits with the status of the command`() async throws {
         let outcome = try await script(
             """
             "$tidemark" exec -- sh -c 'exit 3'; echo $?
@@ -133,7 +133,7 @@ import Tidemark
         )
     }
 
-    @Test func `signals reach the command, whose end is the server's`() async throws {
+    @Test func `exec forwards signals, and stops the server when the command ends`() async throws {
         let outcome = try await script(
             """
             cat >wait <<'END'
@@ -156,7 +156,7 @@ import Tidemark
         #expect(outcome.output == "7\nHUP\nINT\nQUIT\nUSR1\nUSR2\n7\n")
     }
 
-    @Test func `a key on the terminal reaches the command once`() async throws {
+    @Test func `A key on the terminal signals the command once`() async throws {
         let outcome = try await script(
             """
             cat >wait <<'END'
@@ -174,7 +174,7 @@ import Tidemark
         #expect(outcome.output == "heard\n")
     }
 
-    @Test func `many run at once, each with a server of its own`() async throws {
+    @Test func `Concurrent runs have separate servers`() async throws {
         let outcome = try await script(
             """
             runs=
@@ -191,7 +191,7 @@ import Tidemark
         #expect(outcome.output == "0\n0\n0\n0\n4\nnote1\nnote2\nnote3\nnote4\n")
     }
 
-    @Test func `a named user is signed in, and the same in each run`() async throws {
+    @Test func `A named user is signed in and is the same in each run`() async throws {
         let outcome = try await script(
             """
             "$tidemark" exec --user ann -- ./ask private/users/caller >first
@@ -216,7 +216,7 @@ import Tidemark
         )
     }
 
-    @Test func `what one run exports another one imports`() async throws {
+    @Test func `A run can import the export of another run`() async throws {
         let outcome = try await script(
             """
             cat >notes.ckdb <<'END'
@@ -251,7 +251,7 @@ import Tidemark
         #expect(outcome.errors == "")
     }
 
-    @Test func `a reset empties the server, and tokens stay good`() async throws {
+    @Test func `A reset empties the server and keeps tokens valid`() async throws {
         let outcome = try await script(
             """
             reset() { curl -s -X POST "$TIDEMARK_URL/tidemark/1/reset"; }
@@ -290,7 +290,7 @@ import Tidemark
         )
     }
 
-    @Test func `faults follow from the seed`() async throws {
+    @Test func `Faults are determined by the seed`() async throws {
         let outcome = try await script(
             """
             cat >codes <<'END'
@@ -316,7 +316,7 @@ import Tidemark
         )
     }
 
-    @Test func `what makes no sense is refused before anything starts`() async throws {
+    @Test func `Invalid arguments are rejected before anything starts`() async throws {
         let outcome = try await script(
             """
             mkdir a.tide b.tide
@@ -348,7 +348,7 @@ import Tidemark
         )
     }
 
-    @Test func `folders of runs that were killed are removed by a later one`() throws {
+    @Test func `A later run removes the folders of killed runs`() throws {
         func run(_ store: String?) throws -> (path: String, store: Store?) {
             let path = folder.path("tidemark-exec-\(UUID().uuidString)")
             try FileManager.default.createDirectory(

@@ -28,8 +28,7 @@ import Testing
         return ends
     }
 
-    @Test func `at every commit, by sequence and by time, it is the fold up to there`() async throws
-    {
+    @Test func `An export at any commit equals the fold, by sequence and by time`() async throws {
         let store = try await folder.store(lines)
         let ends = try await commitEnds(store)
         try #require(ends.count == lines.count)
@@ -50,7 +49,7 @@ import Testing
         #expect(before.output == "")
     }
 
-    @Test func `a change stream up to the midst of a commit ends before that commit`() async throws
+    @Test func `A change stream up to the middle of a commit ends before the commit`() async throws
     {
         let saves = ["a", "b"].map { name in
             #"{"op":"save","zone":"z","recordName":"\#(name)","recordType":"T","fields":{}}"#
@@ -70,7 +69,7 @@ import Testing
         #expect(beyond.status == 1)
     }
 
-    @Test func `an error shows a name without what a terminal obeys`() async throws {
+    @Test func `Errors show names without control characters`() async throws {
         let store = try await folder.store(lines)
         let name = "a\u{1B}[31m\nb"
         let found = try await Command.run("record", store, name, "--zone", "lists")
@@ -79,7 +78,7 @@ import Testing
         #expect(!found.errors.contains("\u{1B}"))
     }
 
-    @Test func `a zone is a part of the whole`() async throws {
+    @Test func `The export of a zone is a part of the whole export`() async throws {
         let store = try await folder.store(lines)
         let all = try await Command.run("export", store)
         let lists = try await Command.run("export", store, "--zone", "lists")
@@ -93,7 +92,7 @@ import Testing
         #expect(other.errors.hasPrefix("Error: zoneNotFound (26)"))
     }
 
-    @Test func `a record is as it was at each point`() async throws {
+    @Test func `record prints a record as it was at each point`() async throws {
         let store = try await folder.store(lines)
         let name = "item 3 \u{1F600}"
         for (last, _) in try await commitEnds(store).suffix(20) {
@@ -123,7 +122,7 @@ import Testing
         #expect(missing.errors.hasPrefix("Error: unknownItem (11)"))
     }
 
-    @Test func `the change stream of a store makes the same store again`() async throws {
+    @Test func `Importing the change stream of a store makes an equal store`() async throws {
         let noted =
             #"{"time":9,"user":"u","changes":[{"op":"delete","zone":"z","recordName":"n"}]}"#
         let store = try await folder.store(lines + [noted, noted])
@@ -145,7 +144,7 @@ import Testing
         #expect(!kitchen.output.contains(#""zone":"lists""#))
     }
 
-    @Test func `a part of a commit does not stand against the whole one`() async throws {
+    @Test func `Importing a part of a commit does not block the whole one`() async throws {
         let save = #"{"op":"save","recordName":"r","recordType":"T","fields":{"n":1},"zone":"#
         let store = try await folder.store([
             #"{"time":9,"user":"u","request":"id-1","changes":["#
@@ -175,7 +174,7 @@ import Testing
         ("0", 0), ("99999", 1), ("yesterday", 64), ("2023-11-14", 0), ("-99999", 1),
         ("t.AAAA", 1), ("t.", 1), ("t.***", 1),
     ])
-    func `a point that there is not is refused`(point: String, status: Int32) async throws {
+    func `A point that does not exist is rejected`(point: String, status: Int32) async throws {
         let store = try await folder.store(Array(lines.prefix(5)))
         let outcome = try await Command.run("export", store, "--at=\(point)")
         #expect(outcome.status == status, "\(outcome.errors)")
@@ -183,7 +182,7 @@ import Testing
         #expect((outcome.errors == "") == (status == 0))
     }
 
-    @Test func `a reader that goes away is no failure`() async throws {
+    @Test func `A closed pipe is not a failure`() async throws {
         let store = try await folder.store(SampleHistory.lines(600))
         let outcome = try await Command.script(
             """
@@ -197,7 +196,7 @@ import Testing
         #expect(outcome.errors == "status 0\nstatus 0\nstatus 0\n")
     }
 
-    @Test func `a store that another process writes can be exported`() async throws {
+    @Test func `A store can be exported while another process writes it`() async throws {
         let store = try await folder.store(Array(lines.prefix(20)))
         try Data(lines.suffix(40).map { "\($0)\n" }.joined().utf8)
             .write(to: folder.url.appending(path: "rest"))

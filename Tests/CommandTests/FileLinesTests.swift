@@ -15,7 +15,7 @@ import Testing
         return all
     }
 
-    @Test func `a compressed file reads like the file`() throws {
+    @Test func `A compressed file has the same lines as the plain file`() throws {
         let folder = try ScratchFolder()
         try shell(
             """
@@ -30,7 +30,7 @@ import Testing
         #expect(try read(folder.path("a.jsonl.gz")) == plain)
     }
 
-    @Test(arguments: ["1\n", ""]) func `a line that is too long is refused by its number`(
+    @Test(arguments: ["1\n", ""]) func `The error for a line that is too long has its number`(
         rest: String
     ) throws {
         let folder = try ScratchFolder()
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `a byte order mark and blank lines at the end are passed over`() throws {
+    @Test func `A byte order mark and trailing blank lines are skipped`() throws {
         let folder = try ScratchFolder()
         try shell(#"printf '\357\273\277one\r\n\n\ntwo\n\n \t\r\n' > a.jsonl"#, in: folder)
         let lines = try FileLines(path: folder.path("a.jsonl"))
@@ -59,7 +59,7 @@ import Testing
         #expect(found == ["line 1: one\r", "line 2: ", "line 4: two"])
     }
 
-    @Test func `a cut compressed file gives its whole lines and then an error`() throws {
+    @Test func `A truncated compressed file returns its whole lines, then throws`() throws {
         let folder = try ScratchFolder()
         try shell(
             """
@@ -83,7 +83,7 @@ import Testing
         #expect(lines.place == "line \(count)")
     }
 
-    @Test func `a missing file names itself`() throws {
+    @Test func `The error names a missing file`() throws {
         let folder = try ScratchFolder()
         let path = folder.path("absent.jsonl")
         do {

@@ -59,13 +59,13 @@ import Testing
         return segments + "/" + (try #require(names.filter { $0.hasSuffix(".seg") }.min()))
     }
 
-    @Test func `an imported history with every type of field`() async throws {
+    @Test func `The reader reads an import with every type of field`() async throws {
         let path = "Tests/TidemarkModelTests/Fixtures/v1/changes.jsonl"
         let lines = try ExampleTests.text(path).split(separator: "\n").map(String.init)
         try await expectSameEvents(try await folder.store(lines))
     }
 
-    @Test func `compacted stores, copies of them, and an erasure`() async throws {
+    @Test func `The reader reads compacted, copied and erased stores`() async throws {
         let store = try await folder.store(SampleHistory.lines(300))
         try await expectSameEvents(store)
         let paths = ["none", "day", "backup", "restored", "fork", "salvaged", "erased"]
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func `shares, assets, users and refusals`() async throws {
+    @Test func `The reader reads shares, assets, users and rejections`() async throws {
         let store = folder.path()
         try Data("abc".utf8).write(to: URL(filePath: folder.path("photo")))
         try await run("zones", "create", store, "Notes")
@@ -134,7 +134,7 @@ import Testing
         for message in messages { #expect(known.output.contains(message)) }
     }
 
-    @Test func `a log that a killed process left`() async throws {
+    @Test func `The reader reads the log of a killed process`() async throws {
         let lines = SampleHistory.lines(3_000)
         let store = try await folder.store(Array(lines[..<2_000]))
         let input = folder.path("rest.jsonl")
@@ -150,7 +150,7 @@ import Testing
         try await expectSameEvents(store)
     }
 
-    @Test func `a torn tail is passed over, damage is told`() async throws {
+    @Test func `The reader skips a torn tail and reports damage`() async throws {
         let store = try await folder.store(SampleHistory.lines(20))
         let torn = folder.path("torn.tide")
         try FileManager.default.copyItem(atPath: store, toPath: torn)
@@ -171,7 +171,7 @@ import Testing
     }
 
     @Test(arguments: ["v1/log", "v1/compacted", "v2/striped"])
-    func `the log's golden files`(name: String) async throws {
+    func `The reader reads the golden files of the log`(name: String) async throws {
         let fixtures = "Tests/TidemarkLogTests/Fixtures/\(name)"
         let reading = try await read(
             ExampleTests.project.appendingPathComponent(fixtures).path,

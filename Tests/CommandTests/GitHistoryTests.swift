@@ -37,7 +37,7 @@ import Testing
         return all
     }
 
-    @Test func `one commit is one line, and every kind of change is told`() throws {
+    @Test func `Each commit is one line with every kind of change`() throws {
         let folder = try ScratchFolder()
         let ids = try shell(
             #"""
@@ -82,7 +82,7 @@ import Testing
         #expect(history.notes == [])
     }
 
-    @Test func `a merge is told by what it brought to its first parent`() throws {
+    @Test func `A merge has the changes relative to its first parent`() throws {
         let folder = try ScratchFolder()
         try shell(
             """
@@ -99,7 +99,7 @@ import Testing
         #expect(told[2].changes[0].fields?.text == "3\n")
     }
 
-    @Test func `a shallow clone begins with all that was there`() throws {
+    @Test func `A shallow clone starts with all existing files`() throws {
         let folder = try ScratchFolder()
         try shell(
             """
@@ -113,7 +113,7 @@ import Testing
         #expect(told.map { $0.changes.map(\.recordName) } == [["file1", "file2"], ["file3"]])
     }
 
-    @Test func `contents that do not fit are named, and paths that do not are counted`() throws {
+    @Test func `Oversized contents are named, and oversized paths are counted`() throws {
         let folder = try ScratchFolder()
         try shell(
             #"""
@@ -142,7 +142,7 @@ import Testing
         )
     }
 
-    @Test func `a commit of many files is read in batches`() throws {
+    @Test func `A commit of many files is read in batches`() throws {
         let folder = try ScratchFolder()
         try shell(
             """
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    @Test func `what is no repository is refused`() throws {
+    @Test func `A folder without a repository is rejected`() throws {
         let folder = try ScratchFolder()
         do {
             _ = try GitHistory(repository: folder.path("absent"))

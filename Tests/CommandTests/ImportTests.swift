@@ -35,7 +35,7 @@ import Testing
     @Test(arguments: [
         "no JSON", #"{"time":0,"user":"u","changes":[{"op":"createZone","zone":""}]}"#,
     ])
-    func `an import that fails at once leaves no store behind`(line: String) async throws {
+    func `An import that fails immediately leaves no store behind`(line: String) async throws {
         let before = try folder.names()
         for name in ["new.tide", "new.tide/"] {
             let outcome = try await Command.run("import", folder.path(name), "-", input: line)
@@ -44,9 +44,7 @@ import Testing
         }
     }
 
-    @Test func `a folder that was there, and one with a commit, stay when an import fails`()
-        async throws
-    {
+    @Test func `A failed import keeps existing folders and stores with a commit`() async throws {
         let empty = folder.path("empty.tide")
         try FileManager.default.createDirectory(atPath: empty, withIntermediateDirectories: false)
         #expect(try await Command.run("import", empty, "-", input: "no JSON").status == 1)
@@ -62,8 +60,7 @@ import Testing
         #expect(try await Command.run("log", "verify", empty).status == 0)
     }
 
-    @Test func `what was imported is counted, and importing it again passes over it`() async throws
-    {
+    @Test func `An import is counted, and repeating it skips all lines`() async throws {
         var fold = IndependentFold()
         for line in lines { try fold.add(Data(line.utf8)) }
         let store = folder.path("a.tide")
@@ -75,7 +72,7 @@ import Testing
         #expect(try await export(store).output == exported.output)
     }
 
-    @Test func `an import in parts that overlap is one import`() async throws {
+    @Test func `Imports of overlapping parts equal one import`() async throws {
         let whole = folder.path("whole.tide")
         _ = try await report(whole, "-", input: lines)
         let parts = folder.path("parts.tide")
@@ -90,7 +87,7 @@ import Testing
         #expect(try await untagged(parts) == untagged(whole))
     }
 
-    @Test func `lines without a request id are known by content and count`() async throws {
+    @Test func `Lines without a request ID are identified by content and count`() async throws {
         let line =
             #"{"time":1,"user":"u","changes":[{"op":"save","zone":"z","recordName":"n","#
             + #""recordType":"T","fields":{"a":1}}]}"#
@@ -101,7 +98,7 @@ import Testing
         #expect(try await report(store, "-", input: [line, line, line, line])[0...2] == [1, 1, 3])
     }
 
-    @Test func `what a commit did not change is known by its database, also by way of an export`()
+    @Test func `A commit without changes is identified by its database, also after an export`()
         async throws
     {
         let lines = [
@@ -131,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func `a file, a compressed file and standard input give the same`() async throws {
+    @Test func `A plain file, a compressed file and standard input are equal`() async throws {
         let text = lines.map { "\($0)\n" }.joined()
         try Data(text.utf8).write(to: folder.url.appending(path: "lines"))
         try shell("gzip -k lines", in: folder)
@@ -142,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func `the last line needs no end`() async throws {
+    @Test func `The last line needs no newline`() async throws {
         let store = folder.path("a.tide")
         let outcome = try await Command.run(
             "import",
@@ -188,7 +185,7 @@ import Testing
             "line 31: changes[1]: There is no op \"rename\""
         ),
     ])
-    func `a line that is not valid stops the import, and all before it is kept`(
+    func `An invalid line stops the import and keeps all lines before it`(
         bad: String,
         reason: String
     ) async throws {
@@ -214,7 +211,7 @@ import Testing
         try changeCount(60) - changeCount(count)
     }
 
-    @Test func `a record over the limit stops the import with its line`() async throws {
+    @Test func `A record over the limit stops the import with its line`() async throws {
         let big = String(repeating: "x", count: 1_100_000)
         let line =
             #"{"time":1,"user":"u","changes":[{"op":"save","zone":"z","recordName":"n","#
@@ -231,7 +228,7 @@ import Testing
         #expect(try outcome.objects().first?["commits"] as? Int == 1)
     }
 
-    @Test func `a request id that comes again with other content is refused`() async throws {
+    @Test func `A request ID that is reused with other content is rejected`() async throws {
         func line(_ value: Int) -> String {
             #"{"time":1,"user":"u","request":"one","changes":[{"op":"save","zone":"z","#
                 + #""recordName":"n","recordType":"T","fields":{"a":\#(value)}}]}"#
@@ -243,7 +240,7 @@ import Testing
         #expect(outcome.errors.hasPrefix("Error: line 1: "))
     }
 
-    @Test func `a git history becomes commits and records`() async throws {
+    @Test func `A git history becomes commits and records`() async throws {
         try shell(
             """
             git init -q repo && cd repo && printf one >a && git add a && git commit -qm 1
@@ -264,12 +261,12 @@ import Testing
     @Test(arguments: [
         ["a.tide"], ["a.tide", "file", "--git", "."], ["a.tide", "-", "--acknowledge-every", "0"],
     ])
-    func `misuse is a usage error`(arguments: [String]) async throws {
+    func `Invalid arguments are a usage error`(arguments: [String]) async throws {
         let outcome = try await Command.run(["import"] + arguments, input: [])
         #expect(outcome.status == 64)
     }
 
-    @Test func `a file that is not there makes no store`() async throws {
+    @Test func `A missing file creates no store`() async throws {
         let outcome = try await Command.run(
             "import",
             folder.path("a.tide"),
@@ -281,7 +278,7 @@ import Testing
     }
 
     @Test(arguments: ["import a.tide -", "save a.tide -"])
-    func `closed standard input is an error`(command: String) async throws {
+    func `Closed standard input is an error`(command: String) async throws {
         let folder = try ScratchFolder()
         let outcome = try await Command.script("$tidemark \(command) <&-", in: folder)
         #expect(outcome.status == 1)

@@ -8,7 +8,7 @@ import Testing
 @Suite struct KillTests {
     /// Kills the process at random moments of an import, again and again over one store.
     @Test(.timeLimit(.minutes(30)))
-    func `whatever was acknowledged survives a kill, and nothing is there by half`() async throws {
+    func `Acknowledged commits survive a kill, and no commit is partial`() async throws {
         let seed = UInt64.random(in: 0...9_999)
         var numbers = SeededGenerator(seed: seed)
         let folder = try ScratchFolder()

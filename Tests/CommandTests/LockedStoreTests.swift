@@ -24,7 +24,7 @@ import Testing
         "save test.tide x --type N n=1", "compact test.tide",
         "erase test.tide --user $(grep -o 'u-[0-9]' first.jsonl)",
     ])
-    func `the error names the process and the option`(command: String) async throws {
+    func `The error names the process and the option`(command: String) async throws {
         let outcome = try await Command.script(
             "\(Self.held); $tidemark \(command) 3>&-; status=$?; echo $writer; exec 3>&-; "
                 + "wait $writer; exit $status",
@@ -36,7 +36,7 @@ import Testing
         #expect(outcome.errors.contains("--wait"))
     }
 
-    @Test func `a command waits for the other process to end`() async throws {
+    @Test func `A command waits for the other process to end`() async throws {
         let outcome = try await Command.script(
             """
             \(Self.held)
@@ -51,7 +51,7 @@ import Testing
         #expect(outcome.output.contains("imported: 0"))
     }
 
-    @Test func `a command waits no longer than it was told`() async throws {
+    @Test func `A command does not wait longer than its limit`() async throws {
         let outcome = try await Command.script(
             """
             \(Self.held); $tidemark save test.tide x --type N n=1 --wait 1s 3>&-; status=$?

@@ -16,7 +16,7 @@ import TidemarkViews
         folder = try ScratchFolder()
     }
 
-    @Test func `a store with touched records is shown, verified and salvaged`() async throws {
+    @Test func `A store with touched records can be shown, verified and salvaged`() async throws {
         let path = folder.path("strict.tide")
         var options = StoreOptions()
         options.isStrict = true
@@ -112,7 +112,7 @@ import TidemarkViews
         (["--since", "2023-11-14T22:13:40Z", "--until", "2023-11-14T22:13:45Z"], "time"),
         (["--user", "u-1", "--zone", "Küche", "--since", "2023-11-14T22:13:40Z"], "all"),
     ])
-    func `dump prints what its conditions let through`(
+    func `dump prints the events that match its conditions`(
         arguments: [String],
         name: String
     ) async throws {
@@ -146,7 +146,7 @@ import TidemarkViews
         #expect(!expected.isEmpty && expected.count < all.lines.count)
     }
 
-    @Test func `stat has exactly the figures that were promised`() async throws {
+    @Test func `stat prints exactly the documented figures`() async throws {
         let store = try await folder.store(SampleHistory.lines(120))
         let outcome = try await Command.run("log", "stat", store, "--json")
         #expect(outcome.status == 0)
@@ -177,7 +177,7 @@ import TidemarkViews
         #expect(onDisk.reduce(0, +) == (try folder.files().values.reduce(0) { $0 + $1.count }))
     }
 
-    @Test func `a sound store is verified with status 0`() async throws {
+    @Test func `verify of an intact store exits with status 0`() async throws {
         let store = try await folder.store(SampleHistory.lines(120))
         let outcome = try await Command.run("log", "verify", store)
         #expect(outcome.status == 0)
@@ -187,7 +187,7 @@ import TidemarkViews
         #expect(try outcome.objects().first?["views"] as? String == "compared")
     }
 
-    @Test func `verify says so where it cannot compare the views of a live store`() async throws {
+    @Test func `verify reports if it cannot compare the views of a live store`() async throws {
         let path = folder.path("live.tide")
         var environment = StoreEnvironment().log
         // A writer that never comes to vouch for its last commit.
@@ -222,7 +222,7 @@ import TidemarkViews
         #expect(try closed.objects().last?["views"] as? String == "compared")
     }
 
-    @Test func `verify names the file and the place of damage in the log`() async throws {
+    @Test func `verify names the file and the offset of damage in the log`() async throws {
         let store = try await folder.store(SampleHistory.lines(400))
         let segment = "\(store)/segments/00000000000000000001-0.seg"
         try overwrite(segment, at: 20_000, with: garbage)
@@ -235,7 +235,7 @@ import TidemarkViews
         #expect((1...20_000).contains(offset))
     }
 
-    @Test func `verify tells when the views do not say what the log says`() async throws {
+    @Test func `verify reports views that differ from the log`() async throws {
         let store = try await folder.store(SampleHistory.lines(50))
         let views = URL(fileURLWithPath: "\(store)/views")
         let data = views.appendingPathComponent("data.mdb").path
@@ -258,7 +258,7 @@ import TidemarkViews
     }
 
     @Test(arguments: [40, 200, 1_000, 4_000])
-    func `salvage counts what was lost at the log's very end`(distance: UInt64) async throws {
+    func `salvage counts the loss at the end of the log`(distance: UInt64) async throws {
         // One commit of many blocks, so that the last frame holds nearly everything.
         let changes = (0..<600).map { index in
             #"{"op":"save","zone":"z","recordName":"r\#(index)","recordType":"T","#
@@ -280,7 +280,7 @@ import TidemarkViews
         #expect(try #require(report["events"] as? Int) + lostCount == 601)
     }
 
-    @Test func `salvage copies all that is sound and says what is lost`() async throws {
+    @Test func `salvage copies all intact events and reports the loss`() async throws {
         let store = try await folder.store(SampleHistory.lines(400))
         let whole = try await Command.run("log", "dump", store)
         try overwrite(
@@ -309,7 +309,7 @@ import TidemarkViews
         #expect(again.errors.contains("Give a path that does not exist yet, or"))
     }
 
-    @Test func `salvage of a sound store loses nothing`() async throws {
+    @Test func `salvage of an intact store loses nothing`() async throws {
         let store = try await folder.store(SampleHistory.lines(100))
         let copy = folder.path("copy.tide")
         let outcome = try await Command.run("log", "salvage", store, copy)

@@ -55,7 +55,7 @@ import Testing
         #expect(outcome.output == "status 0\n1\n")
     }
 
-    @Test func `tail ends when nobody reads it any more`() async throws {
+    @Test func `tail ends when its pipe is closed`() async throws {
         let store = try await folder.store(SampleHistory.lines(5))
         let outcome = try await Command.script(
             """

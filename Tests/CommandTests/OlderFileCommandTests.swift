@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `salvage names the lost end and ends with status 1`(isDeleted: Bool) async throws {
+    func `salvage reports a lost end and exits with status 1`(isDeleted: Bool) async throws {
         let (store, older) = try await stores()
         let whole = try await Command.run("log", "dump", store).lines.count
         if isDeleted {
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `readers and verify fail beside files that do not belong together`(
+    func `Readers and verify fail if files do not belong together`(
         isStray: Bool
     ) async throws {
         let (store, older) = try await stores()

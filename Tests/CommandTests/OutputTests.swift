@@ -8,7 +8,7 @@ import Testing
 @testable import TidemarkCommand
 
 @Suite struct OutputTests {
-    @Test func `a table is as wide as what it holds`() {
+    @Test func `Table columns are as wide as their contents`() {
         var table = Table([("zone", .left), ("records", .right)])
         table.append(["a", "12345678"])
         table.append(["a longer zone", "1"])
@@ -21,7 +21,7 @@ import Testing
         )
     }
 
-    @Test func `lines reach a pipe whole and in order`() throws {
+    @Test func `Lines are written to a pipe completely and in order`() throws {
         let folder = try ScratchFolder()
         try Data().write(to: URL(fileURLWithPath: folder.path("out")))
         let file = try #require(FileHandle(forWritingAtPath: folder.path("out")))
@@ -33,7 +33,7 @@ import Testing
     }
 
     #if os(Linux)
-    @Test func `output that cannot be written is a failure with its reason`() throws {
+    @Test func `The error has the reason why output cannot be written`() throws {
         let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))
         var output = StandardOutput(descriptor: full.fileDescriptor)
         do {
@@ -49,7 +49,7 @@ import Testing
     }
     #endif
 
-    @Test func `the progress bar says what is known`() {
+    @Test func `The progress bar shows the known values`() {
         let elapsed = Duration.seconds(12)
         #expect(
             Progress.line(part: 0.5, counted: "7 commits", elapsed: elapsed)

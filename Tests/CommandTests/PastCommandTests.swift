@@ -14,7 +14,7 @@ import Testing
         folder = try ScratchFolder()
     }
 
-    @Test func `history prints what the log holds of a record, newest first`() async throws {
+    @Test func `history prints the logged versions of a record, newest first`() async throws {
         let store = try await folder.store(SampleHistory.lines(200))
         let name = "item 3 \u{1F600}"
         let dump = try await Command.run("log", "dump", store, "--record", name, "--zone", "lists")
@@ -55,7 +55,7 @@ import Testing
         #expect(one.lines.count == 1)
     }
 
-    @Test func `points before the newest event, dates and ages are taken`() async throws {
+    @Test func `Negative points, dates and ages are accepted`() async throws {
         let store = try await folder.store(SampleHistory.lines(20))
         let dump = try await Command.run("log", "dump", store).objects()
         let last = try #require(dump.last?["sequence"] as? Int)
@@ -91,14 +91,14 @@ import Testing
         #expect(refused.status == 1 && refused.errors.contains("The newest event is \(last)"))
     }
 
-    @Test func `an option is not taken for a point`() async throws {
+    @Test func `An option is not parsed as a point`() async throws {
         let store = try await folder.store(SampleHistory.lines(2))
         let outcome = try await Command.run("query", store, "--type", "Item", "--at", "--json")
         #expect(outcome.status == 64)
         #expect(outcome.errors.contains("'--json' is not a point"))
     }
 
-    @Test func `blame names the line of the import that set each field`() async throws {
+    @Test func `blame names the import line that set each field`() async throws {
         let lines = [
             #"{"time":1000,"user":"u-1","device":"phone","build":"7","changes":[{"op":"save","zone":"z","recordName":"r","recordType":"T","fields":{"a":1,"b":"x"}}]}"#,
             #"{"time":2000,"user":"u-2","request":"again","changes":[{"op":"save","zone":"z","recordName":"r","recordType":"T","fields":{"a":1,"b":"y"}}]}"#,
@@ -128,7 +128,7 @@ import Testing
         #expect(text.output.contains("(removed)"))
     }
 
-    @Test func `who looks in the wrong place is told where else to look`() async throws {
+    @Test func `The error for a wrong zone or record names other commands to try`() async throws {
         let store = try await folder.store(SampleHistory.lines(20))
         for command in ["history", "blame", "record"] {
             let noZone = try await Command.run(command, store, "item 1", "--zone", "nowhere")
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func `a record that came back as another type differs by its type`() async throws {
+    @Test func `diff shows the type of a record that was recreated with another`() async throws {
         let lines = [
             #""op":"save","recordType":"Old","fields":{"n":1}"#, #""op":"delete""#,
             #""op":"save","recordType":"New","fields":{"n":1}"#,
@@ -165,7 +165,7 @@ import Testing
         #expect(text.contains("~ z/r  Old → New"))
     }
 
-    @Test func `what one line deletes and saves again is told and exported as both`() async throws {
+    @Test func `A delete and save on one line are both printed and exported`() async throws {
         let lines = [
             #"{"time":1000,"user":"u","changes":[{"op":"save","zone":"z","recordName":"r","recordType":"Old","fields":{"n":1}}]}"#,
             #"{"time":2000,"user":"u","changes":[{"op":"delete","zone":"z","recordName":"r"},{"op":"save","zone":"z","recordName":"r","recordType":"New","fields":{}}]}"#,
@@ -186,7 +186,7 @@ import Testing
         #expect(export == lines.joined(separator: "\n") + "\n")
     }
 
-    @Test func `diff prints what exports at two points differ in`() async throws {
+    @Test func `diff prints the difference of the exports at two points`() async throws {
         let store = try await folder.store(SampleHistory.lines(120))
         func records(at point: Int) async throws -> [String: NSDictionary] {
             var records: [String: NSDictionary] = [:]
@@ -222,7 +222,7 @@ import Testing
         #expect(!found.isEmpty)
     }
 
-    @Test func `diff shows texts by lines and lists by elements`() async throws {
+    @Test func `diff compares texts by lines and lists by elements`() async throws {
         func line(_ time: Int, _ fields: String) -> String {
             #"{"time":\#(time),"user":"u","changes":[{"op":"save","zone":"z","recordName":"r","recordType":"T","fields":{\#(fields)}}]}"#
         }
@@ -261,7 +261,7 @@ import Testing
         #expect(history.output.contains("    text\n        @@ -1,3 +1,3 @@\n"))
     }
 
-    @Test func `what was never there ends with status 1`() async throws {
+    @Test func `A record that never existed ends with status 1`() async throws {
         let store = try await folder.store(SampleHistory.lines(5))
         for command in ["history", "blame"] {
             let outcome = try await Command.run(command, store, "nobody", "--zone", "lists")
@@ -272,7 +272,7 @@ import Testing
         #expect(try await Command.run("diff", store, "--from", "tomorrow").status == 64)
     }
 
-    @Test func `colours are for terminals of people who want them`() {
+    @Test func `Colors are used on terminals unless disabled`() {
         let coloured = Ink(isTerminal: true, ["TERM": "xterm"]).text("x", .added)
         #expect(coloured == "\u{1B}[32mx\u{1B}[0m")
         #expect(Ink(isTerminal: false, [:]).text("x", .added) == "x")

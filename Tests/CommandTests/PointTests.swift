@@ -7,26 +7,26 @@ import Testing
 @testable import TidemarkCommand
 
 @Suite struct PointTests {
-    @Test func `a number is a sequence number`() throws {
+    @Test func `A number is a sequence number`() throws {
         #expect(try Point("0") == .sequence(0))
         #expect(try Point("1042") == .sequence(1042))
         #expect(try Point("18446744073709551615") == .sequence(.max))
     }
 
-    @Test func `what begins with t. is a change token`() throws {
+    @Test func `A text that begins with t. is a change token`() throws {
         #expect(try Point("t.AAECAw") == .token("t.AAECAw"))
     }
 
-    @Test func `anything else is a time`() throws {
+    @Test func `Other texts are times`() throws {
         #expect(try Point("1970-01-01T00:00:01Z") == .time(1000))
     }
 
-    @Test func `a negative number counts back from the newest event`() throws {
+    @Test func `A negative number counts back from the newest event`() throws {
         #expect(try Point("-1") == .back(1))
         #expect(try Point("-10") == .back(10))
     }
 
-    @Test func `a date is its start in UTC`() throws {
+    @Test func `A date is its start in UTC`() throws {
         #expect(try Point("1970-01-02") == .time(86_400_000))
         #expect(try Point("2024-02-29") == .time(1_709_164_800_000))
     }
@@ -36,11 +36,11 @@ import Testing
         ("2 minutes ago", 120_000), ("1 hour ago", 3_600_000), ("3 hours ago", 10_800_000),
         ("1 day ago", 86_400_000), ("0 days ago", 0), ("2 weeks ago", 1_209_600_000),
     ])
-    func `an age counts back from now`(text: String, age: Int64) throws {
+    func `An age counts back from now`(text: String, age: Int64) throws {
         #expect(try Point(text, now: { 2_000_000_000_000 }) == .time(2_000_000_000_000 - age))
     }
 
-    @Test func `an age beyond all times is the earliest time`() throws {
+    @Test func `An age before all times is the earliest time`() throws {
         #expect(try Point("9223372036854775807 weeks ago", now: { 0 }) == .time(.min))
     }
 
@@ -49,7 +49,7 @@ import Testing
         "-1 hour ago", "one hour ago", "1 hours before", "ago", "+1", "007", "18446744073709551616",
         "1.5", "yesterday", "T.x",
     ])
-    func `what is none of these is refused with examples`(text: String) {
+    func `Other input is rejected with examples`(text: String) {
         #expect {
             try Point(text)
         } throws: { error in

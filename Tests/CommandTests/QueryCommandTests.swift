@@ -41,7 +41,7 @@ import Testing
         return try outcome.objects().compactMap { $0["recordName"] as? String }
     }
 
-    @Test func `records are found, sorted, cut and narrowed`() async throws {
+    @Test func `Records are filtered, sorted, limited and projected`() async throws {
         let folder = try ScratchFolder()
         let path = try await store(folder)
         let item = [path, "--type", "Item"]
@@ -65,7 +65,7 @@ import Testing
         #expect(try folder.files() == before)
     }
 
-    @Test func `a table has a column for each field`() async throws {
+    @Test func `A table has a column for each field`() async throws {
         let folder = try ScratchFolder()
         let path = try await store(folder)
         let all = try await Command.run(
@@ -80,7 +80,7 @@ import Testing
         )
     }
 
-    @Test func `the past is asked at a point`() async throws {
+    @Test func `A past point is queried`() async throws {
         let folder = try ScratchFolder()
         let path = try await store(folder)
         let log = try await Command.run("log", "stat", path)
@@ -98,7 +98,7 @@ import Testing
         #expect(late.errors.contains("there is no event \(last + 99)"))
     }
 
-    @Test func `what is refused says why`() async throws {
+    @Test func `A rejected query has a reason`() async throws {
         let folder = try ScratchFolder()
         let path = try await store(folder)
         for (arguments, status, text) in [
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `the command that an error names adds the index`() async throws {
+    @Test func `The command that an error suggests adds the index`() async throws {
         let folder = try ScratchFolder()
         let path = try await store(folder)
         #expect(try await Command.run("schema", "promote", path).status == 0)

@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: commands)
-    func `a reading command writes nothing`(command: [String]) async throws {
+    func `A reading command writes nothing`(command: [String]) async throws {
         let folder = try ScratchFolder()
         let store = try await folder.store(SampleHistory.lines(30))
         let before = try folder.files()
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: commands)
-    func `what is not a store is refused, and nothing is made`(command: [String]) async throws {
+    func `A path without a store is rejected; nothing is created`(command: [String]) async throws {
         let folder = try ScratchFolder()
         for name in ["nothing.tide", "", "file"] {
             if name == "file" { try Data([1, 2, 3]).write(to: folder.url.appending(path: name)) }

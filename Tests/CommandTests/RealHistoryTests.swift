@@ -12,7 +12,7 @@ import TidemarkLog
 @Suite(.enabled(if: RealHistory.isThere, "needs ../shared/data/tldr-history.jsonl.gz"))
 struct RealHistoryTests {
     @Test(.timeLimit(.minutes(90)))
-    func `export and changes of a real history are what an independent fold says`() async throws {
+    func `export and changes of a real history equal an independent fold`() async throws {
         let lines = try RealHistory.lines()
         let folder = try ScratchFolder()
         let store = folder.path("a.tide")

@@ -19,7 +19,7 @@ import TidemarkViews
     }
 
     @Test(arguments: [nil, "all", "none"])
-    func `a replay comes to what the views say`(_ keptHistory: String?) async throws {
+    func `A replay results in the state of the views`(_ keptHistory: String?) async throws {
         let store = try await folder.store(SampleHistory.lines(150))
         if let keptHistory {
             let compacted = try await Command.run("compact", store, "--keep-history", keptHistory)
@@ -47,7 +47,7 @@ import TidemarkViews
         #expect(text.output.hasSuffix("The views on disk are the same.\n"))
     }
 
-    @Test func `a replay up to a point comes to what there was`() async throws {
+    @Test func `A replay up to a point results in the state at the point`() async throws {
         let store = try await folder.store(SampleHistory.lines(60))
         let lines = try await Command.run("replay", store, "--to", "50").objects()
         let exported = try await Command.run("export", store, "--at", "50").lines.count
@@ -58,7 +58,7 @@ import TidemarkViews
         #expect(lines.last?["events"] as? Int == 50)
     }
 
-    @Test func `views that are not what the log says are told by zone`() async throws {
+    @Test func `Views that differ from the log are reported by zone`() async throws {
         let path = try await folder.store(SampleHistory.lines(60))
         let reader = try LogReader(path, fileSystem: PosixFileSystem())
         let zones = try await Command.run("replay", path).objects()
@@ -83,7 +83,7 @@ import TidemarkViews
         #expect(outcome.errors.contains("table of names"))
     }
 
-    @Test func `steps go forward and back, and show the record beside the event`() async throws {
+    @Test func `Steps go forward and back and show the record of each event`() async throws {
         let store = try await folder.store(SampleHistory.lines(40))
         let dump = try await Command.run("log", "dump", store).objects()
         let input = "n\n\np\ng 20\np\nn\nwhat\nq\nn\n"
@@ -115,7 +115,7 @@ import TidemarkViews
         }
     }
 
-    @Test func `steps end where the log does`() async throws {
+    @Test func `Steps end at the last event`() async throws {
         let store = try await folder.store(SampleHistory.lines(5))
         let last = try await Command.run("log", "dump", store).lines.count
         let outcome = try await Command.run(
@@ -129,13 +129,13 @@ import TidemarkViews
     }
 
     @Test(arguments: [["--step", "--verify"], ["--from", "3"], ["--verify", "--to", "3"]])
-    func `what makes no sense together is misuse`(arguments: [String]) async throws {
+    func `Conflicting options are a usage error`(arguments: [String]) async throws {
         let store = try await folder.store(SampleHistory.lines(3))
         let outcome = try await Command.run(["replay", store] + arguments, input: [])
         #expect(outcome.status == 64)
     }
 
-    @Test func `commands of a walk are read as they are meant`() {
+    @Test func `Step commands are parsed`() {
         #expect(StepCommand("") == .next && StepCommand("n") == .next)
         #expect(StepCommand(" p ") == .previous && StepCommand("q") == .quit)
         #expect(StepCommand("g 12") == .go(SequenceNumber(rawValue: 12)))

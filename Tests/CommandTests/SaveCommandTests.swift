@@ -28,7 +28,7 @@ import Testing
         try outcome.objects().compactMap { $0[member] as? [String: Any] }
     }
 
-    @Test func `arguments make a record of every type`() async throws {
+    @Test func `Arguments set fields of every type`() async throws {
         let outcome = try await save(
             "milk",
             "--type",
@@ -76,7 +76,7 @@ import Testing
         #expect(created["deviceID"] as? String == "phone")
     }
 
-    @Test func `what was printed can be edited and saved back, once`() async throws {
+    @Test func `Printed records can be edited and saved back once`() async throws {
         _ = try await save("milk", "--type", "Item", "--zone", "lists", "title=Milk", "count=1")
         let line = try await record("milk").output
         let edited = line.replacing("\"Milk\"", with: "\"Oat\"")
@@ -96,7 +96,7 @@ import Testing
         #expect(try await save("-", "--policy", "all-keys", input: line).status == 0)
     }
 
-    @Test func `a delta of one store is saved into another`() async throws {
+    @Test func `The changes of one store can be saved into another`() async throws {
         _ = try await save("a", "--type", "Item", "--zone", "lists", "n=1")
         _ = try await save("b", "--type", "Item", "--zone", "lists", "n=2", "--parent", "a")
         let first = try await Command.run("changes", store, "--zone", "lists")
@@ -122,7 +122,7 @@ import Testing
         #expect(contents[1] == contents[0])
     }
 
-    @Test func `parents are set, kept and taken away`() async throws {
+    @Test func `Parents are set, kept and removed`() async throws {
         func parent() async throws -> String? {
             try await record("b").objects().first?["parent"] as? String
         }
@@ -136,7 +136,7 @@ import Testing
         #expect(try await parent() == nil)
     }
 
-    @Test func `a request is atomic unless it is told otherwise`() async throws {
+    @Test func `A request is atomic unless an option disables it`() async throws {
         _ = try await save("a", "--type", "Item", "--zone", "lists", "n=1")
         let lines = ["b", "a", "c"].map { name in
             "{\"zone\":\"lists\",\"recordName\":\"\(name)\",\"recordType\":\"Item\",\"fields\":{}}\n"
@@ -152,7 +152,7 @@ import Testing
         )
     }
 
-    @Test func `more than one request can hold is split, or refused if it must be atomic`()
+    @Test func `A batch over the request limit is split, or rejected if it must be atomic`()
         async throws
     {
         let lines = (0..<401).map { index in
@@ -184,7 +184,7 @@ import Testing
         (["x", "a=1"], "Name the record's type"),
         (["-", "--type", "T"], "name their own zone and type"),
     ])
-    func `mistakes are told before anything is saved`(
+    func `Invalid arguments are reported before anything is saved`(
         arguments: [String],
         text: String
     )
@@ -196,7 +196,7 @@ import Testing
         #expect(try await Command.run("zones", store).objects().count == 1)
     }
 
-    @Test func `a line that is not a record is named, and nothing is saved`() async throws {
+    @Test func `The error names an invalid line, and nothing is saved`() async throws {
         let good = "{\"zone\":\"lists\",\"recordName\":\"a\",\"recordType\":\"T\",\"fields\":{}}\n"
         let outcome = try await save("-", input: good + "{\"recordName\":\"b\"}\n")
         #expect(outcome.status == 1)
@@ -204,9 +204,7 @@ import Testing
         #expect(try await record("a").status == 1)
     }
 
-    @Test func `a closed output is a failure, and nothing is written into the store instead`()
-        async throws
-    {
+    @Test func `Closed output is an error, and no output is written into the store`() async throws {
         let outcome = try await Command.script(
             "$tidemark save notes.tide a --type T --zone lists n=1 >&- <&-",
             in: folder
@@ -217,7 +215,7 @@ import Testing
         #expect(try await record("a").status == 0)
     }
 
-    @Test func `people see a table`() async throws {
+    @Test func `--text prints a table`() async throws {
         let outcome = try await save("a", "--type", "T", "--zone", "lists", "--text")
         #expect(outcome.lines.first == "result  item             tag or reason")
         #expect(outcome.lines.last?.hasPrefix("saved   a in zone lists  ") == true)
@@ -226,7 +224,7 @@ import Testing
         #expect(failed.lines.last?.hasPrefix("failed  a in zone gone  zoneNotFound (26): ") == true)
     }
 
-    @Test func `records are deleted by name, by version, and from standard input`() async throws {
+    @Test func `Records are deleted by name, by tag, and from standard input`() async throws {
         for name in ["a", "b", "c"] { _ = try await save(name, "--type", "T", "--zone", "lists") }
         func delete(_ arguments: String..., input: String = "") async throws -> Command.Outcome {
             try await Command.run(["delete", store] + arguments, input: Array(input.utf8))
@@ -246,7 +244,7 @@ import Testing
         #expect(try await delete("a", "b", "--tag", "1-z").status == 64)
     }
 
-    @Test func `zones are created, deleted for a reason, and listed by default`() async throws {
+    @Test func `Zones are created, deleted with a reason, and listed`() async throws {
         let created = try await Command.run("zones", "create", store, "lists", "archive", "_x")
         #expect(created.status == 1)
         #expect(

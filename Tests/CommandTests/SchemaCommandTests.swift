@@ -16,7 +16,7 @@ import Testing
             );
         """
 
-    @Test func `what a build writes that production lacks is listed`() async throws {
+    @Test func `drift lists what a build writes that production lacks`() async throws {
         let folder = try ScratchFolder()
         let outcome = try await Command.script(
             """
@@ -48,8 +48,7 @@ import Testing
         #expect(try await Command.run("schema", "drift", store).output == "")
     }
 
-    @Test func `a file goes into development, on to production, and comes out again`() async throws
-    {
+    @Test func `A schema is imported to development, promoted and exported`() async throws {
         let folder = try ScratchFolder()
         let store = folder.path("notes.tide")
         let file = folder.path("notes.ckdb")
@@ -84,7 +83,7 @@ import Testing
         #expect(try await Command.run("zones", store, "--database", "public").output == "")
     }
 
-    @Test func `what production has cannot be taken away`() async throws {
+    @Test func `The production schema cannot be reduced`() async throws {
         let folder = try ScratchFolder()
         let store = folder.path("notes.tide")
         let first = try await Command.run("schema", "import", store, "-", input: Self.schema)
@@ -103,7 +102,7 @@ import Testing
         #expect(try await Command.run("schema", "export", store).output == before)
     }
 
-    @Test func `a file that is longer than any schema is not read to its end`() async throws {
+    @Test func `A file that is longer than any schema is not read to its end`() async throws {
         let folder = try ScratchFolder()
         let file = folder.path("long.ckdb")
         try Data(Self.schema.utf8).write(to: URL(fileURLWithPath: file))
@@ -120,7 +119,7 @@ import Testing
         )
     }
 
-    @Test func `a dry run changes nothing`() async throws {
+    @Test func `A dry run changes nothing`() async throws {
         let folder = try ScratchFolder()
         let store = folder.path("notes.tide")
         _ = try await Command.run("schema", "import", store, "-", input: "DEFINE SCHEMA")
@@ -133,7 +132,7 @@ import Testing
         #expect(!export.output.contains("Note"))
     }
 
-    @Test func `a file's problems are told with their places`() async throws {
+    @Test func `Schema errors are reported with their positions`() async throws {
         let text = """
             DEFINE SCHEMA
                 RECORD TYPE Note (
@@ -152,7 +151,7 @@ import Testing
         #expect(unreadable.errors.contains("standard input:1:8: "))
     }
 
-    @Test func `roles are given and taken away`() async throws {
+    @Test func `Roles are added and removed`() async throws {
         let folder = try ScratchFolder()
         let store = folder.path("notes.tide")
         _ = try await Command.run("schema", "import", store, "-", input: Self.schema)

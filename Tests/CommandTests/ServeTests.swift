@@ -39,7 +39,7 @@ import Testing
         try await Command.script(Self.functions + text, in: folder)
     }
 
-    @Test func `what it prints works when it is pasted, and SIGTERM ends it`() async throws {
+    @Test func `The printed commands work, and SIGTERM stops the server`() async throws {
         let outcome = try await script(
             """
             start
@@ -65,7 +65,7 @@ import Testing
         )
     }
 
-    @Test func `a stream hears of changes, and SIGTERM ends it`() async throws {
+    @Test func `A stream receives changes, and SIGTERM ends it`() async throws {
         let outcome = try await script(
             """
             start
@@ -98,7 +98,7 @@ import Testing
         )
     }
 
-    @Test func `it speaks TLS with either version of HTTP`() async throws {
+    @Test func `The server supports TLS with either version of HTTP`() async throws {
         let outcome = try await script(
             """
             openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 \\
@@ -128,7 +128,7 @@ import Testing
         )
     }
 
-    @Test func `a new certificate is used without a restart`() async throws {
+    @Test func `A new certificate is used without a restart`() async throws {
         let outcome = try await script(
             """
             certificate() {
@@ -154,9 +154,7 @@ import Testing
         #expect(outcome.output == "200\n000\n200\nstatus 0\n")
     }
 
-    @Test func `settings come from flags, variables, a file and defaults, in this order`()
-        async throws
-    {
+    @Test func `Settings are read from flags, variables, a file, then defaults`() async throws {
         let outcome = try await script(
             """
             echo '{"port":9000,"host":"::1","sign-up":false,"rate-limit":["user=5/1s"]}' >f.json
@@ -194,7 +192,7 @@ import Testing
         )
     }
 
-    @Test func `keys, tokens and accounts are made on the files`() async throws {
+    @Test func `Keys, tokens and accounts are created in the files`() async throws {
         let outcome = try await script(
             """
             openssl ecparam -name prime256v1 -genkey -noout -out key.pem 2>/dev/null
@@ -231,7 +229,7 @@ import Testing
         )
     }
 
-    @Test func `a server that runs is administered by the same commands`() async throws {
+    @Test func `A running server is administered by the same commands`() async throws {
         let outcome = try await script(
             """
             start
@@ -280,7 +278,7 @@ import Testing
         #expect(outcome.errors.contains("There is no account with the address ben@example.org."))
     }
 
-    @Test func `containers have limits, on the files and on a server that runs`() async throws {
+    @Test func `Limits of containers apply to files and a running server`() async throws {
         let outcome = try await script(
             """
             save() {
@@ -321,9 +319,7 @@ import Testing
         )
     }
 
-    @Test func `a store that was restored or forked has ended all sessions and kept all accounts`()
-        async throws
-    {
+    @Test func `A restored or forked store has no sessions and keeps all accounts`() async throws {
         let outcome = try await script(
             """
             status() {
@@ -369,7 +365,7 @@ import Testing
 
     /// Kills the server at random moments while clients save.
     @Test(.timeLimit(.minutes(30)))
-    func `a save that was acknowledged is there once after a kill`() async throws {
+    func `An acknowledged save exists exactly once after a kill`() async throws {
         let seed = UInt64.random(in: 0...9_999)
         var numbers = SeededGenerator(seed: seed)
         let rounds = runsLongTests ? 200 : 5

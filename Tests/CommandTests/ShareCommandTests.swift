@@ -62,7 +62,7 @@ import Testing
         return names
     }
 
-    @Test func `a share is made, accepted, used, changed and ended`() async throws {
+    @Test func `A share is created, accepted, used, changed and ended`() async throws {
         let anna = ["--owner", "_anna", "--zone", "lists"]
         let made = try await run(
             ["share", "create", "--root", "home", "--invite", "_bob", "--title", "Home"] + anna

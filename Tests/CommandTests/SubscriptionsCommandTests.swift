@@ -22,7 +22,7 @@ import Testing
         try await Command.run(["subscriptions", "add", store] + arguments, input: [])
     }
 
-    @Test func `subscriptions are added, listed, replaced and removed`() async throws {
+    @Test func `Subscriptions are added, listed, replaced and removed`() async throws {
         let added = try await add(
             "open",
             "--type",
@@ -77,7 +77,7 @@ import Testing
         #expect(try await run("subscriptions", store).lines.count == 1)
     }
 
-    @Test func `what cannot be is refused`() async throws {
+    @Test func `Invalid subscriptions are rejected`() async throws {
         #expect(try await add("q", "--zone", "lists", "--once").status == 64)
         #expect(try await add("q", "--whole-zone").status == 64)
         #expect(try await add("q", "--type", "Item", "--where", "a LIKE 'b'").status == 64)
@@ -89,7 +89,7 @@ import Testing
         #expect(publicly.errors.contains("badDatabase"))
     }
 
-    @Test func `notifications are printed, continued and marked as read`() async throws {
+    @Test func `Notifications are printed, continued and marked as read`() async throws {
         #expect(try await add("new", "--type", "Item", "--keys", "title").status == 0)
         for name in ["milk", "tea"] {
             let saved = try await run(

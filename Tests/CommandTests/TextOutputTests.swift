@@ -16,7 +16,7 @@ import Testing
         folder = try ScratchFolder()
     }
 
-    @Test func `tables and texts show times as dates, JSON as milliseconds`() async throws {
+    @Test func `Tables and texts show times as dates, JSON as milliseconds`() async throws {
         let store = try await folder.store([lines[0]])
         for command in [
             ["query", store, "--type", "T"], ["record", store, "r", "--zone", "z"],
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `a record as text says what it is, whose, and what it holds`() async throws {
+    @Test func `The text of a record shows its identity, owner and fields`() async throws {
         let store = try await folder.store(lines)
         let text = try await Command.run(
             "record",
@@ -62,7 +62,7 @@ import Testing
         #expect(refused.status == 64 && refused.errors.contains("leave out --text"))
     }
 
-    @Test func `an import and an asset are told in words`() async throws {
+    @Test func `An import and an asset are described in words`() async throws {
         let input = lines.map { "\($0)\n" }.joined()
         let path = folder.path("new.tide")
         let first = try await Command.run("import", path, "-", "--text", input: input)
@@ -76,7 +76,7 @@ import Testing
         #expect(put.output.hasPrefix("stored {"))
     }
 
-    @Test func `log dump takes the owner of zones`() async throws {
+    @Test func `log dump filters by the owner of zones`() async throws {
         let path = folder.path("two.tide")
         for owner in ["_anna", "_ben"] {
             let saved = try await Command.run(
@@ -99,7 +99,7 @@ import Testing
         #expect(other.status == 0 && other.lines.isEmpty)
     }
 
-    @Test func `changes are those that a user may see`() async throws {
+    @Test func `changes prints only the changes that the user may read`() async throws {
         let path = folder.path("ben.tide")
         let place = ["--owner", "_ben"]
         let saved = try await Command.run(

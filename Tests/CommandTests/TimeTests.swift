@@ -21,7 +21,7 @@ import Testing
         ("0000-01-01T00:00:00Z", -62_167_219_200_000),
         ("9999-12-31T23:59:59.999Z", 253_402_300_799_999),
     ])
-    func `reads RFC 3339`(text: String, milliseconds: Int64) {
+    func `RFC 3339 times are parsed`(text: String, milliseconds: Int64) {
         #expect(RFC3339.milliseconds(text) == milliseconds)
     }
 
@@ -34,11 +34,11 @@ import Testing
         "2014-03-04T12:28:29+0100", "2014-03-04T12:28:29+24:00", "2014-03-04T12:28:29Z ",
         " 2014-03-04T12:28:29Z", "２014-03-04T12:28:29Z", "-2014-03-04T12:28:29Z",
     ])
-    func `refuses what is not RFC 3339`(text: String) {
+    func `Times that are not RFC 3339 are rejected`(text: String) {
         #expect(RFC3339.milliseconds(text) == nil)
     }
 
-    @Test func `writes what it reads`() {
+    @Test func `Times round-trip`() {
         #expect(RFC3339.text(milliseconds: 1_393_936_109_000) == "2014-03-04T12:28:29Z")
         #expect(RFC3339.text(milliseconds: -1) == "1969-12-31T23:59:59.999Z")
         // One time in each month of a century, and before the era began.

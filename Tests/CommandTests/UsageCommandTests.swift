@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct UsageCommandTests {
-    @Test func `databases and zones are counted`() async throws {
+    @Test func `Databases and zones are counted`() async throws {
         let folder = try ScratchFolder()
         let store = folder.path("notes.tide")
         #expect(try await Command.run("zones", "create", store, "lists").status == 0)

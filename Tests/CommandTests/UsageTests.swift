@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct UsageTests {
     @Test(arguments: [["--help"], []])
-    func `help goes to standard output`(arguments: [String]) async throws {
+    func `Help goes to standard output`(arguments: [String]) async throws {
         let outcome = try await Command.run(arguments, input: [])
         #expect(outcome.status == 0)
         #expect(outcome.output.hasPrefix("OVERVIEW: A sync engine with CloudKit's model"))
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(arguments: [["conquer"], ["--conquer"]])
-    func `misuse ends with 64 and says so on standard error`(arguments: [String]) async throws {
+    func `A usage error exits with 64 and prints to stderr`(arguments: [String]) async throws {
         let outcome = try await Command.run(arguments, input: [])
         #expect(outcome.status == 64)
         #expect(outcome.output == "")

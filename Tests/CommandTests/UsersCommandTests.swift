@@ -18,7 +18,7 @@ import Testing
         try await Command.run(["users", command, store] + arguments, input: [])
     }
 
-    @Test func `users are set, listed and looked up`() async throws {
+    @Test func `Users are set, listed and looked up`() async throws {
         let set = try await users(
             "set",
             "_anna",
@@ -51,7 +51,7 @@ import Testing
         #expect(contacts.lines.last == "anna@example.org  _anna  Anna")
     }
 
-    @Test func `what no option names stays as it was`() async throws {
+    @Test func `Properties without an option are not changed`() async throws {
         _ = try await users("set", "_anna", "--email", "a@example.org", "--nickname", "An")
         _ = try await users("set", "_anna", "--status", "restricted", "--nickname", "")
         let account = try #require(try await users("list").objects().first)
@@ -64,7 +64,7 @@ import Testing
         #expect(try await users("set", "_anna", "--no-email", "--email", "x@y").status == 64)
     }
 
-    @Test func `a status stands against the commands of its user`() async throws {
+    @Test func `The account status blocks the commands of its user`() async throws {
         #expect(
             try await users("status", "_anna").errors.contains("notes.tide")
         )
@@ -81,7 +81,7 @@ import Testing
         #expect(try await Command.run(save, input: []).status == 0)
     }
 
-    @Test func `an address of somebody else is refused`() async throws {
+    @Test func `An address of another user is rejected`() async throws {
         _ = try await users("set", "_anna", "--email", "a@example.org")
         let refused = try await users("set", "_bert", "--email", "A@example.org")
         #expect(refused.status == 1)

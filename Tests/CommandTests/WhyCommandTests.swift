@@ -40,7 +40,7 @@ import TidemarkModel
         return path
     }
 
-    @Test func `the journal tells what was refused, and what a device was told`() async throws {
+    @Test func `journal shows rejected requests and notifications of devices`() async throws {
         let store = try await lived()
         let entries = try await Command.run("journal", store).objects()
         #expect(entries.first?["began"] as? String == "full")
@@ -68,7 +68,7 @@ import TidemarkModel
         #expect(text.contains("1 changes, from the beginning to t."))
     }
 
-    @Test func `why names the cause, for programs and for people`() async throws {
+    @Test func `why names the cause as JSON and as text`() async throws {
         let store = try await lived()
         func why(_ name: String, _ more: String...) async throws -> Command.Outcome {
             try await Command.run(
@@ -116,9 +116,7 @@ import TidemarkModel
         #expect(other.last?["unknown"] as? String == "userAssumed")
     }
 
-    @Test func `damage of the journal is told by verify and by why, and answers what it can`()
-        async throws
-    {
+    @Test func `verify and why report a damaged journal and use its intact entries`() async throws {
         let store = try await lived()
         let sound = try await Command.run("log", "verify", store)
         #expect(try sound.objects().last?["journalEntries"] as? Int == 4)

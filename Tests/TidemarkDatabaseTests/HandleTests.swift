@@ -8,7 +8,7 @@ import TidemarkReplay
 import TidemarkTesting
 
 @Suite struct HandleTests {
-    @Test func `A named user has a private database of their own`() async throws {
+    @Test func `Each named user has a separate private database`() async throws {
         let garden = try await Garden()
         try await garden.zone.save(Chore(id: "secret", title: "Anna's"))
         let ben = garden.store.database(of: "ben", device: "phone")
@@ -26,7 +26,7 @@ import TidemarkTesting
         #expect(Caller().database == .standard)
     }
 
-    @Test func `A batch is one commit, all of it or none`() async throws {
+    @Test func `A batch is one atomic commit`() async throws {
         let garden = try await Garden()
         let zone = garden.zone
         let old = try await zone.save(Chore(id: "old", title: "Old"))
@@ -54,7 +54,7 @@ import TidemarkTesting
         try await zone.delete("new")
     }
 
-    @Test func `A record of another zone is not taken for one of this`() async throws {
+    @Test func `A record of another zone is rejected`() async throws {
         let garden = try await Garden()
         let attic = try await garden.anna.createZone("attic")
         let chore = try await attic.save(Chore(id: "x", title: "Attic"))
@@ -69,7 +69,7 @@ import TidemarkTesting
         #expect(try await garden.zone.fetch(Chore.self, "x").title == "Garden")
     }
 
-    @Test func `Changes come in pages, and begin anew where the token has expired`() async throws {
+    @Test func `Changes come in pages and start again after the token has expired`() async throws {
         let garden = try await Garden()
         let zone = garden.zone
         for number in 0..<7 { try await zone.save(Chore(id: "c\(number)", title: "\(number)")) }
@@ -101,7 +101,7 @@ import TidemarkTesting
         #expect(events[1].token != nil)
     }
 
-    @Test func `A device that stops in a page is told nothing too little`() async throws {
+    @Test func `A device that stops within a page misses no changes`() async throws {
         let garden = try await Garden()
         for number in 0..<9 { try await garden.zone.save(Chore(id: "c\(number)", title: "")) }
         for stop in 1...9 {
@@ -125,7 +125,7 @@ import TidemarkTesting
         }
     }
 
-    @Test func `A database says which zones changed`() async throws {
+    @Test func `A database lists the zones that changed`() async throws {
         let garden = try await Garden()
         var token: ChangeToken?
         var names: [String] = []
@@ -147,7 +147,7 @@ import TidemarkTesting
         #expect(events == ["+attic", "-garden"])
     }
 
-    @Test func `A query takes values as values, pages, and sorts`() async throws {
+    @Test func `A query treats interpolations as values, pages, and sorts`() async throws {
         let garden = try await Garden()
         let zone = garden.zone
         let start = Date(timeIntervalSince1970: 1_800_000_000)
@@ -223,7 +223,7 @@ import TidemarkTesting
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test func `Another device hears of a change`() async throws {
+    @Test func `Another device is notified of a change`() async throws {
         let garden = try await Garden()
         try await garden.anna.subscribe()
         let pad = garden.store.database(of: "anna", device: "pad")
@@ -245,7 +245,7 @@ import TidemarkTesting
         #expect(try await garden.anna.subscriptions().isEmpty)
     }
 
-    @Test func `Assets are uploaded, named and read`() async throws {
+    @Test func `Assets are uploaded, referenced and read`() async throws {
         struct Photo: RecordCodable {
             static let recordType = "Photo"
             var id = RecordName.unique()
@@ -260,7 +260,7 @@ import TidemarkTesting
         #expect(try await part.bytes() == Array(bytes[10..<20]))
     }
 
-    @Test func `What is shared is found in the other user's shared database`() async throws {
+    @Test func `Shared records are in the other user's shared database`() async throws {
         let garden = try await Garden()
         let beds = try await garden.zone.save("beds", type: "Plan", fields: ["title": "Beds"])
         try await garden.zone.save(Chore(id: "dig", title: "Dig"), parent: .set(beds))
@@ -307,7 +307,7 @@ import TidemarkTesting
         }
     }
 
-    @Test func `The past is read by the same handles`() async throws {
+    @Test func `The same handles read the past`() async throws {
         let garden = try await Garden()
         let saved = try await garden.zone.save(Chore(id: "water", title: "Water"))
         let then = garden.store.lastSequence

@@ -29,7 +29,7 @@ import Tidemark
         func reset(_ reason: ProjectionReset) { last = nil }
     }
 
-    @Test func `tokens, identifiers, records, cursors and marks come back over any coder`()
+    @Test func `Tokens, identifiers, records, cursors and marks round-trip with any coder`()
         async throws
     {
         let garden = try await Garden()
@@ -73,7 +73,7 @@ import Tidemark
         }
     }
 
-    @Test func `fields are read and written as Swift values`() throws {
+    @Test func `Fields are read and written as Swift values`() throws {
         var fields: Fields = ["a": 1, "b": true, "c": ["x"], "d": nil, "e": [1.5]]
         #expect(fields.count == 5)
         fields["a"] = "text"
@@ -94,9 +94,7 @@ import Tidemark
         #expect(throws: SyncError.self) { try fields.value("b", as: Int.self) }
     }
 
-    @Test func `fields that cannot be stored are refused by the save, with their names`()
-        async throws
-    {
+    @Test func `A save rejects fields that cannot be stored and names them`() async throws {
         let garden = try await Garden()
         let long = String(repeating: "x", count: 300)
         let cases: [(Fields, String)] = [

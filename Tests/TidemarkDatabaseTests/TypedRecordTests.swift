@@ -8,7 +8,7 @@ import TidemarkDatabase
 import TidemarkModel
 
 @Suite struct TypedRecordTests {
-    @Test func `A value of every type comes back as it was saved`() async throws {
+    @Test func `A value of every type round-trips`() async throws {
         let garden = try await Garden()
         var value = Everything()
         value.date = Date(timeIntervalSince1970: 1_700_000_000.125)
@@ -29,9 +29,7 @@ import TidemarkModel
         #expect(copy == value)
     }
 
-    @Test func `A save sends what was changed, and keeps fields that the type does not have`()
-        async throws
-    {
+    @Test func `A save sends only changes and keeps fields that the type lacks`() async throws {
         let garden = try await Garden()
         let zone = garden.zone
         try await zone.save(
@@ -74,9 +72,7 @@ import TidemarkModel
         #expect(try await garden.zone.fetch("r")["value"] == 0.1)
     }
 
-    @Test func `A new value does not replace a record, and an update is repeated until it fits`()
-        async throws
-    {
+    @Test func `A new value does not replace a record, and an update is retried`() async throws {
         let garden = try await Garden()
         try await garden.zone.save(Chore(id: "mow", title: "Mow"))
         do {
@@ -119,7 +115,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `What does not fit is refused with the field and what to do`() async throws {
+    @Test func `A record that does not fit is rejected with field and remedy`() async throws {
         let garden = try await Garden()
         let zone = garden.zone
         try await zone.save("a", type: "Chore", fields: ["title": "A", "state": "paused"])
@@ -170,7 +166,7 @@ import TidemarkModel
         #expect(await refusal(zone, Linked()).contains("Refer to other records by a Reference"))
     }
 
-    @Test func `A stored value keeps record and changes over any coder`() async throws {
+    @Test func `An encoded value keeps its record and changes with any coder`() async throws {
         let garden = try await Garden()
         var chore = try await garden.zone.save(Chore(title: "Prune", tags: ["roses"]))
         let unchanged = try JSONDecoder()

@@ -46,7 +46,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a token reads back, also from its text`() throws {
+    @Test func `A token round-trips, also as text`() throws {
         let made = content(sequence: 3, quiet: 4)
         let token = made.token(of: store, hash: hash)
         #expect(try TokenContent(token, store: store, hash: hash) == made)
@@ -55,7 +55,7 @@ import TidemarkModel
         #expect(token.description.hasPrefix("t."))
     }
 
-    @Test func `a token with any bit changed is damaged or another store's`() {
+    @Test func `A token with any flipped bit is rejected`() {
         let token = content().token(of: store, hash: hash)
         for bit in 0..<token.bytes.count * 8 {
             var bytes = token.bytes
@@ -76,7 +76,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a token of another store is told as such`() {
+    @Test func `A token of another store is reported as otherStore`() {
         let other = StoreID(low: 3, high: 2)
         let token = content().token(of: other, hash: StoreHash(store: other))
         #expect(throws: TokenDefect.otherStore) {
@@ -84,7 +84,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a token is answered or refused for its reason`() {
+    @Test func `A token is accepted, or rejected with the reason`() {
         #expect(check(content()) == nil)
         #expect(check(content(sequence: 200)) == nil)
         #expect(check(content(sequence: 201)) == .future)
@@ -97,7 +97,7 @@ import TidemarkModel
         #expect(check(content(incarnation: 10, sequence: 50, quiet: 100)) == .beyondCut)
     }
 
-    @Test func `a horizon expires what lies below it`() {
+    @Test func `A token below the horizon is expired`() {
         #expect(check(content(sequence: 120), horizon: 120) == nil)
         #expect(check(content(sequence: 119), horizon: 120) == .belowHorizon)
         // A first sync that is still going on is not told of deletions from before it began.
@@ -106,7 +106,7 @@ import TidemarkModel
 }
 
 @Suite struct TagTests {
-    @Test func `a tag reads back`() {
+    @Test func `A tag round-trips`() {
         for sequence in [UInt64(1), 35, 36, 46_655, 1 << 40, .max] {
             for bits in [UInt32(0), 1, .max] {
                 let content = TagContent(
@@ -124,11 +124,11 @@ import TidemarkModel
         "", "-", "1", "1-", "-1", "0-1", "01-1", "1-01", "1-A", "A-1", "1-1-1", "1 -1", "é-1",
         "3w5e11264sgsg-1", "1-1z141z4", "+1-1", "1-zzzzzzzz",
     ])
-    func `what is not a tag is not read as one`(_ text: String) {
+    func `Text that is not a tag is not parsed`(_ text: String) {
         #expect(TagContent(RecordChangeTag(text)) == nil)
     }
 
-    @Test func `a version is known by its position and its incarnation`() {
+    @Test func `A version is identified by its sequence and incarnation`() {
         let line = IncarnationLine(entries: [
             .init(
                 incarnation: Incarnation(rawValue: 1 << 32 | 7),

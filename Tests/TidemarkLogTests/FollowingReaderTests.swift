@@ -52,7 +52,7 @@ import TidemarkLock
     }
 
     @Test(arguments: [1, 2, 3, 5, 7, 11, 19])
-    func `a reader has all that it says is there, at whichever of a writer's calls it looks`(
+    func `A following reader can read every event that it reports, at any call of the writer`(
         stride: Int
     ) throws {
         let disk = SimulatedFileSystem()

@@ -86,7 +86,7 @@ import Testing
         return (256, frame.encoded(at: place, compressor: compressor).bytes)
     }
 
-    @Test func `the examples' bytes are the writer's`() throws {
+    @Test func `The bytes in the examples equal those of the writer`() throws {
         let document = try String(
             contentsOf: URL(fileURLWithPath: #filePath)
                 .deletingLastPathComponent().deletingLastPathComponent()

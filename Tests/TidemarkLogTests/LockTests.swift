@@ -12,7 +12,7 @@ import TidemarkLog
         let total = Lock(0)
     }
 
-    @Test func `Nothing is lost when many add at once`() async {
+    @Test func `Concurrent additions lose nothing`() async {
         let counter = Counter()
         await withTaskGroup { group in
             for _ in 0..<8 {
@@ -24,7 +24,7 @@ import TidemarkLog
         #expect(counter.total.withLock { $0 } == 40_000)
     }
 
-    @Test func `A thrown error keeps its type, what was done, and frees the lock`() {
+    @Test func `A thrown error keeps its type and the changes, and unlocks`() {
         let lock = Lock([1])
         do throws(Refused) {
             try lock.withLock { state throws(Refused) in

@@ -54,7 +54,7 @@ import Testing
         return byteCount
     }
 
-    @Test func `a closed log's figures add up to its events and its files`() throws {
+    @Test func `The figures of a closed log match its events and files`() throws {
         let log = try open()
         try append(0..<600, to: log)
         try log.close()
@@ -76,7 +76,7 @@ import Testing
         #expect(try figures.byteCount + figures.spareByteCount == byteCountOnDisk())
     }
 
-    @Test func `a log without events has figures too`() throws {
+    @Test func `A log without events has figures`() throws {
         try open().close()
         let figures = try figures()
         #expect(figures.eventCount == 0)
@@ -84,7 +84,7 @@ import Testing
         #expect(try figures.byteCount + figures.spareByteCount == byteCountOnDisk())
     }
 
-    @Test func `an opening after an unclean stop shows in the segment it began`() throws {
+    @Test func `The segment started after an unclean stop is reported`() throws {
         var end: UInt64 = 0
         do {
             let log = try open(writesInline: true)
@@ -118,7 +118,7 @@ import Testing
         #expect(segments.map(\.eventCount) == [20, 4])
     }
 
-    @Test func `a damaged segment is counted as far as it can be read`() throws {
+    @Test func `A damaged segment is counted as far as it can be read`() throws {
         let log = try open()
         try append(0..<600, to: log)
         try log.close()

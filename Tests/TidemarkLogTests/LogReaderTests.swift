@@ -51,7 +51,7 @@ import Testing
         return lines
     }
 
-    @Test func `a manifest that is locked for a while is not taken for a missing one`() throws {
+    @Test func `A temporarily locked manifest is not treated as missing`() throws {
         let lines = try makeClosedStore()
         let name = try #require(
             try FileManager.default.contentsOfDirectory(atPath: path)
@@ -83,7 +83,7 @@ import Testing
         #expect(missing?.code == .corrupted)
     }
 
-    @Test func `a closed store is read whole and stays as it was`() throws {
+    @Test func `A closed store is read completely and not changed`() throws {
         let lines = try makeClosedStore()
         let reader = try LogReader(path, fileSystem: PosixFileSystem())
         #expect(!reader.isLive)
@@ -96,7 +96,7 @@ import Testing
         #expect(verification.segmentCount > 3)
     }
 
-    @Test func `a zone's events are found through the postings`() throws {
+    @Test func `The events of a zone are found through the postings`() throws {
         let lines = try makeClosedStore()
         let reader = try LogReader(path, fileSystem: PosixFileSystem())
         for zone: ZoneKey in [0, 3, 10, 77] {
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `a live store is read up to the synced position`() throws {
+    @Test func `A live store is read up to the synced position`() throws {
         let log = try open()
         _ = try log.append(.sample(1))
         try log.blockUntilDurable(log.lastSequence)
@@ -131,7 +131,7 @@ import Testing
         #expect(!reader.isLive)
     }
 
-    @Test func `a reader follows a writer over segments and openings`() throws {
+    @Test func `A reader follows a writer across segments and openings`() throws {
         let reader: LogReader
         do {
             let log = try open(segmentByteCount: 16 << 10)
@@ -152,7 +152,7 @@ import Testing
         #expect(reader.line.entries.count == 2)
     }
 
-    @Test func `a damaged block is passed over, named, and left out by salvage`() throws {
+    @Test func `A damaged block is skipped, reported, and omitted by salvage`() throws {
         let lines = try makeClosedStore()
         let segment = path + "/segments/00000000000000000001-0.seg"
         let file = try PosixFileSystem().open(segment, .readWrite)
@@ -188,7 +188,7 @@ import Testing
         #expect(!copied.line.contains(SequenceNumber(rawValue: 1), of: reader.line.current))
     }
 
-    @Test func `salvage rebuilds a store whose manifest is gone`() throws {
+    @Test func `Salvage rebuilds a store without a manifest`() throws {
         let lines = try makeClosedStore()
         let fileSystem = PosixFileSystem()
         for name in try fileSystem.list(path) where name.hasPrefix("manifest") {

@@ -30,7 +30,7 @@ import TidemarkLock
         )
     }
 
-    @Test func `a new log is empty`() throws {
+    @Test func `A new log is empty`() throws {
         let (log, report) = try open()
         #expect(report.isNew)
         #expect(log.lastSequence == .zero)
@@ -38,7 +38,7 @@ import TidemarkLock
         try log.close()
     }
 
-    @Test func `what was appended is read back, also after closing and opening`() throws {
+    @Test func `Appended events are read back, also after reopening`() throws {
         let (log, _) = try open()
         var expected: [EventLine] = []
         for number in 0..<500 {
@@ -59,7 +59,7 @@ import TidemarkLock
         try again.close()
     }
 
-    @Test func `an unclean stop begins a new incarnation and loses nothing durable`() throws {
+    @Test func `An unclean stop starts a new incarnation and loses nothing durable`() throws {
         var (log, _): (SegmentLog?, RecoveryReport) = try open()
         _ = try log?.append(.sample(1, zones: [1, 2, 3]))
         try log?.blockUntilDurable(SequenceNumber(rawValue: 3))
@@ -78,7 +78,7 @@ import TidemarkLock
         try again.close()
     }
 
-    @Test func `many segments are sealed and read the same`() throws {
+    @Test func `Multiple segments are sealed and read`() throws {
         var configuration = LogConfiguration()
         configuration.segmentByteCount = 64 << 10
         let (log, _) = try open(configuration)
@@ -104,7 +104,7 @@ import TidemarkLock
         try again.close()
     }
 
-    @Test func `a second writer is refused`() throws {
+    @Test func `A second writer is rejected`() throws {
         let (log, _) = try open()
         #expect { try open() } throws: { ($0 as? LogError)?.code == .locked }
         try log.close()
@@ -112,7 +112,7 @@ import TidemarkLock
         try again.close()
     }
 
-    @Test func `a commit larger than a segment gets one of its own`() throws {
+    @Test func `A commit larger than a segment gets its own segment`() throws {
         var configuration = LogConfiguration()
         configuration.segmentByteCount = 64 << 10
         let (log, _) = try open(configuration)
@@ -133,7 +133,7 @@ import TidemarkLock
         try log.close()
     }
 
-    @Test func `nobody goes on before the views have been told`() async throws {
+    @Test func `No caller continues before the views are notified`() async throws {
         let told = Told()
         let (log, _) = try SegmentLog.openAndSeal(
             path,
@@ -155,7 +155,7 @@ import TidemarkLock
         try log.close()
     }
 
-    @Test func `concurrent callers share syncs and all wait for theirs`() async throws {
+    @Test func `Concurrent callers share syncs and wait for their own`() async throws {
         let (log, _) = try open()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for writer in 0..<16 {
@@ -173,7 +173,7 @@ import TidemarkLock
         try log.close()
     }
 
-    @Test func `closing while others append keeps what they were told is there`() throws {
+    @Test func `Closing during appends keeps every acknowledged event`() throws {
         for round in 0..<12 {
             let (log, report) = try open(seed: UInt64(round + 1))
             #expect(report.wasClean)
@@ -200,7 +200,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `an idle writer sleeps, and takes no room`() async throws {
+    @Test func `An idle writer sleeps and uses no memory`() async throws {
         let (log, _) = try open()
         _ = try log.append(.sample(1))
         try await log.waitUntilDurable(SequenceNumber(rawValue: 1))

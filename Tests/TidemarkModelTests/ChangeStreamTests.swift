@@ -25,7 +25,7 @@ import Testing
         return fields
     }
 
-    @Test func `every type goes to JSON and comes back`() throws {
+    @Test func `Every type round-trips through JSON`() throws {
         var builder = FieldsBuilder()
         for (name, value) in sampleValues { try builder.set(name, value) }
         try builder.set("secret", .string("x"), isEncrypted: true)
@@ -72,7 +72,7 @@ import Testing
         #expect(try JSONSerialization.jsonObject(with: Data(text)) is [String: Any])
     }
 
-    @Test func `plain values have plain types`() throws {
+    @Test func `Plain JSON values have default types`() throws {
         let fields = try readFields(
             #"{"s":"a\u0000","n":-7,"l":["x",""],"m":[1],"t":{"value":"v"},"d":{"type":"DOUBLE","value":1}}"#
         )
@@ -84,7 +84,7 @@ import Testing
         #expect(fields["d"] == .double(1))
     }
 
-    @Test func `what is written is fixed to the byte`() throws {
+    @Test func `The written bytes do not change between versions`() throws {
         var builder = FieldsBuilder()
         try builder.set("title", "Milk \"2%\"\n\u{7F}\u{1}é")
         try builder.set("done", 0)
@@ -182,7 +182,7 @@ import Testing
         ),
         ("{\"\":1}", "The field \"\": A field has an empty name."),
     ])
-    func `a field that is not valid is named`(fields: String, message: String) {
+    func `The error names an invalid field`(fields: String, message: String) {
         let error = #expect(throws: JSONError.self) { try read(line(fields: fields)) }
         #expect(error?.message == "changes[0]: " + message)
     }
@@ -221,12 +221,12 @@ import Testing
             "1.5 is not a whole number; write it without fraction and exponent."
         ),
     ])
-    func `a line that is not valid says why`(line: String, message: String) {
+    func `The error for an invalid line has a reason`(line: String, message: String) {
         let error = #expect(throws: JSONError.self) { try read(line) }
         #expect(error?.message == message)
     }
 
-    @Test func `a line after a bad one reads as if that had not been`() throws {
+    @Test func `A line after an invalid one is read without its remains`() throws {
         var reader = ChangeStreamReader()
         let good = Array(line(fields: "{\"x\":1}").utf8)
         let expected = try reader.read(good)
@@ -236,7 +236,7 @@ import Testing
         #expect(try reader.read(good) == expected)
     }
 
-    @Test func `content does not depend on how the line is written`() throws {
+    @Test func `Content does not depend on the formatting of the line`() throws {
         func content(_ text: String) throws -> [UInt8] {
             var bytes: [UInt8] = []
             try read(text).appendContent(to: &bytes)
@@ -258,7 +258,7 @@ import Testing
     }
 
     @Test(arguments: 0..<4)
-    func `damaged lines are refused or read, never a crash`(seed: Int) throws {
+    func `Damaged lines are rejected or read, and never trap`(seed: Int) throws {
         var generator = SeededGenerator(seed: UInt64(seed))
         var text: [UInt8] = []
         var builder = FieldsBuilder()

@@ -9,11 +9,11 @@ import TidemarkModel
         (0.0, 0), (0.05, 50), (-2.5, -2_500), (.nan, 0), (1e300, 1_000_000_000_000_000_000),
         (-.infinity, -1_000_000_000_000_000_000),
     ])
-    func `any number of seconds is a duration`(_ seconds: Double, milliseconds: Int64) {
+    func `Any number of seconds converts to a duration`(_ seconds: Double, milliseconds: Int64) {
         #expect(Duration(clampingSeconds: seconds).inMilliseconds == milliseconds)
     }
 
-    @Test func `durations are numbers, the largest where there is none so large`() {
+    @Test func `Durations convert to numbers, clamped to the representable range`() {
         #expect(Duration.seconds(0.05).inSeconds == 0.05)
         #expect(Duration.milliseconds(1_234).inMilliseconds == 1_234)
         #expect(Duration.milliseconds(-1_234).inMilliseconds == -1_234)

@@ -76,7 +76,7 @@ func fields(_ pairs: [(String, FieldValue?)]) throws -> Fields {
 }
 
 @Suite struct FieldsTests {
-    @Test func `every type comes back as it was set`() throws {
+    @Test func `Every type round-trips`() throws {
         #expect(Set(sampleValues.map(\.1.type)) == Set(FieldType.allCases))
         let fields = try fields(sampleValues.map { ($0.0, $0.1) })
         #expect(fields.count == sampleValues.count)
@@ -86,7 +86,7 @@ func fields(_ pairs: [(String, FieldValue?)]) throws -> Fields {
         #expect(try Fields(validating: fields.bytes) == fields)
     }
 
-    @Test func `the order in which fields are set leaves no trace`() throws {
+    @Test func `The order in which fields are set does not matter`() throws {
         let forward = try fields(sampleValues.map { ($0.0, $0.1) })
         let backward = try fields(sampleValues.reversed().map { ($0.0, $0.1) })
         #expect(forward == backward)
@@ -94,7 +94,7 @@ func fields(_ pairs: [(String, FieldValue?)]) throws -> Fields {
         #expect(names == names.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) })
     }
 
-    @Test func `a field that is set twice is refused`() throws {
+    @Test func `A field that is set twice is rejected`() throws {
         let error = #expect(throws: SyncError.self) { try fields([("b", 1), ("a", 1), ("b", 2)]) }
         #expect(error?.code == .invalidArguments)
         #expect(error?.message == "The field \"b\" is given twice.")

@@ -50,7 +50,7 @@ import Testing
         )
     }
 
-    @Test func `a record has the bytes it always had`() throws {
+    @Test func `A record has the bytes of its golden file`() throws {
         let bytes = try fixture("milk.record")
         #expect(Array(try milk().bytes) == bytes)
         let body = try RecordBody(validating: bytes[...])
@@ -69,7 +69,7 @@ import Testing
         #expect(body.fields.present.map(\.name) == ["done", "title"])
     }
 
-    @Test func `the document's example is that record`() throws {
+    @Test func `The document's example equals the golden record`() throws {
         let example = try #require(
             try document("record.md").components(separatedBy: "## Example").last
         )
@@ -87,7 +87,7 @@ import Testing
         #expect(bytes == (try fixture("milk.record")))
     }
 
-    @Test func `a change stream reads, writes and counts as it always did`() throws {
+    @Test func `A change stream is read and written as its golden files`() throws {
         let text = try fixture("changes.jsonl")
         var reader = ChangeStreamReader()
         var written: [UInt8] = []
@@ -101,7 +101,7 @@ import Testing
         #expect(content == (try fixture("changes.content")))
     }
 
-    @Test func `the change stream's document holds a line that reads`() throws {
+    @Test func `The document of the change stream contains a valid line`() throws {
         let example = try document("changes.md").components(separatedBy: "```")[1]
         let line = example.replacing("\n", with: "").replacing("  {", with: "{")
         var reader = ChangeStreamReader()

@@ -136,7 +136,7 @@ indirect enum JSONTree {
 
 @Suite struct JSONReaderTests {
     @Test(arguments: 0..<4)
-    func `generated texts read as Foundation reads them`(seed: Int) throws {
+    func `Generated texts are parsed as Foundation parses them`(seed: Int) throws {
         var generator = SeededGenerator(seed: UInt64(seed))
         for _ in 0..<250 {
             let text = Array(JSONTree.randomText(depth: 4, using: &generator).utf8)
@@ -149,7 +149,7 @@ indirect enum JSONTree {
     }
 
     @Test(arguments: 0..<4)
-    func `what is accepted after damage, Foundation reads the same`(seed: Int) {
+    func `Damaged texts that are accepted parse as in Foundation`(seed: Int) {
         var generator = SeededGenerator(seed: 1000 + UInt64(seed))
         var acceptedCount = 0
         for _ in 0..<1000 {
@@ -171,7 +171,7 @@ indirect enum JSONTree {
         ("\"a", 2), ("\"\\x\"", 1), ("\"\\u12g4\"", 1), ("\"\\ud800\"", 1),
         ("\"\\ud800\\u0041\"", 1), ("\"\\udc00\"", 1), ("\"\u{1}\"", 1), ("{\"a\":1,}", 7),
     ])
-    func `bad text is refused with its place`(text: String, offset: Int) {
+    func `Invalid text is rejected with its offset`(text: String, offset: Int) {
         let error = refusal(of: Array(text.utf8))
         #expect(error?.offset == offset)
     }
@@ -184,16 +184,16 @@ indirect enum JSONTree {
             [0x22, 0xF0, 0x80, 0x80, 0x80, 0x22], [0x22, 0xFF, 0x22],
         ] as [[UInt8]]
     )
-    func `text that is not UTF-8 is refused`(text: [UInt8]) {
+    func `Text that is not UTF-8 is rejected`(text: [UInt8]) {
         #expect(refusal(of: text)?.message == "A string is not UTF-8.")
     }
 
-    @Test func `deep nesting is refused, not followed`() {
+    @Test func `Deep nesting is rejected without recursion`() {
         let deep = Array(String(repeating: "[", count: 100_000).utf8)
         #expect(refusal(of: deep)?.message == "Values are nested deeper than 512.")
     }
 
-    @Test func `whole numbers are exact to the last of 64 bits`() throws {
+    @Test func `Integers are exact up to 64 bits`() throws {
         for (text, value) in [
             ("9223372036854775807", Int64.max), ("-9223372036854775808", .min), ("-0", 0),
             ("9223372036854775808", nil), ("-9223372036854775809", nil),

@@ -21,7 +21,7 @@ import Testing
         "common/alias.md", "é", "e\u{301}", "🌊", " ", "_0123", "a\nb",
         String(repeating: "x", count: 255),
     ])
-    func `record names are any text`(name: String) {
+    func `Any text can be a record name`(name: String) {
         #expect(refusal { () throws(SyncError) in try limits.check(recordName: Name(name)) } == nil)
     }
 
@@ -30,13 +30,13 @@ import Testing
         ("a\0b", "holds a NUL character; leave it out"),
         (String(repeating: "é", count: 128), "has 256 bytes; 1 to 255 are allowed"),
     ])
-    func `record names that are refused say why`(name: String, rule: String) {
+    func `The error for an invalid record name has the rule`(name: String, rule: String) {
         let error = refusal { () throws(SyncError) in try limits.check(recordName: Name(name)) }
         #expect(error?.code == .invalidArguments)
         #expect(error?.message == "The record name \"\(name)\" \(rule).")
     }
 
-    @Test func `of a name that is far too long an error has the beginning`() {
+    @Test func `The error for a name that is far too long contains its beginning`() {
         let name = Name(String(repeating: "né", count: 20_000))
         let error = refusal { () throws(SyncError) in try limits.check(recordName: name) }
         let beginning = String(repeating: "né", count: 30)
@@ -46,7 +46,7 @@ import Testing
         )
     }
 
-    @Test func `ASCII can be asked for`() {
+    @Test func `Names can be limited to ASCII`() {
         var strict = Limits()
         strict.requiresASCIINames = true
         #expect(refusal { () throws(SyncError) in try strict.check(recordName: "e") } == nil)
@@ -55,7 +55,7 @@ import Testing
         #expect(refusal { () throws(SyncError) in try strict.check(zone: zone) } != nil)
     }
 
-    @Test func `an underscore begins no zone's name but the default's`() {
+    @Test func `Only the default zone's name begins with an underscore`() {
         #expect(refusal { () throws(SyncError) in try limits.check(zone: .default) } == nil)
         let zone = ZoneID(zoneName: "_mine")
         let error = refusal { () throws(SyncError) in try limits.check(zone: zone) }
@@ -66,7 +66,7 @@ import Testing
         )
     }
 
-    @Test func `types and fields are identifiers`() {
+    @Test func `Type and field names must be identifiers`() {
         for name in ["Note", "a1_b", "cloudkit.share", "A"] {
             let type = Name(name)
             let bytes = Array(name.utf8)[...]
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `limits stop where the format does`() {
+    @Test func `Limits are capped at those of the format`() {
         var loose = Limits()
         loose.fieldsPerRecord = .max
         loose.bytesPerRecord = .max
@@ -110,7 +110,7 @@ import Testing
         #expect(refusal { () throws(SyncError) in try loose.check(recordType: type) } != nil)
     }
 
-    @Test func `a caller's texts are held to the limits`() {
+    @Test func `A caller's texts must be within the limits`() {
         let long = String(repeating: "x", count: 256)
         #expect(refusal { () throws(SyncError) in try limits.check(Caller()) } == nil)
         for caller in [
@@ -128,7 +128,7 @@ import Testing
         .location(Location(latitude: 0, longitude: 0, speed: .infinity)),
         .reference(Reference(recordName: "")), .asset(AssetReference(checksum: [1], byteCount: 1)),
     ])
-    func `values that cannot be stored are refused with the field's name`(value: FieldValue) {
+    func `Values that cannot be stored are rejected with the field's name`(value: FieldValue) {
         let error = #expect(throws: SyncError.self) { try Fields(["broken": value]) }
         #expect(error?.code == .invalidArguments)
         #expect(error?.message.hasPrefix("The field \"broken\" ") == true)

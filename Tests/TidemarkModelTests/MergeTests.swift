@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: 0..<16)
-    func `histories of saves keep values and stamps as the table says`(seed: Int) throws {
+    func `Sequences of saves keep values and stamps as the table specifies`(seed: Int) throws {
         var generator = SeededGenerator(seed: UInt64(seed))
         let names = ["a", "b", "é", "e\u{301}", "longer name", "z"]
         var body: RecordBody?
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func `a record keeps the latest 255 removals`() throws {
+    @Test func `A record keeps the latest 255 removals`() throws {
         var body: RecordBody?
         for step in 0..<300 {
             let set: KeyValuePairs<String, FieldValue?> = ["field\(step)": 1, "stays": 2]
@@ -119,7 +119,7 @@ import Testing
         #expect(removed == Set((44..<299).map { "field\($0)" }))
     }
 
-    @Test func `of removals by one event the first by name are kept`() throws {
+    @Test func `Of the removals by one event, the first ones by name are kept`() throws {
         let names = (0..<300).map { "f\(1000 + $0)" }
         let first = RecordBody(header, fields: try fields(names.map { ($0, 1) }))
         let second = RecordBody(
@@ -133,7 +133,7 @@ import Testing
         #expect(try RecordBody(validating: second.bytes) == second)
     }
 
-    @Test func `appending to an event's bytes gives the same body`() throws {
+    @Test func `Appending to the bytes of an event results in the same body`() throws {
         let fields = try Fields(["b": "x", "a": 1])
         var event: [UInt8] = [9, 9, 9]
         RecordBody.append(
@@ -147,7 +147,7 @@ import Testing
         #expect(event[3...] == RecordBody(header, fields: fields).bytes)
     }
 
-    @Test func `times can be raised in place`() throws {
+    @Test func `Times can be overwritten in place`() throws {
         var bytes = Array(RecordBody(header, fields: Fields()).bytes)
         bytes[RecordBody.createdTimeOffset] = 7
         bytes[RecordBody.modifiedTimeOffset] = 8
@@ -156,7 +156,7 @@ import Testing
         #expect(body.modified.time == 8)
     }
 
-    @Test func `a value that was encrypted is another value`() throws {
+    @Test func `Encrypting a value changes it`() throws {
         var builder = FieldsBuilder()
         try builder.set("a", .string("x"))
         let plain = RecordBody(header, fields: try builder.finish())

@@ -9,7 +9,7 @@ import Testing
     private let composed = "caf\u{E9}"
     private let decomposed = "cafe\u{301}"
 
-    @Test func `names are their bytes, whatever Unicode says`() {
+    @Test func `Names are compared by bytes, not by Unicode equivalence`() {
         #expect(composed == decomposed)
         #expect(Name(composed) != Name(decomposed))
         #expect(Set([Name(composed), Name(decomposed), Name(composed)]).count == 2)
@@ -30,20 +30,20 @@ import Testing
         )
     }
 
-    @Test func `fields of both spellings live side by side`() throws {
+    @Test func `Fields of both normalization forms can exist together`() throws {
         let fields = try fields([(composed, 1), (decomposed, 2)])
         #expect(fields[composed] == .int64(1))
         #expect(fields[decomposed] == .int64(2))
     }
 
-    @Test func `names are ordered as their bytes`() {
+    @Test func `Names are ordered by their bytes`() {
         let names: [Name] = ["", "A", "Z", "a", "a\u{0}", "ab", "e\u{301}", "é", "\u{FFFF}", "🌊"]
         #expect(names.shuffled().sorted() == names)
         #expect(RecordID(recordName: "b") < RecordID(recordName: "a", zone: ZoneID(zoneName: "a")))
         #expect(ZoneID(zoneName: "a", ownerName: "a") < ZoneID(zoneName: "a", ownerName: "b"))
     }
 
-    @Test func `the public database has no owner`() {
+    @Test func `The public database has no owner`() {
         let one = DatabaseID(scope: .public, owner: UserID("a"))
         #expect(one == DatabaseID(scope: .public, owner: UserID("b")))
         #expect(one.description == "iCloud.tidemark/development/public")
@@ -53,7 +53,7 @@ import Testing
         )
     }
 
-    @Test func `tokens print and read back`() {
+    @Test func `Tokens round-trip as text`() {
         for count in 0..<40 {
             let token = ChangeToken(bytes: (0..<count).map { UInt8(truncatingIfNeeded: $0 * 37) })
             #expect(token.description.hasPrefix("t."))

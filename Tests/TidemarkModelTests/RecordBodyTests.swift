@@ -41,7 +41,7 @@ import Testing
         return count
     }
 
-    @Test func `system fields come back`() throws {
+    @Test func `System fields round-trip`() throws {
         let body = try RecordBody(validating: try body().bytes)
         #expect(body.created == Authorship(time: .min, user: UserID("a")))
         #expect(body.modified == Authorship(time: .max, user: nil, device: "d"))
@@ -52,7 +52,7 @@ import Testing
         #expect(body.fields["bytes"] == .bytes([0, 255, 128]))
     }
 
-    @Test func `a version without its user is the same otherwise`() throws {
+    @Test func `Redacting a user changes only that user and the given values`() throws {
         let body = try body()
         let other = body.redacted(without: UserID("b"))
         #expect(other == body)
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `bytes in the midst of others read the same`() throws {
+    @Test func `A slice of a larger buffer is decoded like the whole`() throws {
         let body = try body()
         let padded = [1, 2, 3] + body.bytes + [4, 5]
         let slice = padded[3..<padded.count - 2]
@@ -81,7 +81,7 @@ import Testing
         #expect(readAll(copy) == readAll(body))
     }
 
-    @Test func `every shorter piece is refused`() throws {
+    @Test func `Every truncation is rejected`() throws {
         let bytes = try body().bytes
         for length in 0..<bytes.count {
             #expect(throws: BodyError.self) { try RecordBody(validating: bytes.prefix(length)) }
@@ -89,7 +89,7 @@ import Testing
         #expect(throws: BodyError.self) { try RecordBody(validating: bytes + [0]) }
     }
 
-    @Test func `every flipped bit is refused or changes the record`() throws {
+    @Test func `Every flipped bit is rejected or changes the record`() throws {
         let original = try body()
         let bytes = Array(original.bytes)
         for bit in 0..<bytes.count * 8 {
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func `the frame is checked of bytes that a checksum vouches for`() throws {
+    @Test func `Bytes with a verified checksum still have their frame checked`() throws {
         let bytes = try body().bytes
         let table = try body().bytes.count - body().fields.bytes.count + 2 + 8 * body().fields.count
         for length in 0..<table {
@@ -126,7 +126,7 @@ import Testing
     }
 
     @Test(arguments: 0..<4)
-    func `damaged bytes never stop the program, and what is valid encodes again`(seed: Int) throws {
+    func `Damaged bytes never trap, and valid bodies can be encoded again`(seed: Int) throws {
         var generator = SeededGenerator(seed: UInt64(seed))
         let bytes = Array(try body().bytes)
         for _ in 0..<1500 {
@@ -151,7 +151,7 @@ import Testing
         ("flags", 1, 4, "Expected no flags; found 4."),
         ("name", 2, 0, "The recordName is empty."),
     ])
-    func `an error says what was found`(
+    func `An error names what was found`(
         what: String,
         offset: Int,
         byte: UInt8,

@@ -15,7 +15,7 @@ import TidemarkModel
         return try record.save(.merge)
     }
 
-    @Test func `a record that was written is read as a save of what it says`() throws {
+    @Test func `A written record is parsed as a save of the same content`() throws {
         let fields = try Fields(["a": 1, "b": "text", "c": .doubleList([1, 2.5])])
         let author = Authorship(time: 5, user: UserID("_anna"), device: "phone")
         let body = RecordBody(
@@ -49,7 +49,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `what a line leaves out stays, and null takes away`() throws {
+    @Test func `Members missing from a line are unchanged, and null removes`() throws {
         let bare = try save(#"{"recordName":"a","recordType":"T","fields":{}}"#)
         #expect(bare.recordID == RecordID(recordName: "a"))
         #expect(bare.parent == .unchanged)
@@ -61,7 +61,7 @@ import TidemarkModel
         #expect(removing.fields == (try Fields(["x": nil, "y": 1])))
     }
 
-    @Test func `deletions and the end of a delta are lines too`() throws {
+    @Test func `Deletions and the end of a delta are lines too`() throws {
         let deleted = try read(#"{"deleted":{"zone":"z","recordName":"a","recordType":"T"}}"#)
         guard case .deleted(let record) = deleted else {
             Issue.record("\(deleted)")
@@ -82,7 +82,7 @@ import TidemarkModel
         (#"{"recordName":"a","fields":{"x":{"value":null}}}"#, "null is not a value"),
         (#"{"recordName":"a"} x"#, "Expected the end of the text"),
     ])
-    func `a line that is wrong says why`(text: String, message: String) {
+    func `The error for an invalid line has a reason`(text: String, message: String) {
         let error = #expect(throws: JSONError.self) { try read(text) }
         #expect(error?.message.contains(message) == true, "\(error?.message ?? "")")
     }

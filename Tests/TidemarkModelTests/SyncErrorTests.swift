@@ -6,14 +6,14 @@ import Testing
 @testable import TidemarkModel
 
 @Suite struct SyncErrorTests {
-    @Test func `codes have CloudKit's numbers, all of them`() {
+    @Test func `All codes have CloudKit's numbers`() {
         #expect(SyncError.Code.allCases.map(\.rawValue) == Array(1...37))
         #expect(SyncError.Code.serverRecordChanged.rawValue == 14)
         #expect(SyncError.Code.changeTokenExpired.rawValue == 21)
         #expect(SyncError.Code.limitExceeded.rawValue == 27)
     }
 
-    @Test func `every code says what to do`() {
+    @Test func `Every code has a remedy`() {
         for code in SyncError.Code.allCases {
             #expect(code.remedy.hasSuffix("."), "\(code)")
             #expect(code.remedy.count > 10, "\(code)")
@@ -35,13 +35,13 @@ import Testing
         ("VALIDATING_REFERENCE_ERROR", .referenceViolation, 412),
         ("ZONE_NOT_FOUND", .zoneNotFound, 404),
     ])
-    func `codes of web services map both ways`(name: String, code: SyncError.Code, status: Int) {
+    func `Web service codes convert both ways`(name: String, code: SyncError.Code, status: Int) {
         #expect(SyncError.Code(serverErrorCode: name) == code)
         #expect(code.serverErrorCode == name)
         #expect(code.httpStatus == status)
     }
 
-    @Test func `every code has a web service code that is known`() {
+    @Test func `Every code has a known web service code`() {
         for code in SyncError.Code.allCases {
             #expect(SyncError.Code(serverErrorCode: code.serverErrorCode) != nil, "\(code)")
         }
@@ -50,7 +50,7 @@ import Testing
         #expect(SyncError.Code(serverErrorCode: "?") == nil)
     }
 
-    @Test func `an error prints its code, its cause and what to do`() {
+    @Test func `An error prints its code, its cause and its remedy`() {
         let error = SyncError.zoneNotFound(ZoneID(zoneName: "lists"))
         #expect(
             error.description
@@ -61,7 +61,7 @@ import Testing
         #expect(late.description.hasSuffix("Retry after 2.5 seconds."))
     }
 
-    @Test func `a conflict carries its three records`() throws {
+    @Test func `A conflict contains its three records`() throws {
         func record(_ tag: String?, _ value: Int64) throws -> Record {
             let header = RecordHeader(
                 recordName: "r",

@@ -39,7 +39,7 @@ struct InstrumentsTests {
     }
 
     @Test
-    func `commits, syncs, calls and refusals are counted and timed`() async throws {
+    func `Commits, syncs, calls and rejections are counted and timed`() async throws {
         let store = try open(instruments)
         let zone = try await store.database(device: "laptop").createZone("notes")
         for name in ["a", "b", "c"] {
@@ -84,7 +84,7 @@ struct InstrumentsTests {
     }
 
     @Test
-    func `openings, closings, compactions and refusals are logged`() async throws {
+    func `Openings, closings, compactions and rejections are logged`() async throws {
         let store = try open(instruments)
         let zone = try await store.database(device: "laptop").createZone("notes")
         _ = try await zone.save("a", type: "Note", fields: ["text": "Hi"])
@@ -102,7 +102,7 @@ struct InstrumentsTests {
     }
 
     @Test
-    func `a store that has to be recovered says so`() async throws {
+    func `A recovery is logged`() async throws {
         let first = try open(nil)
         _ = try await first.database(device: "laptop").createZone("notes")
         try FileManager.default.copyItem(atPath: folder.path(), toPath: folder.path("copy.tide"))
@@ -113,7 +113,7 @@ struct InstrumentsTests {
     }
 
     @Test
-    func `queries are counted by how they were answered`() async throws {
+    func `Queries are counted by execution with index or scan`() async throws {
         let store = try open(instruments)
         let zone = try await store.database(device: "laptop").createZone("notes")
         _ = try await zone.save("a", type: "Note", fields: ["text": "Hi"])
@@ -129,7 +129,7 @@ struct InstrumentsTests {
     }
 
     @Test
-    func `a call's span is a child of the task's span`() async throws {
+    func `A call's span is a child of the task's span`() async throws {
         let store = try open(instruments)
         let zone = try await store.database(device: "laptop").createZone("notes")
         tracer.clearFinishedSpans()
@@ -155,7 +155,7 @@ struct InstrumentsTests {
     }
 
     @Test
-    func `a caller's trace is the parent where the task has no span`() async throws {
+    func `A caller's trace is the parent if the task has no span`() async throws {
         let tracer = HeaderTracer()
         let observer = StoreInstruments(
             logger: Logger(label: "test") { _ in handler },
@@ -172,7 +172,7 @@ struct InstrumentsTests {
     }
 
     @Test
-    func `an observer hears the begin and the end of everything once`() async throws {
+    func `An observer receives each begin and end once`() async throws {
         let observer = CountingObserver()
         let store = try open(observer)
         let zone = try await store.database(device: "laptop").createZone("notes")

@@ -131,7 +131,7 @@ struct IndexedHistory {
     }
 
     @Test(arguments: 20..<26 as Range<UInt64>)
-    func `pages are the whole, cut into pieces`(seed: UInt64) async throws {
+    func `All pages together equal the whole result`(seed: UInt64) async throws {
         var history = try IndexedHistory(seed: seed)
         try await history.grow(by: 200)
         for _ in 0..<25 {
@@ -161,9 +161,7 @@ struct IndexedHistory {
         }
     }
 
-    @Test func `a record that stays as it is comes on exactly one page while others change`()
-        async throws
-    {
+    @Test func `An unchanged record is on exactly one page while others change`() async throws {
         var history = try IndexedHistory(seed: 99)
         try await history.grow(by: 300, zones: [3])
         let query = Query(recordType: "Note", sortDescriptors: [.init("title", ascending: false)])

@@ -55,7 +55,7 @@ import TidemarkModel
             "../shared/data/airports.csv is not there"
         )
     )
-    func `airports within a radius are those that vectors find, nearest first`() async throws {
+    func `Airports within a radius equal a vector computation, nearest first`() async throws {
         let airports = try Self.airports()
         #expect(airports.count > 3_000)
         let index = try QueryIndex(path: nil, identity: "airports")

@@ -10,7 +10,7 @@ import TidemarkModel
 
 @Suite struct BoxTests {
     @Test(arguments: 0..<4 as Range<UInt64>)
-    func `whatever lies within the radius lies in a box`(seed: UInt64) {
+    func `Every point within the radius is in a box`(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         func draw(_ range: ClosedRange<Double>) -> Double {
             .random(in: range, using: &generator)

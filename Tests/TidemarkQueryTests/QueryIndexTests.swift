@@ -42,7 +42,7 @@ import TidemarkModel
         return page.records.map(\.sequence)
     }
 
-    @Test func `the index goes on where it was, and is emptied for another log`() async throws {
+    @Test func `The index continues at its position and is cleared for another log`() async throws {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("tidemark-query-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -77,7 +77,7 @@ import TidemarkModel
         #expect(try await find("TRUEPREDICATE", in: index) == [])
     }
 
-    @Test func `an index whose making was cut off begins anew`() async throws {
+    @Test func `An index whose creation was interrupted starts again`() async throws {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("tidemark-query-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -104,7 +104,7 @@ import TidemarkModel
         #expect(try await find("title == 'Hello'", in: again) == [5])
     }
 
-    @Test func `indexes that queries made are kept up to date`() async throws {
+    @Test func `Indexes that queries created are kept up to date`() async throws {
         let index = try QueryIndex(path: nil, identity: "x")
         let near = "distanceToLocation:fromLocation:(p, LOCATION(0, 179.99)) < 5000"
         let west = FieldValue.location(Location(latitude: 0, longitude: -179.99))
@@ -138,7 +138,7 @@ import TidemarkModel
         for text in texts { #expect(try await find(text, in: index) == []) }
     }
 
-    @Test func `full text that is mostly of what is gone is made anew`() async throws {
+    @Test func `A full-text index of mostly removed text is rebuilt`() async throws {
         let index = try QueryIndex(path: nil, identity: "x")
         let count: UInt64 = 4_000
         for round in 0..<6 as Range<UInt64> {
@@ -160,9 +160,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `before many changes indexes are dropped, and made again when they are asked for`()
-        async throws
-    {
+    @Test func `Many changes drop the indexes, and the next query rebuilds them`() async throws {
         let index = try QueryIndex(path: nil, identity: "x")
         let west = FieldValue.location(Location(latitude: 0, longitude: -179.99))
         let fields: KeyValuePairs<String, FieldValue?> = [
@@ -180,7 +178,7 @@ import TidemarkModel
         for text in texts { #expect(try await find(text, in: index) == [2]) }
     }
 
-    @Test func `versions that are replaced at once are passed over`() async throws {
+    @Test func `Versions that are replaced in the same batch are skipped`() async throws {
         let index = try QueryIndex(path: nil, identity: "x")
         let changes = [
             try save("a", ["n": 1], at: 1), try save("a", ["n": 2], at: 2, over: 1),
@@ -197,7 +195,7 @@ import TidemarkModel
         #expect(try await find("n > 0", in: index) == [8])
     }
 
-    @Test func `a search in all words keeps to the searchable fields`() async throws {
+    @Test func `A search for all words uses only the searchable fields`() async throws {
         let index = try QueryIndex(path: nil, identity: "x")
         try await index.apply(
             [try save("a", ["t": "one", "u": "two"], at: 1)],
@@ -211,7 +209,7 @@ import TidemarkModel
         #expect(try await find("self CONTAINS 'one'", in: index, fields: []) == [])
     }
 
-    @Test func `words stay apart however they are spelt in the index`() async throws {
+    @Test func `Words stay distinct in the index encoding`() async throws {
         let index = try QueryIndex(path: nil, identity: "x")
         // What one would be spelt as is another's own text.
         let words = [
@@ -232,7 +230,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a cursor of another query is refused`() async throws {
+    @Test func `A cursor of another query is rejected`() async throws {
         let index = try QueryIndex(path: nil, identity: "x")
         try await index.apply(
             [try save("a", [:], at: 1), try save("b", [:], at: 2)],
@@ -263,7 +261,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `large predicates are answered, and too large ones refused`() async throws {
+    @Test func `Large predicates are executed, and too large ones rejected`() async throws {
         let index = try QueryIndex(path: nil, identity: "x")
         let numbers = (0..<3000).map { Int64($0) }
         let text = numbers.map { "w\($0)" }.joined(separator: " ")
@@ -293,7 +291,7 @@ import TidemarkModel
         #expect(error?.code == .limitExceeded)
     }
 
-    @Test func `queries enter the tables by an index`() async throws {
+    @Test func `Queries read the tables through an index`() async throws {
         let index = try QueryIndex(path: nil, identity: "x")
         let changes = try (1...50).map {
             try save("r\($0)", ["n": .int64(Int64($0)), "l": .int64List([1])], at: UInt64($0))

@@ -39,7 +39,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [5, 15, 30, 60, 200])
-    func `a predicate may nest deeper than SQLite reads`(depth: Int) async throws {
+    func `A predicate may be nested deeper than SQLite allows`(depth: Int) async throws {
         let index = try await index(try Fields(["n": 1, "l": .int64List([1, 2])]))
         func isFound(_ predicate: Query.Predicate) async throws -> Bool {
             let query = Query(recordType: "Note", predicate: predicate)
@@ -64,7 +64,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `an order may have as many criteria as queries have, also behind a cursor`()
+    @Test func `A query may have the maximum number of sort criteria, also with a cursor`()
         async throws
     {
         let index = try QueryIndex(path: nil, identity: "x")
@@ -91,9 +91,7 @@ import TidemarkModel
         #expect(found == [4, 1, 2, 3])
     }
 
-    @Test func `words are found in many zones at once, and in too many not looked for`()
-        async throws
-    {
+    @Test func `Words are searched in many zones at once, and not in too many`() async throws {
         let index = try await index(try Fields(["t": "w1 w2"]))
         let words = (1...10).map { "w\($0)" }.joined(separator: " ")
         let query = Query(recordType: "Note", predicate: .words(Query.WordSearch(words)))
@@ -106,14 +104,14 @@ import TidemarkModel
         #expect(error?.message.contains("Name a zone") ?? false)
     }
 
-    @Test func `a search in all words looks into more fields than SQLite joins`() async throws {
+    @Test func `A search for all words covers more fields than SQLite can join`() async throws {
         let index = try await index(try fields(600))
         #expect(try await find("self CONTAINS 'w7'", in: index) == [1])
         #expect(try await find("self CONTAINS 'w599'", in: index) == [1])
         #expect(try await find("self CONTAINS 'w600'", in: index).isEmpty)
     }
 
-    @Test func `a type may have more fields than SQLite has columns`() async throws {
+    @Test func `A type may have more fields than SQLite has columns`() async throws {
         let count = TypeTable.columnLimit + 200
         let index = try await index(try fields(count))
         try await index.apply(
@@ -134,7 +132,7 @@ import TidemarkModel
         #expect(error?.code == .limitExceeded)
     }
 
-    @Test func `a connection keeps few of many statements`() async throws {
+    @Test func `A connection caches a limited number of statements`() async throws {
         let index = try await index(try Fields(["n": 1]))
         for count in 1...500 {
             let list = FieldValue.int64List((0..<Int64(count)).map { $0 })

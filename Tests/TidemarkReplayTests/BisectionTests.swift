@@ -26,7 +26,7 @@ import TidemarkModel
         return bisection
     }
 
-    @Test func `a planted event among a million is found by twenty probes`() {
+    @Test func `A bad event among a million is found with twenty probes`() {
         var random = SeededGenerator(seed: 1)
         for _ in 0..<200 {
             let planted = UInt64.random(in: 1...1_000_000, using: &random)
@@ -36,7 +36,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `where nobody can tell, the search goes around it`() {
+    @Test func `The search skips positions without a result`() {
         for planted in [UInt64](1...64) {
             for hole in [UInt64](0...56) {
                 let unknown = hole..<hole + 8
@@ -55,7 +55,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [21, 22, 23] as [UInt64])
-    func `the event from which a predicate holds is that of a fold over all states`(
+    func `The first event for which a predicate holds equals that of a full fold`(
         seed: UInt64
     ) async throws {
         let folder = try ScratchFolder()

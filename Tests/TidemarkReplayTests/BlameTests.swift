@@ -17,7 +17,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [4, 5, 6] as [UInt64])
-    func `blame summed over fields is the state, and names who set them`(
+    func `The blame of all fields equals the state and names each origin`(
         seed: UInt64
     ) async throws {
         var lived = try LivedStore(at: folder.path(), seed: seed)
@@ -57,7 +57,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `blame is a fold over the history`() async throws {
+    @Test func `Blame is a fold over the history`() async throws {
         var lived = try LivedStore(at: folder.path(), seed: 7)
         try await lived.live(150)
         for (id, _) in lived.state() {
@@ -76,7 +76,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a field whose event is gone keeps its value and its stamp`() async throws {
+    @Test func `A field whose event was dropped keeps its value and its stamp`() async throws {
         let store = try Store.open(at: folder.path(), access: .creating)
         let id = RecordID(recordName: "x")
         for name in ["first", "second"] {

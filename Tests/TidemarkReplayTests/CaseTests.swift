@@ -47,7 +47,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func `a case of a generated history imports to the state that it expects`(
+    func `A case of a generated history imports to its expected state`(
         seed: UInt64
     ) async throws {
         var lived = try LivedStore(at: folder.path(), seed: seed)
@@ -121,7 +121,7 @@ import TidemarkModel
         return world
     }
 
-    @Test func `a case has what its records refer to, and nothing else`() async throws {
+    @Test func `A case has the records that its records refer to, and no others`() async throws {
         let world = try await tree()
         let found = try await world.store.makeCase(
             of: [world.id("milk")],
@@ -147,7 +147,7 @@ import TidemarkModel
         #expect(found.lines.reduce(0) { $0 + $1.changes.count } < 25)
     }
 
-    @Test func `a mask leaves no text behind, and all that it must`() async throws {
+    @Test func `A mask removes every value and, if requested, every name`() async throws {
         let world = try await tree()
         let found = try await world.store.makeCase(
             of: [world.id("milk")],
@@ -237,14 +237,14 @@ import TidemarkModel
         #expect(try record("groceries").fields["title"] == .string(tags[1]))
     }
 
-    @Test func `a record that never was is refused`() async throws {
+    @Test func `A record that never existed is rejected`() async throws {
         let world = try await JournalledStore(.refusals)
         await #expect(throws: SyncError.self) {
             try await world.store.makeCase(of: [world.id("x")], in: JournalledStore.anna)
         }
     }
 
-    @Test func `of a pruned history the case has what is left`() async throws {
+    @Test func `The case of a pruned history has what is left`() async throws {
         let world = try await JournalledStore(.refusals)
         for number in 0..<5 {
             try await world.modify([world.save("a", ["n": .int64(Int64(number))])])

@@ -147,7 +147,7 @@ private struct Story {
 /// Which cause an explanation names first.
 @Suite struct CauseOrderTests {
     @Test(arguments: BrokenLinks.alone)
-    func `each cause alone is named`(broken: BrokenLinks) async throws {
+    func `Each single cause is named`(broken: BrokenLinks) async throws {
         var story = try await Story(broken)
         try await story.play()
         // A version has a fate of its own, whatever was refused after it: here nobody asked for it.
@@ -156,7 +156,7 @@ private struct Story {
     }
 
     @Test(arguments: BrokenLinks.possiblePairs)
-    func `of two causes the first broken link is named first`(broken: BrokenLinks) async throws {
+    func `Of two causes, the first broken link is named first`(broken: BrokenLinks) async throws {
         var story = try await Story(broken)
         try await story.play()
         let (first, second) = (broken.links[0], broken.links[1])
@@ -164,12 +164,12 @@ private struct Story {
         #expect(try await story.causes() == expected.map(\.rawValue))
     }
 
-    @Test func `every pair is set up, but for those that exclude each other`() {
+    @Test func `Every pair of compatible causes is tested`() {
         #expect(BrokenLinks.pairs.count == 45)
         #expect(BrokenLinks.possiblePairs.count == 34)
     }
 
-    @Test func `a refusal that lets the device keep what it has comes behind what it was told`()
+    @Test func `A rejection that lets the device keep its data comes after its delivery`()
         async throws
     {
         let world = try await JournalledStore()
@@ -181,8 +181,7 @@ private struct Story {
         #expect(try await world.why("a").names == ["delivered", "fetchRefused"])
     }
 
-    @Test func `a device that begins anew was told of the deletion of its own record`() async throws
-    {
+    @Test func `A device that starts again is notified of its record's deletion`() async throws {
         let world = try await JournalledStore()
         try await world.modify([world.save("a")])
         try await world.modify([], delete: ["a"])

@@ -24,7 +24,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [8, 9, 10] as [UInt64])
-    func `differences are those of the states, for points all over a history`(
+    func `Differences equal those of the states at points of a history`(
         seed: UInt64
     ) async throws {
         var lived = try LivedStore(at: folder.path(), seed: seed)
@@ -97,7 +97,7 @@ import TidemarkModel
         return changes
     }
 
-    @Test func `one record is compared alone`() async throws {
+    @Test func `The difference of one record can be computed alone`() async throws {
         var lived = try LivedStore(at: folder.path(), seed: 11)
         try await lived.live(60)
         let last = try #require(lived.positions.last)
@@ -120,7 +120,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `points that are not there, and backwards, are refused`() async throws {
+    @Test func `Points that do not exist, or are reversed, are rejected`() async throws {
         let store = try Store.open(at: folder.path(), access: .creating)
         for (first, last) in [(1, nil), (0, 1)] as [(UInt64, UInt64?)] {
             await #expect(throws: SyncError.self) {

@@ -69,7 +69,7 @@ private enum DocumentedExamples {
         return examples
     }
 
-    @Test func `every example in a documentation comment is compiled`() throws {
+    @Test func `Every example in a documentation comment is compiled`() throws {
         var compiled = ""
         for path in [
             "Tests/TidemarkReplayTests/DocumentedExamples.swift",

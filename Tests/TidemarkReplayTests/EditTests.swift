@@ -42,7 +42,7 @@ import TidemarkModel
         return x == old.count && y == new.count
     }
 
-    @Test func `edits lead from one list to the other by as few steps as it takes`() {
+    @Test func `Edits convert one list to the other in the fewest steps`() {
         var random = SeededGenerator(seed: 1)
         for _ in 0..<3_000 {
             let kinds = Int.random(in: 1...5, using: &random)
@@ -59,7 +59,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `lists with nothing in common are replaced, at once`() {
+    @Test func `Lists without common elements are replaced quickly`() {
         let old = Array(0..<50_000)
         let new = [-1] + Array(60_000..<110_000) + [49_999]
         let edits = EditWalk.edits(from: old, to: new)
@@ -68,7 +68,7 @@ import TidemarkModel
         #expect(edits.count == 49_999 + 50_001 + 1)
     }
 
-    @Test func `a text's changes are shown with the lines around them`() {
+    @Test func `Changes of a text are shown with context lines`() {
         let old = (1...20).map { "line \($0)\n" }.joined()
         let new = old.replacing("line 3\n", with: "").replacing("line 17\n", with: "LINE\n17\n")
         let diff = TextDiff(from: old, to: new, context: 2)
@@ -85,7 +85,7 @@ import TidemarkModel
         #expect(diff.hunks[1].oldStart == 15 && diff.hunks[1].newStart == 14)
     }
 
-    @Test func `lines are compared by their bytes`() {
+    @Test func `Lines are compared by their bytes`() {
         #expect(TextDiff(from: "a\né\n", to: "a\ne\u{301}\n").hunks.count == 1)
         #expect(TextDiff(from: "a\r\nb", to: "a\r\nc").hunks[0].lines.count == 3)
         #expect(TextDiff(from: "", to: "").hunks.isEmpty)
@@ -93,7 +93,7 @@ import TidemarkModel
         #expect(grown.map(\.text) == ["one", "", "two"])
     }
 
-    @Test func `a list's changes are its elements`() {
+    @Test func `A list diff consists of elements`() {
         let diff = ListDiff(
             from: [.int64(1), .int64(2), .int64(3)],
             to: [.int64(1), .int64(3), .int64(4)]

@@ -116,7 +116,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
-    func `delivered is what devices hold, and nothing else is`(seed: UInt64) async throws {
+    func `A version is delivered if and only if devices hold it`(seed: UInt64) async throws {
         let store = try await JournalledStore()
         try await store.modify([
             store.save("root 1"), store.save("root 2"),

@@ -10,7 +10,7 @@ import TidemarkModel
 
 /// Each cause is made to happen, and named.
 @Suite struct ExplanationTests {
-    @Test func `never saved`() async throws {
+    @Test func `A missing record was never saved`() async throws {
         let world = try await JournalledStore()
         let why = try await world.why("a", of: "anna")
         #expect(why.names == ["neverSaved"] && why.version == nil && why.user == UserID("_anna"))
@@ -24,7 +24,7 @@ import TidemarkModel
         #expect(try await world.why("a", asOf: before).names == ["neverSaved"])
     }
 
-    @Test func `forgotten without a trace is not said to be never saved for sure`() async throws {
+    @Test func `neverSaved is uncertain if compaction dropped all traces`() async throws {
         let world = try await JournalledStore()
         try await world.modify([world.save("a")])
         try await world.modify([], delete: ["a"])
@@ -37,7 +37,7 @@ import TidemarkModel
         #expect(why.names == ["neverSaved"] && why.gaps.contains(.noTrace))
     }
 
-    @Test func `refused, with code, rule, request and reason`() async throws {
+    @Test func `A rejection has its code, rule, request and reason`() async throws {
         let world = try await JournalledStore(.refusals)
         try await world.modify(
             [world.save("a", under: "missing"), world.save("b")],
@@ -58,7 +58,7 @@ import TidemarkModel
         #expect(other.reason == refusal.refusal)
     }
 
-    @Test func `refused with the whole request`() async throws {
+    @Test func `A rejection of the whole request explains each record`() async throws {
         let world = try await JournalledStore { $0.limits.itemsPerRequest = 1 }
         await #expect(throws: SyncError.self) {
             try await world.modify([world.save("a"), world.save("b")])
@@ -72,7 +72,7 @@ import TidemarkModel
         #expect(refusal.reason?.message.contains("2 items") == true)
     }
 
-    @Test func `a later attempt that was refused comes first, until one succeeds`() async throws {
+    @Test func `A later rejected attempt comes first until one succeeds`() async throws {
         let world = try await JournalledStore()
         try await world.modify([world.save("a")])
         try await world.fetch()
@@ -88,7 +88,7 @@ import TidemarkModel
         #expect(try await world.why("a").names == ["committedAfterToken"])
     }
 
-    @Test func `committed after the device's token, or the device has never asked`() async throws {
+    @Test func `A version was committed after the token, or no delta was requested`() async throws {
         let world = try await JournalledStore()
         try await world.modify([world.save("a")])
         #expect(try await world.why("a", of: "anna").names == ["neverAsked"])
@@ -102,7 +102,7 @@ import TidemarkModel
         #expect(try await world.why("a", from: "laptop", of: "anna").names == ["neverAsked"])
     }
 
-    @Test func `the device stopped before the page that has it`() async throws {
+    @Test func `The device stopped before the page with the record`() async throws {
         let world = try await JournalledStore()
         for name in ["a", "b", "c", "d"] { try await world.modify([world.save(name)]) }
         try await world.fetch(limit: 2, pageCount: 1)
@@ -114,7 +114,7 @@ import TidemarkModel
         #expect(delivery.told.moreComing)
     }
 
-    @Test func `delivered, and then acknowledged by the next request`() async throws {
+    @Test func `A version was delivered, then acknowledged by the next request`() async throws {
         let world = try await JournalledStore()
         try await world.modify([world.save("a")])
         let token = try await world.fetch()
@@ -134,7 +134,7 @@ import TidemarkModel
         #expect(try await world.why("a").names == ["delivered"])
     }
 
-    @Test func `the device asked and was refused`() async throws {
+    @Test func `The request of the device was rejected`() async throws {
         let world = try await JournalledStore()
         try await world.modify([world.save("a")])
         let token = try await world.fetch()
@@ -152,7 +152,7 @@ import TidemarkModel
         #expect(refusal.reason?.message.contains("created again") == true)
     }
 
-    @Test func `an earlier version was replaced before the device asked`() async throws {
+    @Test func `An earlier version was replaced before the device synced`() async throws {
         let world = try await JournalledStore()
         try await world.modify([world.save("a")])
         let first = world.store.lastSequence
@@ -175,9 +175,7 @@ import TidemarkModel
         #expect(try await world.why("a").names == ["delivered"])
     }
 
-    @Test func `a deletion is told to those who knew the record, and not to newcomers`()
-        async throws
-    {
+    @Test func `Only devices that had the record are notified of its deletion`() async throws {
         let world = try await JournalledStore()
         try await world.modify([world.save("a")])
         let token = try await world.fetch()
@@ -190,7 +188,7 @@ import TidemarkModel
         #expect(try await world.why("a", from: "laptop").names == ["beganAfterDeletion"])
     }
 
-    @Test func `the zone is gone`() async throws {
+    @Test func `The zone was deleted`() async throws {
         let world = try await JournalledStore()
         try await world.modify([world.save("a")])
         let saved = try await world.why("a")
@@ -211,7 +209,7 @@ import TidemarkModel
         #expect(try await world.why("a").hiding == nil)
     }
 
-    @Test func `not visible: no share, another one's, not accepted, left, no permission`()
+    @Test func `A record is hidden without a share, its acceptance or permission`()
         async throws
     {
         let world = try await JournalledStore()
@@ -247,7 +245,7 @@ import TidemarkModel
         #expect(try await hiding("other", from: "bob") == .neverShown)
     }
 
-    @Test func `not visible by role`() async throws {
+    @Test func `A record is hidden by its roles`() async throws {
         let world = try await JournalledStore()
         let text = """
             DEFINE SCHEMA CREATE ROLE Reader;
@@ -289,9 +287,7 @@ import TidemarkModel
         #expect(try await why("_bert").names == ["delivered"])
     }
 
-    @Test func `shared: after the token, in the list, and in the walk of a share joined later`()
-        async throws
-    {
+    @Test func `A shared record is delivered in deltas, lists and new shares`() async throws {
         let world = try await JournalledStore()
         try await world.modify([
             world.save("one"), world.share("share 1", of: "one", with: [("bob", .readOnly)]),
@@ -315,7 +311,7 @@ import TidemarkModel
         #expect(try await world.why("share 2", from: "tablet").names == ["acknowledged"])
     }
 
-    @Test func `what the journal cannot know is said`() async throws {
+    @Test func `Gaps of the journal are reported`() async throws {
         let world = try await JournalledStore(.refusals)
         try await world.modify([world.save("a")])
         try await world.fetch()
@@ -359,7 +355,7 @@ import TidemarkModel
         #expect(acknowledged.token == newer)
     }
 
-    @Test func `it answers the same from the files, beside the writer and after it`() async throws {
+    @Test func `The explanation from the files is the same while and after writing`() async throws {
         let world = try await JournalledStore()
         try await world.modify([world.save("a"), world.save("b")])
         let token = try await world.fetch()

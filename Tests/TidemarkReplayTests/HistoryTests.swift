@@ -18,7 +18,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `a history is what requests did, newest first, at every age of the views`(
+    func `A history lists the requests, newest first, at every age of the views`(
         seed: UInt64
     ) async throws {
         var lived = try LivedStore(at: folder.path(), seed: seed)
@@ -88,7 +88,7 @@ import TidemarkModel
         return moment
     }
 
-    @Test func `what never was is said to be missing`() async throws {
+    @Test func `A record that never existed is reported as missing`() async throws {
         let store = try Store.open(at: folder.path(), access: .creating)
         func code(_ id: RecordID) async -> SyncError.Code? {
             do {
@@ -105,7 +105,7 @@ import TidemarkModel
         #expect(await code(RecordID(recordName: "x", zone: zone)) == .unknownItem)
     }
 
-    @Test func `a record that one commit deletes and saves again loses what it had`() async throws {
+    @Test func `A record deleted and saved again in one commit loses its fields`() async throws {
         let store = try Store.open(at: folder.path(), access: .creating)
         let id = RecordID(recordName: "x", zone: ZoneID(zoneName: "z"))
         func save(_ type: Name, _ fields: Fields) -> ChangeStreamLine.Change {
@@ -136,7 +136,7 @@ import TidemarkModel
         #expect(Set(blame.fields.map(\.stamp)) == [changes[0].origin.sequence])
     }
 
-    @Test func `what compaction has left no trace of is said to be pruned`() async throws {
+    @Test func `A history without a trace after compaction is reported as pruned`() async throws {
         let store = try Store.open(at: folder.path(), access: .creating)
         let zones = ["whole", "deletions", "ended"].map { ZoneID(zoneName: $0) }
         _ = try await store.modifyZones(ModifyZonesRequest(saves: zones), as: Caller())
@@ -176,8 +176,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a history costs the versions of its record, however long the log is`() async throws
-    {
+    @Test func `A history reads only the versions of its record`() async throws {
         var lived = try LivedStore(at: folder.path(), seed: 14)
         try await lived.live(200)
         var past = try lived.store.pastPicture()
@@ -195,7 +194,7 @@ import TidemarkModel
         #expect(lived.store.lastSequence.rawValue > 300)
     }
 
-    @Test func `a chain whose beginning is gone ends with what was pruned`() async throws {
+    @Test func `A chain without a beginning ends with a pruned entry`() async throws {
         let store = try Store.open(at: folder.path(), access: .creating)
         let id = RecordID(recordName: "x")
         var sequences: [SequenceNumber] = []
@@ -232,7 +231,7 @@ import TidemarkModel
         #expect(try chains.next() == nil)
     }
 
-    @Test func `coming under a share and leaving it is told`() async throws {
+    @Test func `Entering and leaving a share is reported`() async throws {
         let store = try Store.open(at: folder.path(), access: .creating)
         let caller = Caller(database: .standard, user: UserID("_anna"))
         let zone = ZoneID(zoneName: "a")

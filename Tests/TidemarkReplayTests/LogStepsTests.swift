@@ -16,7 +16,7 @@ import TidemarkModel
         folder = try ScratchFolder()
     }
 
-    @Test func `a walk back meets the events of the walk forward`() async throws {
+    @Test func `Steps back visit the same events as steps forward`() async throws {
         var lived = try LivedStore(at: folder.path(), seed: 12)
         try await lived.live(40)
         var steps = try await lived.store.steps()
@@ -35,7 +35,7 @@ import TidemarkModel
         #expect(first.origin.sequence == forward[0])
     }
 
-    @Test func `a walk passes over what is gone from the log`() async throws {
+    @Test func `Steps skip events that are no longer in the log`() async throws {
         var lived = try LivedStore(at: folder.path(), seed: 13)
         try await lived.live(60)
         let log = try lived.store.pastPicture().log

@@ -37,8 +37,7 @@ import TidemarkRules
         )
     }
 
-    @Test func `a line creates the zones that it saves into and takes what it deletes away`() throws
-    {
+    @Test func `A line creates the zones of its saves and applies its deletions`() throws {
         var facts = StatedFacts()
         let saved = try decide([save("a"), save("b")], over: facts)
         #expect(saved.plan.draft.time == 500 && saved.plan.draft.received == 900)
@@ -55,7 +54,7 @@ import TidemarkRules
         #expect(facts.liveVersions(in: key).map(\.sequence) == [3])
     }
 
-    @Test func `each record of a line comes once, with its last change`() throws {
+    @Test func `Each record of a line has one event, its last change`() throws {
         let decision = try decide([save("a"), .delete(id("a")), save("a")], over: StatedFacts())
         #expect(decision.plan.eventCount == 2)
         let ended = try decide(
@@ -65,7 +64,7 @@ import TidemarkRules
         #expect(ended.plan.eventCount == 5)
     }
 
-    @Test func `a line that breaks a rule is refused as a whole`() {
+    @Test func `A line that breaks a rule is rejected as a whole`() {
         let long = String(repeating: "x", count: 10_000)
         #expect(throws: SyncError.self) {
             try decide([save("a"), save(long)], over: StatedFacts())

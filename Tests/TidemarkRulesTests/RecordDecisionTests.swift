@@ -80,7 +80,7 @@ import TidemarkRules
         }
     }
 
-    @Test func `a new record is one event of its zone`() throws {
+    @Test func `A new record is one event of its zone`() throws {
         var facts = try facts()
         let decision = try decide(
             ModifyRecordsRequest(saves: [save("a", try Fields(["text": "Hello"]))]),
@@ -96,7 +96,7 @@ import TidemarkRules
         #expect(body.created.user == UserID("anna"))
     }
 
-    @Test func `a save without the tag of what is there is a conflict`() throws {
+    @Test func `A save without the tag of an existing record conflicts`() throws {
         var facts = try facts()
         let request = ModifyRecordsRequest(saves: [save("a")])
         try facts.commit(try decide(request, over: facts).plan)
@@ -109,7 +109,7 @@ import TidemarkRules
         #expect(error.conflict?.server.recordID == id("a"))
     }
 
-    @Test func `a conflict holds up the others of its zone`() throws {
+    @Test func `A conflict fails the other items of its zone`() throws {
         var facts = try facts()
         try facts.commit(try decide(ModifyRecordsRequest(saves: [save("a")]), over: facts).plan)
         let both = ModifyRecordsRequest(saves: [save("b"), save("a")])
@@ -123,7 +123,7 @@ import TidemarkRules
         #expect(decision.plan.eventCount == 1)
     }
 
-    @Test func `what refers to a deleted record goes with it, or keeps it`() throws {
+    @Test func `Deleting a record deletes its dependents, or is rejected`() throws {
         var facts = try facts()
         func link(_ action: Reference.Action) throws -> Fields {
             try Fields(["to": .reference(Reference(recordName: "target", action: action))])
@@ -142,7 +142,7 @@ import TidemarkRules
         #expect(refusals(try decide(deletion, over: facts)) == [.referenceViolation])
     }
 
-    @Test func `a reference to what is not there is refused`() throws {
+    @Test func `A reference to a missing record is rejected`() throws {
         let link = Reference(recordName: "nowhere", action: .deleteSelf)
         let request = ModifyRecordsRequest(saves: [
             save("a", try Fields(["to": .reference(link)]))
@@ -150,7 +150,7 @@ import TidemarkRules
         #expect(refusals(try decide(request, over: try facts())) == [.referenceViolation])
     }
 
-    @Test func `a zone that is gone says why`() throws {
+    @Test func `The error for a deleted zone has the reason`() throws {
         var facts = try facts()
         var request = ModifyZonesRequest(deletions: [zone])
         request.deletionReason = .purged
@@ -170,7 +170,7 @@ import TidemarkRules
         #expect(refusals(try decide(never, over: facts)) == [.zoneNotFound])
     }
 
-    @Test func `names with one hash get slots of their own`() throws {
+    @Test func `Names with equal hashes get separate slots`() throws {
         var facts = StatedFacts(slotMask: 0)
         let zones = try ZoneDecision(
             ModifyZonesRequest(saves: [zone]),

@@ -39,7 +39,7 @@ import TidemarkWire
 
     private let old = "a long password of ann"
 
-    @Test func `a person sees their sessions and ends them all`() async throws {
+    @Test func `A user lists their sessions and ends them all`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
             let cookie = try await cookie(server, old)
@@ -55,7 +55,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `a password is changed by who knows the old one, on this server's page`()
+    @Test func `A password is changed with the old one, and only from the server's page`()
         async throws
     {
         try await ServerUnderTest.run(.router) { server in
@@ -81,7 +81,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `a reset link sets a password once`() async throws {
+    @Test func `A reset link sets a password once`() async throws {
         try await ServerUnderTest.run(.router) { server in
             _ = try await server.signIn("ann")
             let path = try await server.server.directory.resetPath(ofAccount: "ann@example.org")
@@ -103,7 +103,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `an invitation makes an account where signing up is off`() async throws {
+    @Test func `An invitation creates an account if sign-up is disabled`() async throws {
         var options = ServerOptions()
         options.allowsSignUp = false
         try await ServerUnderTest.run(.router, options: options) { server in

@@ -80,7 +80,7 @@ import TidemarkReplay
     }
 
     @Test(arguments: AdministrationHost.allCases)
-    func `every question is answered as the store answers it`(
+    func `Every query has the same result as at the store`(
         host: AdministrationHost
     ) async throws {
         try await host.run { hosted in
@@ -94,7 +94,7 @@ import TidemarkReplay
     }
 
     @Test(arguments: AdministrationHost.allCases)
-    func `answers say what happened`(host: AdministrationHost) async throws {
+    func `Responses contain the expected results`(host: AdministrationHost) async throws {
         try await host.run { hosted in
             let service = hosted.service
             var happened: [String] = []
@@ -139,7 +139,7 @@ import TidemarkReplay
     }
 
     @Test(arguments: AdministrationHost.allCases)
-    func `users, schemas and roles are changed`(host: AdministrationHost) async throws {
+    func `Users, schemas and roles are changed`(host: AdministrationHost) async throws {
         try await host.run { hosted in
             let service = hosted.service
             var anna = UserAccount("anna")
@@ -184,7 +184,7 @@ import TidemarkReplay
     }
 
     @Test(arguments: AdministrationHost.allCases)
-    func `a store is compacted, verified, backed up, and not erased from while it is open`(
+    func `An open store is compacted, verified and backed up, but not erased from`(
         host: AdministrationHost
     ) async throws {
         try await host.run { hosted in
@@ -223,7 +223,7 @@ import TidemarkReplay
     }
 
     @Test(arguments: AdministrationHost.allCases)
-    func `an error is the one that the store has, and a receiver can end a call`(
+    func `Errors equal those of the store, and a receiver can end a call`(
         host: AdministrationHost
     ) async throws {
         struct Enough: Error {}
@@ -255,7 +255,7 @@ import TidemarkReplay
         static let name = "unknown"
     }
 
-    @Test func `new events are told until the call is cancelled`() async throws {
+    @Test func `New events are sent until the call is cancelled`() async throws {
         try await AdministrationHost.bytes.run { hosted in
             let service = hosted.service
             let (stream, continuation) = AsyncStream<LoggedEvent>.makeStream()
@@ -278,7 +278,7 @@ import TidemarkReplay
         }
     }
 
-    @Test func `calls have names of their own, which the description of the server has`() throws {
+    @Test func `Calls have unique names, which the OpenAPI document lists`() throws {
         let names = StoreCalls.all.map { $0.name } + DirectoryCalls.all.map { $0.name }
         #expect(Set(names).count == names.count)
         let path = URL(filePath: #filePath).deletingLastPathComponent()

@@ -20,7 +20,7 @@ import TidemarkWire
         secret.map { [.authorization: "Bearer \($0)"] } ?? [:]
     }
 
-    @Test func `only the secret of an administrator opens it`() async throws {
+    @Test func `Only an administrator's secret grants access`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let directory = server.server.directory
             let secret = try await directory.addAdministrator(name: "ops")
@@ -58,7 +58,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `what cannot be read is refused, and what fails ends with an error`() async throws {
+    @Test func `Invalid calls are rejected, and failing calls end with an error`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let secret = try await server.server.directory.addAdministrator(name: "ops")
             func ask(_ call: String, _ body: String = "") async throws -> Answer {
@@ -90,7 +90,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `what administrators did is on record, without secrets`() async throws {
+    @Test func `Administrative calls are recorded without secrets`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let directory = server.server.directory
             let secret = try await directory.addAdministrator(name: "ops")
@@ -131,7 +131,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `administrators are listed and ended over the network too`() async throws {
+    @Test func `Administrators are listed and removed over the network`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let secret = try await server.server.directory.addAdministrator(name: "first")
             let service = RemoteAdministration(

@@ -46,7 +46,7 @@ import Testing
         return fields?["photo"]?["value"] as? [String: Any]
     }
 
-    @Test func `bytes come back whole and in part, over a socket`() async throws {
+    @Test func `Assets are returned in full and in ranges over a socket`() async throws {
         try await ServerUnderTest.run(.live) { server in
             let web = try await server.signIn("ann")
             let path = try await uploadPath(server, web)
@@ -81,9 +81,7 @@ import Testing
         }
     }
 
-    @Test func `a value that was read is saved back, and is no receipt for other records`()
-        async throws
-    {
+    @Test func `An asset value can be saved back, but not to other records`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
             let upload = try await server.request(try await uploadPath(server, web), .post, bytes)
@@ -104,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `a receipt is for its user, its type and its field`() async throws {
+    @Test func `A receipt is valid only for its user, type and field`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
             let upload = try await server.request(try await uploadPath(server, web), .post, bytes)

@@ -12,7 +12,7 @@ import TidemarkModel
 
 /// The callers of requests.
 @Suite struct CallerTests {
-    @Test func `a token is for one container and environment`() async throws {
+    @Test func `A token is valid for one container and environment`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let other = try await server.server.directory.makeToken(
                 name: "other",
@@ -36,7 +36,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `every answer to a session has a new token, and all of them are good until it ends`()
+    @Test func `Each response has a new session token, and all stay valid until the session ends`()
         async throws
     {
         try await ServerUnderTest.run(.router) { server in
@@ -66,7 +66,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a changed password, a locked account and a changed token end a session`()
+    @Test func `A changed password, a locked account or a changed token ends a session`()
         async throws
     {
         try await ServerUnderTest.run(.router) { server in
@@ -88,7 +88,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a session is for the container that its user signed in to`() async throws {
+    @Test func `A session is valid only for the container of its sign-in`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
             let other = try await server.server.directory.makeToken(
@@ -104,7 +104,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `the server's own container cannot be asked for`() async throws {
+    @Test func `The server's own container cannot be accessed`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let path = "/database/1/tidemark.server/development/private/zones/list"
             let answer = try await server.request("\(path)?ckAPIToken=\(server.token)")
@@ -122,9 +122,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `the store itself shows the server's container to administrators alone`()
-        async throws
-    {
+    @Test func `Only administrators read the server's container in the store`() async throws {
         try await ServerUnderTest.run(.router) { server in
             func fetch(_ authentication: Authentication, _ user: UserID?) async throws {
                 let database = DatabaseID(
@@ -156,7 +154,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a session of before ends where the server's key is another`() async throws {
+    @Test func `A session is invalid after the server's key changes`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
             let same = try await Directory(of: server.store, at: server.folder)
@@ -169,7 +167,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `pages of other origins are told what they may do`() async throws {
+    @Test func `CORS headers restrict pages of other origins`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let token = try await server.server.directory.makeToken(
                 name: "page",
@@ -196,7 +194,7 @@ import TidemarkModel
 
     // MARK: Signatures
 
-    @Test func `a signature that openssl makes is accepted, and no changed one`() async throws {
+    @Test func `A signature made by openssl is accepted, a changed one rejected`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let folder = try ScratchFolder()
             let pem = server.key.pemRepresentation
@@ -260,9 +258,7 @@ import TidemarkModel
     }
 
     @Test
-    func `an empty body is signed by nothing or by the hash of nothing, with the query or without`()
-        async throws
-    {
+    func `The signature of an empty body may hash nothing, with or without a query`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let path = ServerUnderTest.path + "public/zones/list"
             for target in [path, path + "?remapEnums=true"] {

@@ -13,7 +13,7 @@ import TidemarkModel
 
 /// Server-Sent Events over real sockets.
 @Suite struct ChangeStreamTests {
-    @Test func `a stream tells each change of others once`() async throws {
+    @Test func `A stream reports each change of others once`() async throws {
         try await ServerUnderTest.run { server in
             let web = try await server.signIn("ann")
             try await server.subscribe(web)
@@ -39,7 +39,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a client goes on after its last event, also after a restart`() async throws {
+    @Test func `A client continues after its last event, also after a restart`() async throws {
         let folder = try ScratchFolder()
         let kept = Kept()
         try await ServerUnderTest.run(in: folder) { server in
@@ -75,7 +75,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a server that stops ends its streams`() async throws {
+    @Test func `A server that stops ends its streams`() async throws {
         let open = Lock(StreamReader?.none)
         try await ServerUnderTest.run { server in
             let web = try await server.signIn("ann")
@@ -90,7 +90,7 @@ import TidemarkModel
         #expect(stream.retry == 1000)
     }
 
-    @Test func `a stream ends when its user signs out, and beats until then`() async throws {
+    @Test func `A stream sends heartbeats and ends when its user signs out`() async throws {
         var options = ServerOptions()
         options.heartbeat = .milliseconds(250)
         try await ServerUnderTest.run(options: options) { server in
@@ -109,7 +109,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `listeners whose connections are gone are let go of`() async throws {
+    @Test func `Listeners with lost connections are removed`() async throws {
         try await ServerUnderTest.run { server in
             let web = try await server.signIn("ann")
             try await server.subscribe(web)
@@ -139,7 +139,7 @@ import TidemarkModel
 
     /// 512 MiB for 10,000 listeners; optimized builds take less than the debug build that tests run in.
     @Test(.enabled(if: runsLongTests))
-    func `an idle listener takes little memory, and all of it comes back`() async throws {
+    func `An idle listener uses little memory, and all of it is freed`() async throws {
         OpenFileLimit.raise()
         try await ServerUnderTest.run { server in
             let web = try await server.signIn("ann")
@@ -165,7 +165,7 @@ import TidemarkModel
     }
     #endif
 
-    @Test func `what cannot be streamed is refused before the stream begins`() async throws {
+    @Test func `Invalid streams are rejected before the stream starts`() async throws {
         var options = ServerOptions()
         options.listenersPerUser = 1
         try await ServerUnderTest.run(options: options) { server in
@@ -194,7 +194,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a slow reader gets everything once, and holds one mark meanwhile`() async throws {
+    @Test func `A slow reader receives everything once and keeps one pending mark`() async throws {
         try await ServerUnderTest.run { server in
             let web = try await server.signIn("ann")
             try await server.subscribe(web)
@@ -232,7 +232,7 @@ import TidemarkModel
         #expect(await listener.takeMarks() == .end)
     }
 
-    @Test func `a cancelled task does not wait for marks`() async {
+    @Test func `A cancelled task does not wait for marks`() async {
         let listener = Listener(DatabaseID(scope: .private, owner: UserID("_a")))
         let waiting = Task { await listener.takeMarks() }
         waiting.cancel()

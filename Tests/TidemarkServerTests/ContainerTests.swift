@@ -47,7 +47,7 @@ import TidemarkWire
             """
     }
 
-    @Test func `a container with as many open requests as it may is told to wait, others are not`()
+    @Test func `A container at its limit of open requests is throttled, others are not`()
         async throws
     {
         try await ServerUnderTest.run(.router) { server in
@@ -73,8 +73,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `queries of one container wait for one another, and nobody else waits`() async throws
-    {
+    @Test func `Queries of one container wait for each other, and no others wait`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
             let token = try await server.server.directory.makeToken(
@@ -109,7 +108,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `scans are let in in the order in which they came`() async throws {
+    @Test func `Scans are admitted in the order of their arrival`() async throws {
         let gates = ContainerGates()
         let order = Order()
         let (stream, release) = AsyncStream.makeStream(of: Void.self)
@@ -142,7 +141,7 @@ import TidemarkWire
         func add(_ number: Int) { numbers.append(number) }
     }
 
-    @Test func `a container and its users have quotas, which change while the server runs`()
+    @Test func `Quotas of a container and its users can change while the server runs`()
         async throws
     {
         try await ServerUnderTest.run(.router) { server in
@@ -178,7 +177,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `a container that is closed lets nobody in and keeps what it holds`() async throws {
+    @Test func `A closed container rejects all requests and keeps its data`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let directory = server.server.directory
             let web = try await server.signIn("ann")

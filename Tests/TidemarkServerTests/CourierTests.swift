@@ -37,7 +37,7 @@ import TidemarkLock
         var name: String? { ck["nid"] as? String }
     }
 
-    @Test func `a courier hands out one notification after another, each once`() async throws {
+    @Test func `A courier delivers notifications one by one, each once`() async throws {
         try await ServerUnderTest.run(options: Self.options) { server in
             let web = try await server.signIn("ann")
             try await server.subscribe(web)
@@ -70,8 +70,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `a search that finds nothing wakes only a request that it turned away`() async throws
-    {
+    @Test func `A search without a result wakes only the request that it rejected`() async throws {
         try await ServerUnderTest.run(options: Self.options) { server in
             let web = try await server.signIn("ann")
             try await server.subscribe(web)
@@ -99,7 +98,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `one change that two subscriptions fit has one nid and two sids`() async throws {
+    @Test func `One change that matches two subscriptions has one nid and two sids`() async throws {
         try await ServerUnderTest.run(options: Self.options) { server in
             let web = try await server.signIn("ann")
             try await server.subscribe(web)
@@ -121,7 +120,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `a courier outlives a restart, and loses and repeats nothing`() async throws {
+    @Test func `A courier survives a restart without losing or repeating anything`() async throws {
         let folder = try ScratchFolder()
         let kept = Kept()
         try await ServerUnderTest.run(options: Self.options, in: folder) { server in
@@ -142,7 +141,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `what a client that went away was not given, it is given again`() async throws {
+    @Test func `A notification that a lost client did not receive is sent again`() async throws {
         var options = Self.options
         options.heartbeat = .seconds(25)
         try await ServerUnderTest.run(options: options) { server in
@@ -164,7 +163,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `of two polls at once one gets the notification`() async throws {
+    @Test func `Of two concurrent polls, one gets the notification`() async throws {
         try await ServerUnderTest.run(options: Self.options) { server in
             let web = try await server.signIn("ann")
             try await server.subscribe(web)
@@ -185,7 +184,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `unknown and ended couriers are refused`() async throws {
+    @Test func `Unknown and ended couriers are rejected`() async throws {
         try await ServerUnderTest.run(options: Self.options) { server in
             let web = try await server.signIn("ann")
             let courier = try await server.courier(web, client: "b")
@@ -210,7 +209,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `a token is given to whoever registers it, without others' news`() async throws {
+    @Test func `A reregistered token moves to its new user without the old news`() async throws {
         try await ServerUnderTest.run(options: Self.options) { server in
             let ann = try await server.signIn("ann")
             let ben = try await server.signIn("ben")
@@ -236,7 +235,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `the documented paths below a database make tokens too`() async throws {
+    @Test func `The documented paths below a database create tokens too`() async throws {
         try await ServerUnderTest.run(options: Self.options) { server in
             let web = try await server.signIn("ann")
             let made = try await server.send("private/tokens/create", "", web: web)

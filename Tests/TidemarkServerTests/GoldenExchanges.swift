@@ -19,7 +19,7 @@ import Testing
     ]
 
     @Test(arguments: names)
-    func `answers are as they were reviewed`(name: String) async throws {
+    func `Responses equal the reviewed ones`(name: String) async throws {
         let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("Fixtures/\(name).http")
         let text = try String(contentsOf: file, encoding: .utf8)

@@ -80,7 +80,7 @@ import TidemarkLock
 
     private static let live = "GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-    @Test func `a body that is announced as too long is refused before it comes`() async throws {
+    @Test func `A body with a Content-Length over the limit is rejected early`() async throws {
         try await run { connection, server in
             try await connection.send(Self.post(server.token, "Content-Length: 99999999999\r\n"))
             try await connection.receive { $0.contains("\r\n\r\n{") }
@@ -89,7 +89,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `a body without end is refused once it is too long`() async throws {
+    @Test func `An endless body is rejected at the limit`() async throws {
         try await run(options: Self.options(\.bodyTimeout, .seconds(5))) { connection, server in
             try await connection.send(Self.post(server.token, "Transfer-Encoding: chunked\r\n"))
             let chunk = "10000\r\n" + String(repeating: " ", count: 1 << 16) + "\r\n"
@@ -102,8 +102,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `a body that comes too slowly is given up, however steadily it drips`() async throws
-    {
+    @Test func `A slow body times out, even if it arrives steadily`() async throws {
         try await run(options: Self.options(\.bodyTimeout, .milliseconds(300))) {
             connection,
             server in
@@ -118,7 +117,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `a head that comes too slowly ends the connection`() async throws {
+    @Test func `A slow head closes the connection`() async throws {
         try await run(options: Self.options(\.idleTimeout, .milliseconds(300))) { connection, _ in
             try await connection.send("GET /health/live HTTP/1.1\r\nHost: localhost\r\nX: ")
             for _ in 0..<20 {
@@ -131,7 +130,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `a client that has ended its direction gets its answer`() async throws {
+    @Test func `A client that has closed its output gets its response`() async throws {
         try await run { connection, _ in
             try await connection.send(Self.live)
             connection.closeOutput()
@@ -141,7 +140,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `a body that is cut off does nothing`() async throws {
+    @Test func `A truncated body has no effect`() async throws {
         try await run { connection, server in
             let web = try await server.signIn("ann")
             let path = "\(ServerUnderTest.path)private/records/modify?ckAPIToken=\(server.token)"
@@ -161,7 +160,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `requests that come at once are answered in their order`() async throws {
+    @Test func `Pipelined requests are answered in order`() async throws {
         try await run { connection, server in
             let lookup = Self.post(server.token, "Content-Length: 14\r\n") + #"{"records":[]}"#
             try await connection.send(Self.live + lookup + "GET /none HTTP/1.1\r\n\r\n" + Self.live)
@@ -170,7 +169,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `a request whose end is doubtful is refused, and what follows is not read`()
+    @Test func `A request with an ambiguous end is rejected, and the rest is ignored`()
         async throws
     {
         let fields = [
@@ -189,7 +188,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `a flood of header fields is refused`() async throws {
+    @Test func `A flood of header fields is rejected`() async throws {
         let floods = [
             (0..<200).map { "X-\($0): x\r\n" }.joined(),
             "X: \(String(repeating: "x", count: 20_000))\r\n",
@@ -204,7 +203,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `what is no request of HTTP gets no answer but an error`() async throws {
+    @Test func `Bytes that are not an HTTP request get only an error`() async throws {
         let texts = [
             "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}\u{0}", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
             "\r\n\r\n\r\n\u{0}", "GET\r\n\r\n", "GET  HTTP/1.1\r\n\r\n",
@@ -221,7 +220,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `connections that are opened and left do not keep others out`() async throws {
+    @Test func `Abandoned connections do not block new ones`() async throws {
         var options = ServerOptions()
         options.idleTimeout = .milliseconds(300)
         options.connectionLimit = 20

@@ -11,7 +11,7 @@ import Tidemark
 
 /// Requests that come too often, counts, and other small paths.
 @Suite struct LimitTests {
-    @Test func `a bucket holds its rate and fills within the period`() {
+    @Test func `A bucket holds its rate and refills within the period`() {
         let limits = RateLimits([.user: Throttling.Rate(3, per: .seconds(3))])
         let second: Int64 = 1_000_000_000
         for _ in 0..<3 { #expect(limits.wait(.user, "ann", now: 0) == nil) }
@@ -24,7 +24,7 @@ import Tidemark
         for _ in 0..<3 { #expect(limits.wait(.user, "ann", now: 100 * second) == nil) }
     }
 
-    @Test func `who asks too often is told when to come back`() async throws {
+    @Test func `A caller over the rate limit receives a retry time`() async throws {
         var options = ServerOptions()
         options.rateLimits[.user] = Throttling.Rate(2, per: .seconds(600))
         try await ServerUnderTest.run(.router, options: options) { server in
@@ -45,7 +45,7 @@ import Tidemark
     }
 
     @Test(arguments: RateLimited.allCases.filter { $0 != .signIn })
-    func `each kind of rate counts its own`(_ kind: RateLimited) async throws {
+    func `Each kind of rate has its own count`(_ kind: RateLimited) async throws {
         var options = ServerOptions()
         options.rateLimits[kind] = Throttling.Rate(1, per: .seconds(600))
         options.trustsProxy = true
@@ -82,7 +82,7 @@ import Tidemark
         }
     }
 
-    @Test func `a client cannot say where it comes from`() async throws {
+    @Test func `A client cannot forge its address`() async throws {
         var options = ServerOptions()
         options.rateLimits[.address] = Throttling.Rate(1, per: .seconds(600))
         try await ServerUnderTest.run(options: options) { server in
@@ -98,7 +98,7 @@ import Tidemark
         }
     }
 
-    @Test func `passwords cannot be tried without end`() async throws {
+    @Test func `Attempts to guess passwords are limited`() async throws {
         var options = ServerOptions()
         options.rateLimits[.signIn] = Throttling.Rate(2, per: .seconds(600))
         try await ServerUnderTest.run(.router, options: options) { server in
@@ -116,7 +116,7 @@ import Tidemark
         }
     }
 
-    @Test func `requests are counted by endpoint and status`() async throws {
+    @Test func `Requests are counted by endpoint and status`() async throws {
         try await ServerUnderTest.run(.router) { server in
             _ = try await server.send("public/zones/list")
             _ = try await server.send("public/zones/list")
@@ -139,8 +139,7 @@ import Tidemark
         }
     }
 
-    @Test func `a sync token comes with zones, and with records when it is asked for`() async throws
-    {
+    @Test func `Sync tokens come with zones, and with records on request`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
             let zone = #"{"zoneID":{"zoneName":"Notes"}}"#
@@ -185,7 +184,7 @@ import Tidemark
         }
     }
 
-    @Test func `a disk that is full or read-only makes a server not ready`() async throws {
+    @Test func `A full or read-only disk makes a server not ready`() async throws {
         let least = Readiness.leastByteCount
         #expect(Readiness(freeByteCount: least, isWritable: true).problem == nil)
         #expect(Readiness(freeByteCount: nil, isWritable: true).problem == nil)
@@ -206,7 +205,7 @@ import Tidemark
         }
     }
 
-    @Test func `a link to a share opens in a browser`() async throws {
+    @Test func `A link to a share opens in a browser`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let answer = try await server.request("/share/0abc%3Cb%3E")
             #expect(answer.status == 200)

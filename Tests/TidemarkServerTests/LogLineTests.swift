@@ -13,7 +13,7 @@ import TidemarkLock
 
 /// The lines of the log.
 @Suite struct LogLineTests {
-    @Test func `a request is a line with who asked for what, and no secret`() async throws {
+    @Test func `A request is logged with its user and endpoint, without secrets`() async throws {
         let lines = Lines()
         let body = #"{"records":[{"recordName":"a secret name"}]}"#
         let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -49,7 +49,7 @@ import TidemarkWire
         return found
     }
 
-    @Test func `it has every endpoint with its methods, and says where each is known from`() {
+    @Test func `The document lists every endpoint with its methods and its source`() {
         var expected: Set<Operation> = []
         for endpoint in WebEndpoint.all {
             let path = Self.prefix + endpoint.path
@@ -75,13 +75,13 @@ import TidemarkWire
         }
     }
 
-    @Test func `it names every method of the service`() throws {
+    @Test func `The document lists every method of the service`() throws {
         let line = try #require(lines.first { $0.hasPrefix("    method: ") })
         let names = DatabaseMethods.all.map(\.name) + ServiceStream.allCases.map(\.rawValue)
         #expect(line.contains("enum: [\(names.joined(separator: ", "))]"))
     }
 
-    @Test func `every other path is one of the server`() async throws {
+    @Test func `Every other path in the document exists`() async throws {
         let others = Set(operations.keys.map(\.path)).filter { !$0.hasPrefix("/database") }
         #expect(others.count > 5)
         try await ServerUnderTest.run(.router) { server in
@@ -155,7 +155,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `answers that were reviewed have no member that it does not know`() throws {
+    @Test func `Reviewed responses have only members in the document`() throws {
         let schemas = schemas
         #expect(schemas.count > 30)
         let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(

@@ -11,7 +11,7 @@ import Testing
         (1...10_000).map { faults.fate(ofRequest: $0, to: path) }
     }
 
-    @Test func `shares are kept, and half of what is lost is carried out`() {
+    @Test func `The shares of faults are met, and half of lost requests are executed`() {
         var faults = RequestFaults()
         faults.throttledShare = 0.2
         faults.lostShare = 0.5
@@ -27,7 +27,7 @@ import Testing
         #expect(waits > .milliseconds(45) && waits < .milliseconds(55))
     }
 
-    @Test func `a fate follows from seed, path and number`() {
+    @Test func `A fate is determined by seed, path and number`() {
         var faults = RequestFaults()
         faults.lostShare = 0.5
         faults.seed = 1
@@ -38,12 +38,12 @@ import Testing
         #expect(fates(faults, of: "/database/a") != first)
     }
 
-    @Test func `without faults everything is answered at once`() {
+    @Test func `Without faults, every request is answered at once`() {
         let fates = Set(fates(RequestFaults(), of: "/database/a"))
         #expect(fates == [RequestFaults.Fate(wait: .zero, end: .answered)])
     }
 
-    @Test func `each path has a count of its own, and pages have no faults`() {
+    @Test func `Each path has its own count, and pages have no faults`() {
         var faults = RequestFaults()
         faults.lostShare = 0.5
         let counts = RequestCounts(faults)

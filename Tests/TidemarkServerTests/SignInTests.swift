@@ -38,7 +38,7 @@ import TidemarkWire
 
     private let ann = ["email": "ann@example.org", "password": "verysecret+1"]
 
-    @Test func `a person makes an account, and is signed in to the page that asked`() async throws {
+    @Test func `A user creates an account and is signed in to the requesting page`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let address = try await self.address(server, origin: "https://app.example.org")
             let page = try await server.request(address)
@@ -65,9 +65,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `a wrong password, an unknown address and a taken one are told on the page`()
-        async throws
-    {
+    @Test func `The page reports a wrong password and an unknown or taken address`() async throws {
         try await ServerUnderTest.run(.router) { server in
             _ = try await server.signIn("ann")
             let address = try await self.address(server)
@@ -90,7 +88,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `a token with a callback sends the browser there`() async throws {
+    @Test func `A token with a callback redirects the browser there`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let token = try await server.server.directory.makeToken(
                 name: "web",
@@ -113,7 +111,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `forms of other sites and changed states are refused`() async throws {
+    @Test func `Forms of other sites and changed states are rejected`() async throws {
         try await ServerUnderTest.run(.router) { server in
             _ = try await server.signIn("ann")
             let address = try await self.address(server)
@@ -133,7 +131,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `without an app a person begins with the token`() async throws {
+    @Test func `Without an app, a user signs in with the token`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let answer = try await server.request("/signin?ckAPIToken=\(server.token)")
             #expect(answer.status == 302)

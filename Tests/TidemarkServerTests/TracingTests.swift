@@ -50,7 +50,7 @@ import Tracing
         }
     }
 
-    @Test func `a request is a span that the collector gets, without a secret`() async throws {
+    @Test func `A request is exported as a span without secrets`() async throws {
         try await withCollector { collector, tracer in
             try await ServerUnderTest.run(.router, tracer: tracer) { server in
                 let web = try await server.signIn("ann")
@@ -105,7 +105,7 @@ import Tracing
         }
     }
 
-    @Test func `spans that the collector refused for a while come later, each once`() async throws {
+    @Test func `Spans that the collector rejected are sent later, each once`() async throws {
         try await withCollector(refusing: 3, batchCount: 4) { collector, tracer in
             for number in 0..<10 {
                 tracer.startSpan("work \(number)").end()
@@ -116,7 +116,7 @@ import Tracing
         }
     }
 
-    @Test func `spans below others, events and errors have the form of OTLP`() async throws {
+    @Test func `Child spans, events and errors are encoded as OTLP`() async throws {
         try await withCollector { collector, tracer in
             struct Failure: Error, CustomStringConvertible { let description = "a secret value" }
             _ = try? tracer.withSpan("above") { (above: OTLPSpan) in
@@ -143,7 +143,7 @@ import Tracing
         }
     }
 
-    @Test func `where the collector is away no more spans wait than allowed`() async throws {
+    @Test func `Without a collector, the number of pending spans is limited`() async throws {
         var options = TraceOptions(endpoint: "http://localhost:1/v1/traces")
         options.waitingLimit = 5
         let tracer = OTLPTracer(
@@ -158,7 +158,7 @@ import Tracing
         #expect((800...1200).contains(kept))
     }
 
-    @Test func `the options are read from the variables of OpenTelemetry`() throws {
+    @Test func `Options are read from the OpenTelemetry variables`() throws {
         #expect(try TraceOptions(environment: [:]) == nil)
         let options = try #require(
             try TraceOptions(environment: [

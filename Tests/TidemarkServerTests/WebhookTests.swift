@@ -99,7 +99,7 @@ import TidemarkModel
         return answer.text
     }
 
-    @Test func `notifications are posted in order and signed, until they are taken`() async throws {
+    @Test func `Notifications are posted in order and signed until accepted`() async throws {
         let receiver = Receiver([.internalServerError, .found, .badGateway])
         try await receiver.run { port in
             try await ServerUnderTest.run(options: Self.options(allowingLoopback: true)) { server in
@@ -128,7 +128,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a webhook that is removed while it posts gets nothing more`() async throws {
+    @Test func `A webhook that is removed while it posts gets nothing more`() async throws {
         let receiver = Receiver()
         try await receiver.run { port in
             try await ServerUnderTest.run(options: Self.options(allowingLoopback: true)) { server in
@@ -150,7 +150,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a webhook that fails for too long is disabled, and says why`() async throws {
+    @Test func `A webhook that fails for too long is disabled with a reason`() async throws {
         let receiver = Receiver([HTTPResponse.Status](repeating: .gone, count: 1000))
         try await receiver.run { port in
             var options = Self.options(allowingLoopback: true)
@@ -173,7 +173,7 @@ import TidemarkModel
     }
 
     @Test(arguments: ["127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]"])
-    func `nothing is posted to this machine unless that is allowed`(host: String) async throws {
+    func `Nothing is posted to the local machine unless it is allowed`(host: String) async throws {
         let receiver = Receiver()
         try await receiver.run { port in
             try await ServerUnderTest.run(options: Self.options(allowingLoopback: false)) {
@@ -193,7 +193,7 @@ import TidemarkModel
         "ftp://example.org/", "https://user@example.org/", "https://user:word@example.org/",
         "https:///path", "example.org", "file:///etc/passwd", "https://example.org/#part",
     ])
-    func `addresses that are none of a webhook are refused`(url: String) async throws {
+    func `Invalid webhook URLs are rejected`(url: String) async throws {
         try await ServerUnderTest.run(.router) { server in
             let webhook = Webhook(
                 url: url,
@@ -207,9 +207,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a webhook of a key is about the key's subscriptions, and ends with it`()
-        async throws
-    {
+    @Test func `A webhook of a key serves the key's subscriptions and ends with it`() async throws {
         let receiver = Receiver()
         try await receiver.run { port in
             try await ServerUnderTest.run(options: Self.options(allowingLoopback: true)) { server in
@@ -263,7 +261,7 @@ import TidemarkModel
         "64:ff9b:1::1", "100::1", "2001::1", "2001:db8::1", "2002:a00:1::", "3fff::1", "fc00::1",
         "fd12::1", "fe80::1", "fec0::1", "ff02::1",
     ])
-    func `addresses that are not everybody's`(text: String) throws {
+    func `Private and reserved addresses are not public`(text: String) throws {
         #expect(try #require(InternetAddress(text)).isPublic == false)
     }
 
@@ -272,11 +270,11 @@ import TidemarkModel
         "192.0.1.1", "223.255.255.255", "2001:4860:4860::8888", "2606:4700::1111",
         "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::",
     ])
-    func `addresses that are public`(text: String) throws {
+    func `Other addresses are public`(text: String) throws {
         #expect(try #require(InternetAddress(text)).isPublic)
     }
 
-    @Test func `a network has the addresses that begin as it does`() throws {
+    @Test func `A network contains the addresses with its prefix`() throws {
         let network = try Network("192.168.4.0/22")
         for text in ["192.168.4.0", "192.168.7.255"] {
             #expect(network.contains(try #require(InternetAddress(text))))

@@ -39,7 +39,7 @@ import TidemarkWire
 
     // MARK: What comes
 
-    @Test func `a body is JSON whatever its content type says`() async throws {
+    @Test func `A body is parsed as JSON with any content type`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
             let lookup = #"{"records":[{"recordName":"a"}]}"#
@@ -64,7 +64,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `what only asks takes GET, and POST with any body or none`() async throws {
+    @Test func `Reading endpoints accept GET, and POST with any body or none`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
             for endpoint in [
@@ -84,7 +84,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `absent things may be null in every request`() async throws {
+    @Test func `Absent members may be null in every request`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
             try await createZone(server, web)
@@ -121,7 +121,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `a zone is named by its name, with its owner under either key, and its type`()
+    @Test func `A zone is identified by name, by owner under either key, and by type`()
         async throws
     {
         try await ServerUnderTest.run(.router) { server in
@@ -153,7 +153,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `tokens need no escapes, and are read with them too`() async throws {
+    @Test func `Tokens need no escapes and may be escaped`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
             #expect(web.utf8.allSatisfy { $0.isASCIIWordByte })
@@ -165,7 +165,7 @@ import TidemarkWire
         #expect(query == ["a": "1+2/3=", "b": "+", "c": "x=y", "d": "", "ab": "c%"])
     }
 
-    @Test func `uploads take POST and PUT of any type, and pages of other origins`() async throws {
+    @Test func `Uploads accept POST and PUT of any type, also from other origins`() async throws {
         try await ServerUnderTest.run { server in
             let web = try await server.signIn("ann")
             let origin: HTTPFields = [.origin: "https://app.example.org"]
@@ -222,7 +222,7 @@ import TidemarkWire
 
     // MARK: What goes
 
-    @Test func `answers have the header fields that clients read`() async throws {
+    @Test func `Responses have the header fields that clients read`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
             let origin: HTTPFields = [.origin: "https://app.example.org"]
@@ -305,7 +305,7 @@ import TidemarkWire
         return found + inner.flatMap { problems($0, asStrings) }
     }
 
-    @Test func `answers that were reviewed have the forms that strict decoders want`() throws {
+    @Test func `Reviewed responses can be read by strict decoders`() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(
             path: "Fixtures"
         )
@@ -328,7 +328,7 @@ import TidemarkWire
 
     // MARK: Feeds and tokens
 
-    @Test func `a feed can be read from its end, and goes on from where that began`() async throws {
+    @Test func `A feed can be read from its end, and then continues from there`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
             try await createZone(server, web)
@@ -368,7 +368,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `zones come with a token behind what they hold, wherever they come`() async throws {
+    @Test func `Every response with zones has a token after their contents`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
             try await createZone(server, web)
@@ -408,7 +408,7 @@ import TidemarkWire
 
     // MARK: Links
 
-    @Test func `a record is told its short GUID before it is shared, and its share has the same`()
+    @Test func `A record has a short GUID before it is shared, and its share has the same`()
         async throws
     {
         try await ServerUnderTest.run(.router) { server in
@@ -532,7 +532,7 @@ import TidemarkWire
 
     // MARK: Rotation
 
-    @Test func `where tokens rotate strictly each is good once`() async throws {
+    @Test func `With strict rotation, each token is valid once`() async throws {
         var options = ServerOptions()
         options.tokenRotation = .strict
         try await ServerUnderTest.run(.router, options: options) { server in

@@ -19,7 +19,7 @@ import TidemarkModel
     ]
 
     @Test(arguments: 0..<60 as Range<UInt64>)
-    func `devices come to hold what the server holds`(_ seed: UInt64) throws {
+    func `Devices converge to the contents of the server`(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var server = ModelServer()
         var devices = (0..<3).map { _ in ModelDevice() }

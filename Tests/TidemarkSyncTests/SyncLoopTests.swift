@@ -39,7 +39,7 @@ import TidemarkModel
         return server
     }
 
-    @Test func `a fetch tells of each page before the next, and of its end`() throws {
+    @Test func `A fetch reports each page before the next, and then its end`() throws {
         var server = try Self.server(4)
         var device = ModelDevice(isAutomatic: false)
         let call = device.loop.fetch()
@@ -62,7 +62,7 @@ import TidemarkModel
         #expect(!steps.contains { if case .fetchZoneChanges = $0 { true } else { false } })
     }
 
-    @Test func `without being asked a manual loop does nothing`() throws {
+    @Test func `A manual loop does nothing without a call`() throws {
         var server = try Self.server(1)
         var device = ModelDevice(isAutomatic: false)
         device.edit(Self.id("x"), 1, at: 0)
@@ -72,7 +72,7 @@ import TidemarkModel
         #expect(device.loop.nextStep(at: 2000) == .wait(until: nil))
     }
 
-    @Test func `a sending makes zones first, then asks for batches until there is none`() throws {
+    @Test func `A send operation creates zones, then requests batches until none is left`() throws {
         var server = ModelServer()
         var device = ModelDevice(isAutomatic: false)
         device.loop.add(zones: [.save(Self.zone)], at: 0)
@@ -91,7 +91,7 @@ import TidemarkModel
         #expect(device.answers.map(\.calls) == [[call]])
     }
 
-    @Test func `a record that fails ends the sending, and the call says which`() throws {
+    @Test func `A failed record ends the send operation, and the call reports it`() throws {
         var server = ModelServer()
         var device = ModelDevice(isAutomatic: false)
         for number in 0..<4 { device.edit(Self.id("r\(number)"), number, at: 0) }
@@ -111,7 +111,7 @@ import TidemarkModel
         #expect(server.values.count == 4)
     }
 
-    @Test func `what is changed while it is on its way is sent again`() throws {
+    @Test func `A record that changes during its send operation is sent again`() throws {
         var server = try Self.server(0)
         var device = ModelDevice(isAutomatic: false)
         device.edit(Self.id("r"), 1, at: 0)
@@ -125,7 +125,7 @@ import TidemarkModel
         #expect(device.loop.outgoingRecords.isEmpty)
     }
 
-    @Test func `a later change of a record takes the place of an earlier one`() {
+    @Test func `A later change of a record replaces an earlier one`() {
         var loop = SyncLoop()
         loop.add(records: [.save(Self.id("a")), .save(Self.id("b"))], at: 0)
         loop.add(records: [.delete(Self.id("a"))], at: 0)
@@ -136,7 +136,7 @@ import TidemarkModel
         #expect(loop.outgoingRecords == [.save(Self.id("b"))])
     }
 
-    @Test func `what failed for a passing reason is tried again, later each time`() throws {
+    @Test func `Temporary failures are retried with increasing delays`() throws {
         var server = try Self.server(1)
         var device = ModelDevice()
         try Self.run(&device, &server, at: 0)
@@ -162,7 +162,7 @@ import TidemarkModel
         #expect(server.values[Self.id("x")] == 1)
     }
 
-    @Test func `a sending that fails while fetches work is tried later each time`() throws {
+    @Test func `Failing send operations back off while fetches succeed`() throws {
         var server = try Self.server(1)
         var device = ModelDevice()
         try Self.run(&device, &server, at: 0)
@@ -185,7 +185,7 @@ import TidemarkModel
         #expect(server.values.count == 3)
     }
 
-    @Test func `a fetch by hand does not shorten what the server asked for`() throws {
+    @Test func `A manual fetch does not shorten a delay that the server requested`() throws {
         var server = try Self.server(0)
         var device = ModelDevice()
         try Self.run(&device, &server, at: 0)
@@ -201,7 +201,7 @@ import TidemarkModel
         #expect(server.values.count == 2)
     }
 
-    @Test func `a zone that cannot be reached is fetched again, whatever others say`() throws {
+    @Test func `A failed zone is fetched again, whatever errors other zones have`() throws {
         var server = try Self.server(2)
         let other = ZoneID(zoneName: "other")
         _ = server.apply([ModelServer.OutgoingZoneRequest(zone: other)])
@@ -218,7 +218,7 @@ import TidemarkModel
         #expect(device.records.count == 3)
     }
 
-    @Test func `it is not tried before the server said`() throws {
+    @Test func `A retry waits for the delay that the server requested`() throws {
         var server = try Self.server(0)
         var device = ModelDevice()
         try Self.run(&device, &server, at: 0)
@@ -241,7 +241,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [Double.infinity, .nan, -1, 1e300])
-    func `a server may say anything`(_ seconds: Double) throws {
+    func `Any delay from a server is accepted`(_ seconds: Double) throws {
         var server = try Self.server(0)
         var device = ModelDevice()
         try Self.run(&device, &server, at: 0)
@@ -263,7 +263,7 @@ import TidemarkModel
         #expect(server.values.isEmpty == isLong)
     }
 
-    @Test func `tokens are remembered once the app has dealt with what came before`() throws {
+    @Test func `Tokens are stored after the app has handled the changes before them`() throws {
         var server = try Self.server(5)
         var device = ModelDevice(isAutomatic: false)
         _ = device.loop.fetch()
@@ -280,7 +280,7 @@ import TidemarkModel
         #expect(device.loop.unfetchedZones.isEmpty)
     }
 
-    @Test func `an expired token begins its zone anew`() throws {
+    @Test func `An expired token starts its zone again`() throws {
         var server = try Self.server(5)
         var device = ModelDevice(isAutomatic: false)
         _ = device.loop.fetch()
@@ -294,8 +294,7 @@ import TidemarkModel
         #expect(device.answers.last?.error == nil)
     }
 
-    @Test func `zones that the app wants first come first, others of the scope after them`() throws
-    {
+    @Test func `Prioritized zones are fetched first, then the others in scope`() throws {
         var server = ModelServer()
         let zones = ["a", "b", "c", "d"].map { ZoneID(zoneName: $0) }
         _ = server.apply(zones.map { ModelServer.OutgoingZoneRequest(zone: $0) })
@@ -319,7 +318,7 @@ import TidemarkModel
         #expect(loop.unfetchedZones == [zones[1]])
     }
 
-    @Test func `cancelling does not hurry what was put off`() throws {
+    @Test func `Cancelling does not shorten a delay`() throws {
         var server = try Self.server(0)
         var device = ModelDevice()
         let failure = SyncError(.requestRateLimited, "Slower.", retryAfter: .seconds(30))
@@ -330,7 +329,7 @@ import TidemarkModel
         #expect(device.loop.nextStep(at: 1000) == .wait(until: 31_000))
     }
 
-    @Test func `cancelling ends what goes on and answers all calls`() throws {
+    @Test func `Cancelling ends current operations and completes all calls`() throws {
         var server = try Self.server(9)
         var device = ModelDevice(isAutomatic: false)
         let calls = [device.loop.fetch(), device.loop.send()]
@@ -348,7 +347,7 @@ import TidemarkModel
         #expect(device.records.count == 9)
     }
 
-    @Test func `another user begins with nothing, and the app hears of it first`() throws {
+    @Test func `Another user starts with nothing, after the app is notified`() throws {
         var server = try Self.server(2)
         var device = ModelDevice()
         try Self.run(&device, &server, at: 1000)
@@ -369,7 +368,7 @@ import TidemarkModel
         #expect(device.answers.last?.error?.code == .notAuthenticated)
     }
 
-    @Test func `whom a look at the account found is asked again if somebody signs in meanwhile`() {
+    @Test func `The account is checked again if it changes during the check`() {
         var loop = SyncLoop()
         #expect(loop.nextStep(at: 0) == .checkAccount)
         loop.noteAccountChange()
@@ -379,7 +378,7 @@ import TidemarkModel
         #expect(loop.nextStep(at: 0) == .tell(.accountChanged(from: nil, to: UserID("_bert"))))
     }
 
-    @Test func `nothing more of a user is sent once another may be signed in`() throws {
+    @Test func `No changes are sent once another user may be signed in`() throws {
         var server = try Self.server(0)
         var device = ModelDevice()
         try Self.run(&device, &server, at: 0)
@@ -399,7 +398,7 @@ import TidemarkModel
         #expect(device.loop.outgoingRecords.isEmpty)
     }
 
-    @Test func `a sending goes on where the account was looked at and is the same`() throws {
+    @Test func `A send operation continues if the account did not change`() throws {
         var server = try Self.server(0)
         var device = ModelDevice()
         try Self.run(&device, &server, at: 0)
@@ -410,7 +409,7 @@ import TidemarkModel
         #expect(server.values.count == 8)
     }
 
-    @Test func `a state is read as it was written`() throws {
+    @Test func `A state round-trips`() throws {
         var state = SyncState()
         state.user = UserID("_anna")
         state.databaseToken = ChangeToken(bytes: [1, 2])

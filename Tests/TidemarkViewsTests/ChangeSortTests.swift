@@ -36,7 +36,7 @@ import TidemarkViews
     }
 
     @Test(arguments: Keys.allCases, [0, 1, 2, 24, 25, 300, 20_000])
-    func `changes are in the order of their keys, and else as they were`(
+    func `Changes are sorted stably by key`(
         _ keys: Keys,
         _ count: Int
     ) {

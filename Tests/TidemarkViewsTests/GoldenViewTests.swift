@@ -68,12 +68,12 @@ struct GoldenViewTests {
         return kept
     }
 
-    @Test func `what is written is what the golden file holds`() throws {
+    @Test func `Written bytes equal the golden file`() throws {
         let made = Self.made()
         #expect(try Self.kept() == made)
     }
 
-    @Test func `what the golden file holds is read`() throws {
+    @Test func `The golden file is read`() throws {
         let kept = try Self.kept()
         func bytes(_ name: String) -> [UInt8] {
             let digits = Array(kept[name] ?? "")
@@ -95,7 +95,7 @@ struct GoldenViewTests {
         #expect(empty.checkpoint == nil && empty.store == .sample)
     }
 
-    @Test func `a state that is cut, flipped or of another format is refused`() throws {
+    @Test func `A truncated, flipped or unknown state is rejected`() throws {
         let sound = ViewState(transaction: 7, store: .sample, checkpoint: .at(300)).encoded
         var others = (0..<sound.count).map { Array(sound[..<$0]) } + [sound + [0]]
         for offset in sound.indices {

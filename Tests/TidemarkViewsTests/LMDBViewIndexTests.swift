@@ -27,7 +27,7 @@ struct LMDBViewIndexTests {
         return batch
     }
 
-    @Test func `what was applied is there after opening again`() throws {
+    @Test func `Applied batches persist across openings`() throws {
         let digest: ViewDigest
         do {
             let index = try open(.writing)
@@ -48,7 +48,7 @@ struct LMDBViewIndexTests {
         #expect(index.checkpoint == .at(30))
     }
 
-    @Test func `there may be more snapshots at once than LMDB has room for readers`() throws {
+    @Test func `Snapshots can outnumber the reader slots of LMDB`() throws {
         let index = try open(.writing)
         try index.apply(batch(1), checkpoint: .at(10))
         let older = try (0..<1_500).map { _ in try index.snapshot() }
@@ -69,7 +69,7 @@ struct LMDBViewIndexTests {
         #expect(read.allSatisfy { $0.checkpoint == .at(20) })
     }
 
-    @Test func `reading a still store leaves every byte, name and time as it was`() throws {
+    @Test func `Reading a closed store changes no byte, name or time`() throws {
         do {
             let index = try open(.writing)
             for step in 1...5 as ClosedRange<UInt64> {
@@ -113,7 +113,7 @@ struct LMDBViewIndexTests {
         return picture
     }
 
-    @Test func `what is missing is damage to readers and made by the writer`() throws {
+    @Test func `A missing index is damage to readers, and the writer creates it`() throws {
         for access in [ViewAccess.readingStill, .readingLive] {
             let error = #expect(throws: ViewIndexError.self) { try open(access) }
             #expect(error?.reason == .damaged)
@@ -126,7 +126,7 @@ struct LMDBViewIndexTests {
         #expect(try open(.writing).checkpoint == nil)
     }
 
-    @Test func `a live reader follows the writer, snapshot by snapshot`() throws {
+    @Test func `A live reader follows the writer, snapshot by snapshot`() throws {
         var writer: LMDBViewIndex? = try open(.writing)
         let reader = try open(.readingLive)
         #expect(reader.checkpoint == nil)
@@ -145,7 +145,7 @@ struct LMDBViewIndexTests {
         #expect(try reader.snapshot().checkpoint == .at(6))
     }
 
-    @Test func `one process opens an index for writing once`() throws {
+    @Test func `One process opens an index for writing once`() throws {
         let first = try open(.writing)
         let error = #expect(throws: ViewIndexError.self) { try open(.writing) }
         #expect(error?.reason == .system)
@@ -154,7 +154,7 @@ struct LMDBViewIndexTests {
         #expect(first.checkpoint == .at(1))
     }
 
-    @Test func `a full map refuses the batch, keeps the index and takes the next one`() throws {
+    @Test func `A full map rejects the batch, keeps the index and accepts the next`() throws {
         try FileManager.default.createDirectory(
             atPath: folder.path,
             withIntermediateDirectories: true
@@ -173,7 +173,7 @@ struct LMDBViewIndexTests {
         #expect(try environment.readNewestState().checkpoint == .at(3))
     }
 
-    @Test func `a copy holds the same in fewer bytes, and the source is untouched`() throws {
+    @Test func `A copy has equal contents in fewer bytes and keeps the source`() throws {
         let digests: [ViewDigest]
         do {
             let index = try open(.writing)
@@ -204,7 +204,7 @@ struct LMDBViewIndexTests {
         #expect(copy.checkpoint == .at(7))
     }
 
-    @Test func `condensing leaves full pages, and those who read keep theirs`() throws {
+    @Test func `Condensing leaves full pages, and open snapshots stay valid`() throws {
         let writer = try open(.writing)
         // Keys all over the table, of which most go away again.
         try writer.apply(batch(1, keys: 0..<100_000), checkpoint: .at(1))
@@ -244,7 +244,7 @@ struct LMDBViewIndexTests {
         )
     }
 
-    @Test func `an index without much room to win stays as it is`() throws {
+    @Test func `An index with little spare room is not condensed`() throws {
         let index = try open(.writing)
         try index.apply(batch(1, keys: 0..<20_000), checkpoint: .at(1))
         let before = try picture()
@@ -254,7 +254,7 @@ struct LMDBViewIndexTests {
         #expect(index.checkpoint == .at(2))
     }
 
-    @Test func `a digest does not depend on order, and follows changes`() throws {
+    @Test func `A digest does not depend on order and changes with the contents`() throws {
         let index = try open(.writing)
         try index.apply(batch(1), checkpoint: .at(1))
         let all = try index.snapshot().digest(.names)
@@ -276,7 +276,7 @@ struct LMDBViewIndexTests {
     }
 
     @Test(arguments: IndexKind.allCases)
-    func `readers in many threads see whole checkpoints while batches go in`(
+    func `Concurrent readers see whole checkpoints while batches are applied`(
         _ kind: IndexKind
     ) async throws {
         let index = try kind.make(in: folder)

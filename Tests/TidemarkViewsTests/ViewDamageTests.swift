@@ -72,7 +72,7 @@ struct ViewDamageTests {
         }
     }
 
-    @Test func `a flipped bit is noticed, or is in a page that holds nothing`() throws {
+    @Test func `A flipped bit is detected, or is in an unused page`() throws {
         let (model, files) = try makeIndex()
         let sound = Outcome(model, at: .at(6))
         #expect(outcomes() == [sound, sound])
@@ -94,7 +94,7 @@ struct ViewDamageTests {
         #expect(harmless > 0 && harmless < 2500)
     }
 
-    @Test func `every flipped bit of what LMDB reads of the meta pages is noticed`() throws {
+    @Test func `Every flipped bit in the used bytes of meta pages is detected`() throws {
         let (_, files) = try makeIndex()
         for page in 0..<2 {
             for offset in page * files.pageByteCount..<page * files.pageByteCount
@@ -109,7 +109,7 @@ struct ViewDamageTests {
         }
     }
 
-    @Test func `a file that ends early is noticed, wherever`() throws {
+    @Test func `A file truncated at any offset is detected`() throws {
         let (model, files) = try makeIndex()
         let sound = Outcome(model, at: .at(6))
         let needed = (try files.usedPages().max() ?? 0) * files.pageByteCount + files.pageByteCount
@@ -121,7 +121,7 @@ struct ViewDamageTests {
         }
     }
 
-    @Test func `a page of zeros, or of another place, is noticed`() throws {
+    @Test func `A zeroed or misplaced page is detected`() throws {
         let (_, files) = try makeIndex()
         let used = try files.usedPages()
         for page in used.union([0, 1]) {
@@ -136,7 +136,7 @@ struct ViewDamageTests {
         }
     }
 
-    @Test func `the checks are missing, short, flipped or of another format`() throws {
+    @Test func `Missing, truncated, flipped and unknown checks are detected`() throws {
         let (_, files) = try makeIndex()
         try FileManager.default.removeItem(at: files.checksURL)
         #expect(outcomes() == [.damaged, .damaged])
@@ -162,7 +162,7 @@ struct ViewDamageTests {
         }
     }
 
-    @Test func `an index of another store is refused`() throws {
+    @Test func `An index of another store is rejected`() throws {
         _ = try makeIndex()
         for access in [ViewAccess.writing, .readingStill, .readingLive] {
             let error = #expect(throws: ViewIndexError.self) {
@@ -177,7 +177,7 @@ struct ViewDamageTests {
         }
     }
 
-    @Test func `checks one commit behind are brought forward, two are damage`() throws {
+    @Test func `Checks one commit behind are updated; two behind are damage`() throws {
         var models: [IndexModel] = []
         var copies: [IndexFiles] = []
         do {
@@ -211,7 +211,7 @@ struct ViewDamageTests {
         #expect(outcomes() == [.damaged, .damaged])
     }
 
-    @Test func `a commit that was cut off while it was written changes nothing`() throws {
+    @Test func `A commit that is interrupted while writing changes nothing`() throws {
         var (before, after): (IndexFiles, IndexFiles)
         var model = IndexModel()
         do {

@@ -40,7 +40,7 @@ struct ViewEntryFormatTests {
         bytes.withUnsafeBytes { ViewEntryFormat.decodeValue($0, of: key, in: table) }
     }
 
-    @Test func `keys are read as they were written, and sort as bytes`() {
+    @Test func `Keys round-trip and sort by their bytes`() {
         var random = SeededGenerator(seed: 9)
         let keys = (0..<2000).map { _ in random.key() }.sorted()
         let encoded = keys.map(bytes)
@@ -60,7 +60,7 @@ struct ViewEntryFormatTests {
         #expect(bytes(of: ViewKey(.max, .max)).count == ViewEntryFormat.maximumKeyByteCount)
     }
 
-    @Test func `values are read as they were written, under their own key alone`() {
+    @Test func `Values round-trip, and only under their own key`() {
         var random = SeededGenerator(seed: 5)
         var missed = 0
         for _ in 0..<500 {

@@ -14,7 +14,7 @@ struct ViewIndexTests {
     private let folder = ViewFolder()
 
     @Test(arguments: IndexKind.allCases)
-    func `a new index is empty and has no checkpoint`(_ kind: IndexKind) throws {
+    func `A new index is empty and has no checkpoint`(_ kind: IndexKind) throws {
         let index = try kind.make(in: folder)
         #expect(index.checkpoint == nil)
         let snapshot = try index.snapshot()
@@ -26,7 +26,7 @@ struct ViewIndexTests {
     }
 
     @Test(arguments: IndexKind.allCases)
-    func `per key the last change of a batch counts`(_ kind: IndexKind) throws {
+    func `The last change of each key in a batch is applied`(_ kind: IndexKind) throws {
         let index = try kind.make(in: folder)
         var batch = ViewBatch()
         batch.put(.word(1, tag: 1), in: .names, for: ViewKey(7, 7))
@@ -47,7 +47,7 @@ struct ViewIndexTests {
     }
 
     @Test(arguments: IndexKind.allCases)
-    func `keys are in the order of their words, whatever their size`(_ kind: IndexKind) throws {
+    func `Keys are ordered by their words, whatever their size`(_ kind: IndexKind) throws {
         let index = try kind.make(in: folder)
         let words = (0..<64).flatMap { [UInt64(1) << $0, (UInt64(1) << $0) - 1] } + [.max]
         var keys: Set<ViewKey> = []
@@ -69,7 +69,7 @@ struct ViewIndexTests {
     }
 
     @Test(arguments: IndexKind.allCases)
-    func `a scan keeps to its bounds and stops when told`(_ kind: IndexKind) throws {
+    func `A scan stays in its bounds and stops on request`(_ kind: IndexKind) throws {
         let index = try kind.make(in: folder)
         var batch = ViewBatch()
         for low in 0..<1000 as Range<UInt64> {
@@ -93,7 +93,7 @@ struct ViewIndexTests {
     }
 
     @Test(arguments: IndexKind.allCases)
-    func `a visitor may ask the snapshot it is visiting`(_ kind: IndexKind) throws {
+    func `A visitor may read the snapshot that it visits`(_ kind: IndexKind) throws {
         let index = try kind.make(in: folder)
         var batch = ViewBatch()
         for low in 0..<500 as Range<UInt64> {
@@ -114,7 +114,7 @@ struct ViewIndexTests {
     }
 
     @Test(arguments: IndexKind.allCases, [1, 2, 3, 4] as [UInt64])
-    func `random batches give what a dictionary gives, now and in old snapshots`(
+    func `Random batches agree with a dictionary, now and in old snapshots`(
         _ kind: IndexKind,
         _ seed: UInt64
     ) throws {

@@ -10,7 +10,7 @@ import TidemarkWire
         String(decoding: payload.json, as: UTF8.self)
     }
 
-    @Test func `a query's notification has the members that clients of CloudKit read`() throws {
+    @Test func `A query notification has the members that CloudKit clients read`() throws {
         var model = Subscription.Notification(
             .query,
             id: "n1",
@@ -39,7 +39,7 @@ import TidemarkWire
         )
     }
 
-    @Test func `zones, databases and read notifications have keys of their own`() {
+    @Test func `Zone, database and read notifications have their own keys`() {
         var zone = Subscription.Notification(.zone, id: "n", of: UserID("_a"), subscriptionID: "z")
         zone.zone = ZoneID(zoneName: "Notes", ownerName: "_b")
         zone.scope = .shared
@@ -65,7 +65,7 @@ import TidemarkWire
         )
     }
 
-    @Test func `texts beside the main one make the alert an object`() {
+    @Test func `Texts other than the body make the alert an object`() {
         var model = Subscription.Notification(.database, id: nil, of: UserID("_a"))
         model.content.alert = NotificationContent.Text("Body")
         model.content.title = NotificationContent.Text(

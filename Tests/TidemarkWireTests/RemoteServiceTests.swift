@@ -11,7 +11,7 @@ import TidemarkModel
 @testable import TidemarkWire
 
 @Suite struct RemoteServiceTests {
-    @Test func `nobody speaks for a user who has not signed in`() async throws {
+    @Test func `No caller can impersonate a user who has not signed in`() async throws {
         let hosted = try ServiceHost.bytes.open()
         let anna = try await hosted.device("anna")
         try await anna.createZone()
@@ -26,7 +26,7 @@ import TidemarkModel
         #expect(direct.code == .notAuthenticated)
     }
 
-    @Test func `a request that cannot be read is refused by name and place`() async throws {
+    @Test func `An unreadable request is rejected with its member and position`() async throws {
         let hosted = try ServiceHost.bytes.open()
         let method = try #require(DatabaseMethods.named("fetchRecords"))
         for text in ["", "{", "[]", #"{"recordIDs":[{"recordName":3}]}"#, #"{"recordIDs":1}"#] {
@@ -42,7 +42,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `fields that come from elsewhere are checked in full`() async throws {
+    @Test func `Fields from a client are validated completely`() async throws {
         let hosted = try ServiceHost.bytes.open()
         let method = DatabaseMethods.modifyRecords
         let save = RecordSave(
@@ -71,7 +71,7 @@ import TidemarkModel
         #expect(refused > 500)
     }
 
-    @Test func `only a lost connection is repeated and what is to be, and only so often`()
+    @Test func `Only lost connections and requested retries are repeated, up to the limit`()
         async throws
     {
         let counter = Counter()
@@ -104,7 +104,7 @@ import TidemarkModel
         #expect((0..<12).map { patience.wait(before: $0) }.max() == .seconds(30))
     }
 
-    @Test func `handles work on a service elsewhere`() async throws {
+    @Test func `Handles work on a remote service`() async throws {
         let hosted = try ServiceHost.lossy.open()
         let database = Database(hosted.service(of: "anna"), as: Caller(user: "anna"))
         let zone = try await database.createZone("garden")
@@ -120,7 +120,7 @@ import TidemarkModel
     }
 
     @Test(arguments: 1...(runsLongTests ? 40 : 4))
-    func `devices that lose their connections converge, and each save is there once`(
+    func `Devices with lost connections converge, and each save exists once`(
         seed: Int
     ) async throws {
         let hosted = try ServiceHost.lossy.open()

@@ -6,7 +6,7 @@ import TidemarkModel
 import TidemarkWire
 
 @Suite struct WebErrorTests {
-    @Test func `clients do not see the file that an error of the log names`() {
+    @Test func `Clients do not see the file name in an error of the log`() {
         let full = SyncError(.quotaExceeded, "The disk is full (notes.tide/log/7.seg, byte 4096)")
         #expect(WebError(full).reason == "The disk is full")
         let own = SyncError(.quotaExceeded, "The quota is used up (4 of 4 MB)")

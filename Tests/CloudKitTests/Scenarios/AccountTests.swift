@@ -17,7 +17,7 @@ import Tidemark
         return (heard, observer)
     }
 
-    @Test func `of two users change, and each device hears of its own`() async throws {
+    @Test func `Only the device whose account changes is notified`() async throws {
         let fixture = CloudFixture()
         let phone = fixture.device("phone", of: "anna")
         let tablet = fixture.device("tablet", of: "ben")
@@ -56,7 +56,7 @@ import Tidemark
         #expect(onPhone.items.isEmpty)
     }
 
-    @Test func `have databases of their own`() async throws {
+    @Test func `Two users have separate private databases`() async throws {
         let fixture = CloudFixture()
         let record = CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: "n"))
         let anna = fixture.container(on: "phone", of: "anna")

@@ -14,7 +14,7 @@ import Testing
         return url
     }
 
-    @Test func `go there and back`() async throws {
+    @Test func `Assets round-trip between devices`() async throws {
         let fixture = CloudFixture()
         let phone = try await fixture.database()
         let bytes = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
@@ -55,7 +55,7 @@ import Testing
         #expect(try without[record.recordID]?.get().allKeys() == ["title"])
     }
 
-    @Test func `of both records come with a conflict`() async throws {
+    @Test func `A conflict error contains the assets of both records`() async throws {
         let fixture = CloudFixture()
         let phone = try await fixture.database()
         let laptop = fixture.container(on: "laptop").privateCloudDatabase
@@ -86,7 +86,7 @@ import Testing
         #expect(try text(try await phone.record(for: record.recordID)) == "second")
     }
 
-    @Test func `have files that can still be read when they are gone`() async throws {
+    @Test func `The file of a fetched asset outlives the asset`() async throws {
         let database = try await CloudFixture().database()
         let url = try file(Data("bytes".utf8))
         defer { try? FileManager.default.removeItem(at: url) }
@@ -106,7 +106,7 @@ import Testing
         #expect(try Data(contentsOf: #require(fetched)) == Data("bytes".utf8))
     }
 
-    @Test func `have files that are removed some time after they are gone`() async throws {
+    @Test func `A temporary file is removed some time after its release`() async throws {
         let paths = TemporaryPaths(lingering: 0.05)
         let url = try file(Data("bytes".utf8))
         let other = try file(Data("bytes".utf8))
@@ -125,7 +125,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: other.path))
     }
 
-    @Test func `whose file is missing fail their record and leave its batch`() async throws {
+    @Test func `A missing asset file fails its record, not the whole batch`() async throws {
         let zoneID = CKRecordZone.ID(zoneName: "Photos")
         let database = try await CloudFixture().database(zone: zoneID)
         let missing = URL(fileURLWithPath: "/nowhere/\(UUID().uuidString)")
@@ -148,7 +148,7 @@ import Testing
         _ = try await database.save(bad)
     }
 
-    @Test func `of another database's record are sent again`() async throws {
+    @Test func `An asset of another database's record is sent again`() async throws {
         let container = CloudFixture().container(on: "phone")
         let (mine, all) = (container.privateCloudDatabase, container.publicCloudDatabase)
         let url = try file(Data("bytes".utf8))

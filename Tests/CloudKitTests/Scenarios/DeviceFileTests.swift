@@ -12,9 +12,7 @@ import TidemarkModel
 /// What devices and temporary stores leave on the disk.
 @Suite struct `Files of devices` {
     @available(*, deprecated)
-    @Test func `permissions are in their initial state until they are requested, and kept`()
-        async throws
-    {
+    @Test func `Permissions have their initial state until requested, and persist`() async throws {
         let folder = try ScratchFolder()
         func container(_ user: String) -> CKContainer {
             let cloud = TidemarkCloud(storeAt: folder.path("a.tide"))
@@ -41,7 +39,7 @@ import TidemarkModel
         await ben.device.cloud.close()
     }
 
-    @Test func `a file that was extended is as if it were not there`() throws {
+    @Test func `An extended file is treated as missing`() throws {
         let folder = try ScratchFolder()
         let device = DeviceFolder(
             path: folder.path("phone"),
@@ -58,7 +56,7 @@ import TidemarkModel
         #expect(KeptValues("marks", in: device)["a"] == nil)
     }
 
-    @Test func `files and folders are private`() throws {
+    @Test func `Files and folders are private`() throws {
         let folder = try ScratchFolder()
         let device = DeviceFolder(
             path: folder.path("phone"),
@@ -72,7 +70,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `stores that processes left behind are removed, and no others`() throws {
+    @Test func `Only stores abandoned by ended processes are removed`() throws {
         let folder = try ScratchFolder()
         func make(_ name: String) throws -> String {
             let path = folder.path(name)
@@ -103,7 +101,7 @@ import TidemarkModel
         #expect(remaining() == [named, other])
     }
 
-    @Test func `distances are counted as the program says`() async {
+    @Test func `Distances are measured as the program chooses`() async {
         await #expect(processExitsWith: .success) {
             func radius() -> String {
                 let place = CLLocation(latitude: 1, longitude: 2)

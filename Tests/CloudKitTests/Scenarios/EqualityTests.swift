@@ -76,7 +76,7 @@ import Testing
         ]
     }
 
-    @Test func `objects that say the same are equal, and have one hash`() {
+    @Test func `Objects with equal content are equal and have equal hashes`() {
         for (name, one, same, other) in Self.values {
             #expect(one.isEqual(same), "\(name)")
             #expect(one.hash == same.hash, "\(name)")
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func `archives give back equal objects`() throws {
+    @Test func `Unarchived objects equal their originals`() throws {
         for (name, one, _, _) in Self.values {
             let data = try NSKeyedArchiver.archivedData(
                 withRootObject: one,
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `records, assets, queries and settings are equal to themselves alone`() throws {
+    @Test func `Records, assets, queries and settings are equal by identity only`() throws {
         let file = URL(fileURLWithPath: #filePath)
         let pairs: [(NSObject, NSObject)] = [
             (
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func `what the service answers twice is equal`() async throws {
+    @Test func `Two fetches of the same object return equal objects`() async throws {
         let fixture = CloudFixture()
         let database = try await fixture.database(zone: CKRecordZone.ID(zoneName: "Lists"))
         let list = CKRecord(

@@ -41,7 +41,7 @@ import TidemarkTesting
         .participantAlreadyInvited: participantAlreadyInvited,
     ]
 
-    @Test func `has a cause, or a reason why it has none`() {
+    @Test func `Every code has a test that causes it, or a reason why it has none`() {
         let all = (1...37).compactMap { Code(rawValue: $0) }
         #expect(all.count == 37)
         #expect(Set(Self.causes.keys).union(Self.withoutCause.keys) == Set(all))
@@ -49,7 +49,7 @@ import TidemarkTesting
     }
 
     @Test(arguments: causes.keys.sorted { $0.rawValue < $1.rawValue })
-    func `is brought about by its cause`(code: Code) async throws {
+    func `The cause of a code leads to an error with that code`(code: Code) async throws {
         let cause = try #require(Self.causes[code])
         let error = try #require(try await cause())
         #expect(error.code == code, "\(error)")

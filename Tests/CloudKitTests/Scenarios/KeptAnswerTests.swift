@@ -65,7 +65,7 @@ import TidemarkTesting
         return database
     }
 
-    @Test func `to fetch records is told again, with assets, without the service`() async throws {
+    @Test func `A record fetch is replayed with assets and without the service`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let database = try await world()
         let url = URL(fileURLWithPath: NSTemporaryDirectory() + "asset-\(UUID().uuidString)")
@@ -106,7 +106,7 @@ import TidemarkTesting
         #expect((end.partialErrorsByItemID?[missing] as? CKError)?.code == .unknownItem)
     }
 
-    @Test func `to save and delete is told again, with what failed`() async throws {
+    @Test func `Saves and deletes are replayed with their failures`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let database = try await world()
         try await database.save(note("taken", 1))
@@ -148,7 +148,7 @@ import TidemarkTesting
         #expect(ends.items.first?.2?.code == .partialFailure)
     }
 
-    @Test func `to a query is told again, with where it goes on`() async throws {
+    @Test func `A query is replayed with its cursor`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let database = try await world()
         _ = try await database.modifyRecords(
@@ -172,7 +172,7 @@ import TidemarkTesting
         #expect(rest.matchResults.map(\.0.recordName) == ["n4"])
     }
 
-    @Test func `to fetch changes is told again, with tokens`() async throws {
+    @Test func `A fetch of changes is replayed with its tokens`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let database = try await world()
         let gone = CKRecordZone.ID(zoneName: "Gone")
@@ -231,7 +231,7 @@ import TidemarkTesting
         #expect(rest.modificationResultsByID.isEmpty)
     }
 
-    @Test func `about zones is told again`() async throws {
+    @Test func `Zone operations are replayed`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let database = try await world()
         let other = CKRecordZone.ID(zoneName: "Other")
@@ -259,7 +259,7 @@ import TidemarkTesting
         #expect(zones.items.first?.capabilities.contains(.fetchChanges) == true)
     }
 
-    @Test func `is kept for a day, and a request for a week`() async throws {
+    @Test func `A result is kept for a day, and a request for a week`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let store = TidemarkCloud.temporary()
         let faulty = FaultyService(store)
@@ -304,7 +304,7 @@ import TidemarkTesting
         goOn.signal()
     }
 
-    @Test func `that did not come is asked for again`() async throws {
+    @Test func `A request without a result is sent again`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let store = TidemarkCloud.temporary()
         let faulty = FaultyService(store)

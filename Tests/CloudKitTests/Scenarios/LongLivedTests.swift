@@ -21,7 +21,7 @@ import TidemarkTesting
         return (operation, record.recordID)
     }
 
-    @Test func `is found again after a restart, and done once`() async throws {
+    @Test func `A long-lived operation is found after a restart and runs once`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let store = TidemarkCloud.temporary(userNames: .same)
         let faulty = FaultyService(store)
@@ -60,7 +60,7 @@ import TidemarkTesting
         #expect(record.recordChangeTag == tags.items[0])
     }
 
-    @Test func `is found by nobody else, nor once it has ended`() async throws {
+    @Test func `A long-lived operation is found only by its user and until it ends`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let store = TidemarkCloud.temporary(userNames: .same)
         let faulty = FaultyService(store)
@@ -87,7 +87,7 @@ import TidemarkTesting
         faulty.release()
     }
 
-    @Test func `keeps all that other kinds of operations need`() async throws {
+    @Test func `Other kinds of operations are restored with all their parameters`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let store = TidemarkCloud.temporary(userNames: .same)
         let faulty = FaultyService(store)

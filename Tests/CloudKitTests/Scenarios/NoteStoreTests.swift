@@ -102,7 +102,7 @@ private actor NoteStore {
 }
 
 @Suite struct `A note store` {
-    @Test func `on two devices syncs by a subscription and deltas`() async throws {
+    @Test func `Two devices sync with a subscription and deltas`() async throws {
         let fixture = CloudFixture()
         let phone = fixture.device("phone")
         let laptop = fixture.device("laptop")
@@ -140,7 +140,7 @@ private actor NoteStore {
         #expect(await onLaptop.notes == ["n2": "Call Ben today", "n3": "New"])
     }
 
-    @Test func `hears its own mark when its changes are fetched`() async throws {
+    @Test func `Fetched changes contain the client change token of the saver`() async throws {
         let fixture = CloudFixture()
         let zoneID = CKRecordZone.ID(zoneName: "Notes")
         let database = try await fixture.database(zone: zoneID)
@@ -159,7 +159,7 @@ private actor NoteStore {
         #expect(marks.items == [Data("mine".utf8)])
     }
 
-    @Test func `tells why zones are gone, and what a stale token means`() async throws {
+    @Test func `Deleted zones have a reason, and stale tokens are reported`() async throws {
         let fixture = CloudFixture()
         let zoneID = CKRecordZone.ID(zoneName: "Notes")
         let database = try await fixture.database(zone: zoneID)

@@ -52,7 +52,7 @@ import Tidemark
     }
 
     @available(*, deprecated)
-    @Test func `outlives the process, and so does its badge`() async throws {
+    @Test func `The position and the badge persist across restarts`() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let phone = database
         try await subscribe(phone)

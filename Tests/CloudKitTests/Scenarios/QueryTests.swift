@@ -12,7 +12,7 @@ import Testing
         }
     }
 
-    @Test func `a cursor leads from page to page`() async throws {
+    @Test func `A cursor continues with the next page`() async throws {
         let database = try await CloudFixture().database()
         let records = (0..<250).map { number in
             let record = CKRecord(recordType: "Item")
@@ -57,7 +57,7 @@ import Testing
         #expect(try more.matchResults.allSatisfy { try $0.1.get().allKeys().isEmpty })
     }
 
-    @Test func `places within a radius are found, near ones first`() async throws {
+    @Test func `Locations within a radius are found, nearest first`() async throws {
         let database = try await CloudFixture().database()
         let places = [
             ("Alexanderplatz", 52.5219, 13.4132), ("Potsdam", 52.3906, 13.0645),
@@ -86,7 +86,7 @@ import Testing
         #expect(names == ["Alexanderplatz", "Zoo", "Potsdam"])
     }
 
-    @Test func `words are found in any text`() async throws {
+    @Test func `Words are found in any text field`() async throws {
         let database = try await CloudFixture().database()
         let texts = ["The Quick brown fox", "A slow FOX", "Nothing of the kind"]
         let records = texts.map { text in
@@ -104,7 +104,7 @@ import Testing
         #expect(Set(bodies) == ["The Quick brown fox", "A slow FOX"])
     }
 
-    @Test func `a missing zone and an unknown type are refused`() async throws {
+    @Test func `A missing zone and an unknown record type are rejected`() async throws {
         let database = try await CloudFixture().database()
         let query = CKQuery(recordType: "Nowhere", predicate: NSPredicate(value: true))
         #expect(await code { _ = try await database.records(matching: query) } == .unknownItem)

@@ -18,7 +18,7 @@ import Testing
         return record
     }
 
-    @Test func `a conflict is resolved by the modified date`() async throws {
+    @Test func `A conflict is resolved by modification date`() async throws {
         let fixture = CloudFixture()
         let phone = try await fixture.database(zone: zoneID)
         let laptop = fixture.container(on: "laptop").privateCloudDatabase
@@ -51,7 +51,7 @@ import Testing
         #expect(final["text"] == "from the laptop")
     }
 
-    @Test func `an encrypted date comes back to the bit`() async throws {
+    @Test func `An encrypted date round-trips exactly`() async throws {
         let fixture = CloudFixture()
         let phone = try await fixture.database(zone: zoneID)
         let laptop = fixture.container(on: "laptop").privateCloudDatabase
@@ -92,7 +92,7 @@ import Testing
         #expect(model.fields.map(\.name) == ["edited", "seen", "text"])
     }
 
-    @Test func `an atomic batch with one bad record saves nothing`() async throws {
+    @Test func `An atomic batch with one invalid record saves nothing`() async throws {
         let fixture = CloudFixture()
         let database = try await fixture.database(zone: zoneID)
         _ = try await database.save(note("taken", "there"))
@@ -119,7 +119,7 @@ import Testing
         #expect((left.values.first?.error as? CKError)?.code == .unknownItem)
     }
 
-    @Test func `what is not atomic saves the rest`() async throws {
+    @Test func `A batch that is not atomic saves its valid records`() async throws {
         let fixture = CloudFixture()
         let database = try await fixture.database(zone: zoneID)
         _ = try await database.save(note("taken", "there"))
@@ -139,7 +139,7 @@ import Testing
         )
     }
 
-    @Test func `too many records are split in half`() async throws {
+    @Test func `A batch with too many records is split in half`() async throws {
         let fixture = CloudFixture()
         let database = try await fixture.database(zone: zoneID)
         let limits = Heard<String>()
@@ -169,7 +169,7 @@ import Testing
         #expect(!pages.items.isEmpty)
     }
 
-    @Test func `the saved object goes on as the version that was saved`() async throws {
+    @Test func `The saved object continues as the saved version`() async throws {
         let fixture = CloudFixture()
         let database = try await fixture.database(zone: zoneID)
         let record = note("n1", "one")
@@ -184,7 +184,7 @@ import Testing
         #expect(again.creatorUserRecordID?.recordName == CKCurrentUserDefaultName)
     }
 
-    @Test func `missing things have the codes that programs expect`() async throws {
+    @Test func `Missing items fail with the codes that programs expect`() async throws {
         let fixture = CloudFixture()
         let database = try await fixture.database()
         let elsewhere = CKRecordZone.ID(zoneName: "Elsewhere")
@@ -216,7 +216,7 @@ import Testing
         #expect(await code { _ = try await nobody.userRecordID() } == .notAuthenticated)
     }
 
-    @Test func `a zone of one's own can be asked for by its owner's name`() async throws {
+    @Test func `A user's own zone can be fetched by its owner's name`() async throws {
         let database = try await CloudFixture().database(zone: CKRecordZone.ID(zoneName: "Mine"))
         let named = CKRecordZone.ID(zoneName: "Mine", ownerName: "anna")
         #expect(try await database.recordZone(for: named).zoneID == named)
@@ -224,7 +224,7 @@ import Testing
         #expect(await code { _ = try await database.recordZone(for: stranger) } == .zoneNotFound)
     }
 
-    @Test func `an encrypted date is what it was set to last`() async throws {
+    @Test func `An encrypted date has the value set last`() async throws {
         let database = try await CloudFixture().database()
         let record = CKRecord(recordType: "Note")
         let (whole, between) = (Date(timeIntervalSinceReferenceDate: 1000), 0.000_3)

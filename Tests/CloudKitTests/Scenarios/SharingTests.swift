@@ -20,7 +20,7 @@ import Tidemark
         try await store.setUser(account, of: ContainerID("iCloud.example.notes"))
     }
 
-    @Test func `a list with its items is shared with a second user`() async throws {
+    @Test func `A list with its items is shared with a second user`() async throws {
         let fixture = CloudFixture()
         try await introduce("ben", in: fixture)
         let anna = fixture.container(on: "phone")
@@ -87,7 +87,7 @@ import Tidemark
         )
     }
 
-    @Test func `a link opens a zone to whoever has it, and a stranger may ask`() async throws {
+    @Test func `A link grants access to a zone, and a stranger may request access`() async throws {
         let fixture = CloudFixture()
         let anna = fixture.container(on: "phone")
         let cleo = fixture.container(on: "laptop", of: "cleo")
@@ -130,7 +130,7 @@ import Tidemark
         #expect(try await mine.recordZone(for: zoneID).share?.recordID == first.recordID)
     }
 
-    @Test func `users are found who want to be`() async throws {
+    @Test func `Only discoverable users are found`() async throws {
         let fixture = CloudFixture()
         let store = try #require(try await fixture.cloud.service() as? Store)
         var ben = UserAccount(UserID("ben"))
@@ -154,7 +154,7 @@ import Tidemark
         #expect(missing?.code == .unknownItem)
     }
 
-    @Test func `a new share comes with its root where the store is strict`() async throws {
+    @Test func `A new share is saved with its root if the store is strict`() async throws {
         var options = StoreOptions()
         options.durability = .none
         for isStrict in [false, true] {
@@ -179,7 +179,7 @@ import Tidemark
         }
     }
 
-    @Test func `a user of whom nothing was said is invited by their record`() async throws {
+    @Test func `A user without an account is invited by user record`() async throws {
         let fixture = CloudFixture()
         let anna = fixture.container(on: "phone")
         let ben = fixture.container(on: "tablet", of: "ben")

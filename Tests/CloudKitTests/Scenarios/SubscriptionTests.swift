@@ -27,7 +27,7 @@ import Tidemark
         return record
     }
 
-    @Test func `to a query tell what happened to which record`() async throws {
+    @Test func `A query subscription notifies of each change and its record`() async throws {
         let fixture = CloudFixture()
         let laptop = fixture.device("laptop")
         let heard = Heard<CKQueryNotification>()
@@ -56,7 +56,7 @@ import Tidemark
         #expect(heard.items[0].alertBody == "Something new")
     }
 
-    @Test func `are fetched, replaced and deleted`() async throws {
+    @Test func `Subscriptions are fetched, replaced and deleted`() async throws {
         let database = try await CloudFixture().database()
         let both = try await database.modifySubscriptions(
             saving: [subscription("a"), CKDatabaseSubscription(subscriptionID: "b")],
@@ -80,7 +80,7 @@ import Tidemark
     }
 
     @available(*, deprecated)
-    @Test func `leave notifications that are fetched and marked as read`() async throws {
+    @Test func `Notifications are fetched and marked as read`() async throws {
         let fixture = CloudFixture()
         let laptop = fixture.container(on: "laptop")
         _ = try await laptop.privateCloudDatabase.save(subscription("new"))
@@ -110,7 +110,7 @@ import Tidemark
     }
 
     @available(*, deprecated)
-    @Test func `and users are found by the operations of earlier days`() async throws {
+    @Test func `Deprecated operations find subscriptions and users`() async throws {
         let fixture = CloudFixture()
         let store = try #require(try await fixture.cloud.service() as? Store)
         let place = ContainerID("iCloud.example.notes")

@@ -34,7 +34,7 @@ import Tidemark
         Issue.record("It did not happen within thirty seconds.")
     }
 
-    @Test(arguments: [1, 600]) func `brings notes from one device to another`(
+    @Test(arguments: [1, 600]) func `Notes sync from one device to another`(
         _ count: Int
     ) async throws {
         let (phone, laptop) = (book(on: "phone"), book(on: "laptop"))
@@ -56,7 +56,7 @@ import Tidemark
         #expect(await laptop.notes["n0"] == nil)
     }
 
-    @Test func `sends all but what nobody can store`() async throws {
+    @Test func `All changes except unstorable ones are sent`() async throws {
         let (phone, laptop) = (book(on: "phone"), book(on: "laptop"))
         await phone.write("first", in: "first")
         try await sendAll(phone)
@@ -77,7 +77,7 @@ import Tidemark
         #expect(await laptop.notes.count == 20)
     }
 
-    @Test func `tells in order, and the state after what it rests on`() async throws {
+    @Test func `Events arrive in order, and the state update follows its events`() async throws {
         let (phone, laptop) = (book(on: "phone"), book(on: "laptop"))
         let pending = await phone.engine().state
         pending.add(pendingDatabaseChanges: [
@@ -105,7 +105,7 @@ import Tidemark
         #expect(fetched[(records + 1)...].contains("stateUpdate"))
     }
 
-    @Test func `whose zone is missing says so, and makes it when asked to`() async throws {
+    @Test func `Sending to a missing zone fails, and creates the zone if requested`() async throws {
         let phone = book(on: "phone")
         await phone.write("a", in: "a")
         let engine = await phone.engine()
@@ -120,7 +120,7 @@ import Tidemark
     }
 
     @Test(arguments: [true, false])
-    func `with a conflict keeps the later edit on all devices`(_ laterFirst: Bool) async throws {
+    func `After a conflict, all devices keep the later edit`(_ laterFirst: Bool) async throws {
         let (phone, laptop) = (book(on: "phone"), book(on: "laptop"))
         await phone.write("first", in: "n", at: Date(timeIntervalSince1970: 1000))
         try await sendAll(phone)
@@ -139,7 +139,7 @@ import Tidemark
         #expect(await laptop.notes["n"]?.text == "later")
     }
 
-    @Test func `by itself sends what is added and fetches what others send`() async throws {
+    @Test func `Automatic sync sends local changes and fetches remote changes`() async throws {
         let phone = book(on: "phone", syncsByItself: true)
         let laptop = book(on: "laptop", syncsByItself: true)
         _ = await laptop.engine()
@@ -152,7 +152,7 @@ import Tidemark
         #expect(saved.count == 1)
     }
 
-    @Test func `that begins again goes on where it was`() async throws {
+    @Test func `A restarted engine resumes from its saved state`() async throws {
         let (phone, laptop) = (book(on: "phone"), book(on: "laptop"))
         await phone.write("a", in: "a")
         try await sendAll(phone)
@@ -172,7 +172,7 @@ import Tidemark
         #expect(await phone.notes["b"]?.text == "b")
     }
 
-    @Test func `tells why a zone is gone`() async throws {
+    @Test func `The event of a deleted zone contains the reason`() async throws {
         let (phone, laptop) = (book(on: "phone"), book(on: "laptop"))
         await phone.write("a", in: "a")
         try await sendAll(phone)
@@ -183,7 +183,7 @@ import Tidemark
         #expect(await laptop.notes.isEmpty)
     }
 
-    @Test func `hears of another user and forgets what was the one's before`() async throws {
+    @Test func `An account change clears the changes of the previous user`() async throws {
         let device = fixture.device("phone", of: "anna")
         let book = NoteBook(device.container())
         await book.write("anna's", in: "n")
@@ -205,7 +205,7 @@ import Tidemark
         #expect(await book.accountChanges.count == 3)
     }
 
-    @Test func `is not waited for in its own callback`() async throws {
+    @Test func `Waiting for the engine in its own callback throws`() async throws {
         let phone = book(on: "phone")
         let heard = Heard<CKError.Code>()
         await phone.whenSent { engine in
@@ -222,7 +222,7 @@ import Tidemark
         #expect(heard.items == [.invalidArguments])
     }
 
-    @Test func `that is cancelled answers those who wait`() async throws {
+    @Test func `Cancelling the engine resumes its waiters`() async throws {
         let phone = book(on: "phone")
         let engine = await phone.engine()
         let begun = Heard<Bool>()
@@ -247,7 +247,7 @@ import Tidemark
         #expect(engine.state.pendingRecordZoneChanges.isEmpty)
     }
 
-    @Test func `halves a batch that is too large for one request`() async throws {
+    @Test func `A batch that is too large for one request is halved`() async throws {
         var options = StoreOptions()
         options.limits.itemsPerRequest = 40
         let cloud = TidemarkCloud.temporary(options: options)
@@ -265,7 +265,7 @@ import Tidemark
         await cloud.close()
     }
 
-    @Test func `keeps one change of each record, in order`() async {
+    @Test func `Pending changes hold one change of each record, in order`() async {
         let state = await book(on: "phone").engine().state
         let ids = ["a", "b"].map { CKRecord.ID(recordName: $0, zoneID: NoteBook.zoneID) }
         state.add(pendingRecordZoneChanges: [.saveRecord(ids[0]), .saveRecord(ids[1])])
@@ -275,7 +275,7 @@ import Tidemark
         #expect(state.pendingRecordZoneChanges == [.saveRecord(ids[1])])
     }
 
-    @Test func `hears that its records are gone from a zone that it never fetched`() async throws {
+    @Test func `Deletions are reported in a zone that the engine never fetched`() async throws {
         let (phone, laptop) = (book(on: "phone"), book(on: "laptop"))
         await phone.write("text", in: "gone")
         await phone.write("text", in: "kept")
@@ -319,7 +319,7 @@ import Tidemark
         }
     }
 
-    @Test func `tells of each record of a batch that is all or none by zone`() async throws {
+    @Test func `An atomic-by-zone batch reports the result of each record`() async throws {
         let database = fixture.container(on: "phone").privateCloudDatabase
         let zones = ["A", "B"].map { CKRecordZone.ID(zoneName: $0) }
         for zone in zones { _ = try await database.save(CKRecordZone(zoneID: zone)) }

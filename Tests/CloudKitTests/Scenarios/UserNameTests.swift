@@ -13,7 +13,7 @@ import Tidemark
         TidemarkDevice(cloud, user: user, name: device).container(identifier)
     }
 
-    @Test func `a user has another name in each container, and one on all devices`() async throws {
+    @Test func `A user has one name per container, the same on all devices`() async throws {
         let notes = try await container("iCloud.notes", "anna", "phone").userRecordID()
         let again = try await container("iCloud.notes", "anna", "laptop").userRecordID()
         let photos = try await container("iCloud.photos", "anna", "phone").userRecordID()
@@ -26,7 +26,7 @@ import Tidemark
         #expect(notes.recordName == name)
     }
 
-    @Test func `records say who made them by that name, and shares name it`() async throws {
+    @Test func `Records and shares contain the container's name of a user`() async throws {
         let anna = container("iCloud.notes", "anna", "phone")
         let ben = container("iCloud.notes", "ben", "tablet")
         let zone = CKRecordZone(zoneName: "Lists")
@@ -52,7 +52,7 @@ import Tidemark
         #expect(record.creatorUserRecordID?.recordName == shared.ownerName)
     }
 
-    @Test func `the user of a device that names none, and one name for all, stay as they are`()
+    @Test func `Unnamed users and stores with userNames .same use no per-container names`()
         async throws
     {
         let own = container("iCloud.notes", CKCurrentUserDefaultName, "phone")
@@ -62,7 +62,7 @@ import Tidemark
         #expect(try await same.container("iCloud.photos").userRecordID().recordName == "anna")
     }
 
-    @Test func `a store that is opened again has the same names`() async throws {
+    @Test func `A store has the same user names after it is opened again`() async throws {
         let folder = try ScratchFolder()
         var names: Set<String> = []
         for _ in 1...2 {
@@ -78,7 +78,7 @@ import Tidemark
     }
 
     @Test
-    func `users of an existing store keep their names, and new ones get one for each container`()
+    func `Existing users keep their names, and new users get one name per container`()
         async throws
     {
         let folder = try ScratchFolder()
@@ -107,14 +107,14 @@ import Tidemark
         }
     }
 
-    @Test func `a user with an account of the operator's keeps its name`() async throws {
+    @Test func `A user with an account set by the operator keeps the name`() async throws {
         let store = try #require(try await cloud.service() as? Store)
         try await store.setUser(UserAccount(UserID("anna")), of: ContainerID("iCloud.notes"))
         let notes = container("iCloud.notes", "anna", "phone")
         #expect(try await notes.userRecordID().recordName == "anna")
     }
 
-    @Test func `devices hear of each other's changes`() async throws {
+    @Test func `Devices are notified of each other's changes`() async throws {
         func book(_ name: String) -> NoteBook {
             NoteBook(container("iCloud.notes", "anna", name), syncsByItself: true)
         }

@@ -16,7 +16,7 @@ struct SymbolTableTests {
         .appending(path: "../../../../Docs/cloudkit-symbols.md").standardized
 
     /// With `TIDEMARK_RECORD` in the environment the page is written anew.
-    @Test func `the table of symbols is that of the module`() throws {
+    @Test func `The symbol table matches the module`() throws {
         let table = SymbolTable(apple: try AppleSymbols().names, module: try ModuleSymbols())
         #expect(table.unknownDifferences.isEmpty)
         if ProcessInfo.processInfo.environment["TIDEMARK_RECORD"] != nil {
@@ -51,7 +51,7 @@ struct SymbolTableTests {
         ),
         ("class CKRecord : NSObject", "CKRecord"),
     ])
-    func `a declaration is read`(_ declaration: String, _ name: String) {
+    func `A declaration is parsed`(_ declaration: String, _ name: String) {
         #expect(Declaration(declaration).name == name)
     }
 }

@@ -78,7 +78,7 @@ import Testing
         try files.list(path + "/segments")
     }
 
-    @Test func `A backup of an open log holds what was durable, and later only copies what is new`()
+    @Test func `A backup of an open log has the durable events, and later copies only new ones`()
         throws
     {
         let disk = SimulatedFileSystem()
@@ -105,9 +105,7 @@ import Testing
     }
 
     @Test
-    func `Segments that compaction has replaced leave the backup, unless somebody reads them`()
-        throws
-    {
+    func `Segments that compaction replaced leave the backup unless a reader uses them`() throws {
         let disk = SimulatedFileSystem()
         var (log, drafts) = try Self.makeLog(on: disk, seed: 2)
         try Self.backUp(disk)
@@ -126,7 +124,7 @@ import Testing
         try log.close()
     }
 
-    @Test func `A log that is compacted while it is copied keeps what the copy needs`() throws {
+    @Test func `A log compacted during a backup keeps the segments it needs`() throws {
         let disk = SimulatedFileSystem()
         var (log, drafts) = try Self.makeLog(on: disk, seed: 3)
         let before = try log.written()
@@ -148,7 +146,7 @@ import Testing
         try log.close()
     }
 
-    @Test func `A backup that is opened for writing is a new incarnation, and no backup any more`()
+    @Test func `A backup opened for writing has a new incarnation and is no longer a backup`()
         throws
     {
         let disk = SimulatedFileSystem()
@@ -164,7 +162,7 @@ import Testing
         try log.close()
     }
 
-    @Test func `After a crash at any moment the backup is the one before or the new one`() throws {
+    @Test func `After a crash at any call, the backup is the previous or the new one`() throws {
         let verdict = Verdict()
         let disk = SimulatedFileSystem()
         var (log, drafts) = try Self.makeLog(on: disk, seed: 5, commitCount: 14)
@@ -190,7 +188,7 @@ import Testing
         try log.close()
     }
 
-    @Test func `A first backup that is cut off is no store, and is finished by the next`() throws {
+    @Test func `An interrupted first backup is not a store, and the next completes it`() throws {
         let verdict = Verdict()
         let disk = SimulatedFileSystem()
         let (log, _) = try Self.makeLog(on: disk, seed: 6, commitCount: 8)
@@ -236,7 +234,7 @@ import Testing
         }
     }
 
-    @Test func `When a call fails the backup is the one before, and the next one is whole`() throws
+    @Test func `After a failed call, the backup is the previous one, and the next succeeds`() throws
     {
         let disk = SimulatedFileSystem()
         var (log, drafts) = try Self.makeLog(on: disk, seed: 7, commitCount: 8)
@@ -268,7 +266,7 @@ import Testing
         }
     }
 
-    @Test func `Damage in the store does not come into the backup`() throws {
+    @Test func `Damage in the store is not copied to the backup`() throws {
         let disk = SimulatedFileSystem()
         var (log, drafts) = try Self.makeLog(on: disk, seed: 8)
         try Self.backUp(disk)
@@ -286,7 +284,7 @@ import Testing
         #expect(try LogReader(Self.path, fileSystem: disk).written() == old)
     }
 
-    @Test func `A folder that is no backup of the store is left alone`() throws {
+    @Test func `A folder that is not a backup of the store is not changed`() throws {
         let disk = SimulatedFileSystem()
         let (log, _) = try Self.makeLog(on: disk, seed: 9, commitCount: 3)
         func refusal(_ path: String) -> LogError.Code? {
@@ -315,7 +313,7 @@ import Testing
         #expect(refusal(CrashWorkload.path) == .foreignFile)
     }
 
-    @Test func `A backup that the store does not continue is left alone`() throws {
+    @Test func `A backup that is ahead of the store is not changed`() throws {
         let disk = SimulatedFileSystem()
         var (log, drafts) = try Self.makeLog(on: disk, seed: 10, commitCount: 6)
         try log.close()

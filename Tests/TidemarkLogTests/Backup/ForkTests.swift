@@ -49,7 +49,7 @@ import Testing
         events.filter { $0.commitFirst + UInt64($0.eventCount) - 1 <= last }
     }
 
-    @Test func `A fork at any position shares what is sealed before, and copies one segment`()
+    @Test func `A fork at any position shares earlier sealed segments and copies one segment`()
         throws
     {
         let disk = SimulatedFileSystem()
@@ -76,7 +76,7 @@ import Testing
         #expect(try original.written() == events)
     }
 
-    @Test func `Neither of the two writes into a file that both have`() throws {
+    @Test func `Neither log writes to a shared file`() throws {
         let disk = SimulatedFileSystem()
         var original: LogReader? = try Self.makeLog(on: disk, seed: 2)
         let events = try #require(original).written()
@@ -140,7 +140,7 @@ import Testing
         return try LogReader(path, fileSystem: disk).written()
     }
 
-    @Test func `After a crash at any moment there is no fork or a whole one, and the log is whole`()
+    @Test func `After a crash at any call, the log is intact and the fork complete or absent`()
         throws
     {
         let verdict = Verdict()
@@ -164,7 +164,7 @@ import Testing
         #expect(error?.code == .notAStore)
     }
 
-    @Test func `When a call fails there is no fork or a whole one, and the next attempt succeeds`()
+    @Test func `After a failed call, the fork is complete or absent, and a retry succeeds`()
         throws
     {
         let disk = SimulatedFileSystem()
@@ -223,7 +223,7 @@ import Testing
         }
     }
 
-    @Test func `Where files cannot be linked they are copied`() throws {
+    @Test func `Files that cannot be linked are copied`() throws {
         let disk = SimulatedFileSystem()
         let original = try Self.makeLog(on: disk, seed: 5)
         disk.failCall(1, of: .link, with: EXDEV, forGood: true)

@@ -50,7 +50,7 @@ import Testing
         return try restore.finish()
     }
 
-    @Test func `A restored log holds the same, and its new incarnation begins behind it`() throws {
+    @Test func `A restored log has equal events, followed by its new incarnation`() throws {
         let disk = SimulatedFileSystem()
         let original = try Self.makeLog(on: disk, seed: 1)
         #expect(original.manifest.segments.count > 3)
@@ -76,7 +76,7 @@ import Testing
         try log.close()
     }
 
-    @Test func `A log can be cut at every position, and whole commits stay`() throws {
+    @Test func `A log can be cut at any position and keeps whole commits`() throws {
         let disk = SimulatedFileSystem()
         let original = try Self.makeLog(on: disk, seed: 2)
         let events = try original.written()
@@ -99,7 +99,7 @@ import Testing
         #expect(try original.written() == events)
     }
 
-    @Test func `A cut log goes on with other events in the same positions`() throws {
+    @Test func `A cut log continues with other events at the same positions`() throws {
         let disk = SimulatedFileSystem()
         let original = try Self.makeLog(on: disk, seed: 3)
         let events = try original.written()
@@ -123,8 +123,7 @@ import Testing
         #expect(reader.line.current != original.line.current)
     }
 
-    @Test func `Nothing is a store before all of it is there, and nothing is written over`() throws
-    {
+    @Test func `A restored store appears only when complete, and nothing is overwritten`() throws {
         let verdict = Verdict()
         let disk = SimulatedFileSystem()
         let original = try Self.makeLog(on: disk, seed: 4)
@@ -171,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func `A part of a compacted log says first what was forgotten, or is not made`() throws {
+    @Test func `A partial copy of a compacted log records the pruning, or is rejected`() throws {
         let disk = SimulatedFileSystem()
         let (log, _) = try CrashWorkload.open(disk, seed: 5)
         var drafts = DraftSource(seed: 5)
@@ -216,7 +215,7 @@ import Testing
         #expect(try LogReader(Self.target, fileSystem: disk).written() == events)
     }
 
-    @Test func `A damaged backup is refused`() throws {
+    @Test func `A damaged backup is rejected`() throws {
         let disk = SimulatedFileSystem()
         let original = try Self.makeLog(on: disk, seed: 6)
         let id = try #require(original.manifest.segments.first?.id)

@@ -88,7 +88,7 @@ import Testing
         return groups.count
     }
 
-    @Test func `A rewritten log holds what was kept, where it was`() throws {
+    @Test func `A rewritten log has the kept events at their positions`() throws {
         let disk = SimulatedFileSystem()
         let (log, last) = try Self.makeLog(on: disk)
         let before = try log.written()
@@ -142,7 +142,7 @@ import Testing
         try again.close()
     }
 
-    @Test func `Rewriting twice drops nothing more and writes no segment that is as it should be`()
+    @Test func `A second rewrite drops nothing and writes no segment that needs no change`()
         throws
     {
         let disk = SimulatedFileSystem()
@@ -166,7 +166,7 @@ import Testing
         try log.close()
     }
 
-    @Test func `All of a log may go`() throws {
+    @Test func `All events of a log may be dropped`() throws {
         let disk = SimulatedFileSystem()
         let (log, last) = try Self.makeLog(on: disk, seed: 4)
         let rest = try log.written().filter { $0.sequence > last.rawValue }
@@ -184,7 +184,7 @@ import Testing
     }
 
     @Test(arguments: Form.allCases)
-    func `After a crash at any moment each event is there, unless it was to go`(
+    func `After a crash at any call, every event exists unless it was to be dropped`(
         _ form: Form
     ) throws {
         let verdict = Verdict()
@@ -262,7 +262,7 @@ import Testing
     }
 
     @Test(arguments: Form.allCases)
-    func `When a call fails the log is as it was or as it should be`(_ form: Form) throws {
+    func `After a failed call, the log is the old or the rewritten one`(_ form: Form) throws {
         let disk = SimulatedFileSystem()
         let (log, last) = try Self.makeLog(on: disk, seed: 7, commitCount: form.commitCount, form)
         let before = try log.written()
@@ -302,7 +302,7 @@ import Testing
         }
     }
 
-    @Test func `A process that reads keeps the old segments until it ends`() throws {
+    @Test func `A reading process keeps the old segments until it ends`() throws {
         let folder = try ScratchFolder()
         let path = folder.url.path + "/s.tide"
         var configuration = LogConfiguration()
@@ -352,7 +352,7 @@ import Testing
         try again.close()
     }
 
-    @Test func `A log that was closed after a failed write changes no file any more`() throws {
+    @Test func `A log that was closed after a failed write changes no file`() throws {
         let disk = SimulatedFileSystem()
         let (log, last) = try Self.makeLog(on: disk)
         let loads = try log.finishedSegments(through: last)

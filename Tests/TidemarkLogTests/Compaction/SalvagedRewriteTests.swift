@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `What compaction dropped is not lost, and does not come back`(
+    func `Salvage does not report or restore events that compaction dropped`(
         hasManifest: Bool
     ) throws {
         let world = try World()
@@ -101,7 +101,7 @@ import Testing
         #expect(salvage.commitCount == UInt64(Set(world.after.map(\.commitFirst)).count))
     }
 
-    @Test func `What cannot be read in a rewritten segment is lost, with the dropped beside it`()
+    @Test func `Unreadable events of a rewritten segment are lost, as are dropped ones between`()
         throws
     {
         let world = try World()
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `The old segments fill what cannot be read in the new one`(hasManifest: Bool) throws {
+    func `Salvage reads old segments where the new one is damaged`(hasManifest: Bool) throws {
         let world = try World()
         if !hasManifest { try world.dropManifest() }
         let id = try #require(try world.rewritten().first)
@@ -142,7 +142,7 @@ import Testing
         #expect(copied.count > world.after.count)
     }
 
-    @Test func `Old segments are read where the manifest names a new one that is gone`() throws {
+    @Test func `Salvage reads old segments if the new one is missing`() throws {
         let world = try World()
         let id = try #require(try world.rewritten().first)
         try world.disk.remove(StoreFolder(CrashWorkload.path).segment(id))
@@ -154,9 +154,7 @@ import Testing
     }
 
     @Test
-    func `A new segment that the manifest does not name yet is read only for what is missing`()
-        throws
-    {
+    func `A new segment that the manifest does not list is read only for missing events`() throws {
         let world = try World()
         let folder = StoreFolder(CrashWorkload.path)
         let id = try #require(try world.rewritten().first)
@@ -192,7 +190,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `A manifest that is damaged anywhere costs nothing`(hasOldSegments: Bool) throws {
+    func `A manifest that is damaged anywhere loses nothing`(hasOldSegments: Bool) throws {
         let world = try World()
         if !hasOldSegments {
             let (log, _) = try CrashWorkload.open(world.disk, seed: 7)
@@ -215,7 +213,7 @@ import Testing
         }
     }
 
-    @Test func `A salvage that is cut off leaves no store or all of it, and the next is whole`()
+    @Test func `An interrupted salvage leaves no store or a complete one, and the next succeeds`()
         throws
     {
         let world = try World()

@@ -10,7 +10,7 @@ import Testing
 @Suite struct SpaceReserveTests {
     private let path = CrashWorkload.path + "/RESERVE"
 
-    @Test func `commits do not get what a compaction uses`() throws {
+    @Test func `Commits cannot use the space reserved for compaction`() throws {
         let disk = SimulatedFileSystem()
         let (log, _) = try CrashWorkload.open(disk, seed: 1)
         var drafts = DraftSource(seed: 1)
@@ -40,7 +40,7 @@ import Testing
         try log.close()
     }
 
-    @Test func `the next segment is prepared again once a compaction has ended`() throws {
+    @Test func `The next segment is prepared again after a compaction`() throws {
         let disk = SimulatedFileSystem()
         let (log, _) = try CrashWorkload.open(disk, seed: 1)
         var drafts = DraftSource(seed: 1)
@@ -60,7 +60,7 @@ import Testing
         try log.close()
     }
 
-    @Test func `an opening on a full disk takes no more of it than it needs`() throws {
+    @Test func `Opening a log on a full disk uses only the space that it needs`() throws {
         let source = SimulatedFileSystem()
         let (log, _) = try CrashWorkload.open(source, seed: 1)
         var drafts = DraftSource(seed: 1)
@@ -84,7 +84,7 @@ import Testing
         #expect(try opened.useReserve())
     }
 
-    @Test func `on a nearly full disk the next segment is as long as there is room for`() throws {
+    @Test func `On a nearly full disk, the next segment has the size of the free space`() throws {
         let disk = SimulatedFileSystem(keepsTrace: false)
         let (log, _) = try CrashWorkload.open(disk, seed: 1, segmentByteCount: 64 << 20)
         var drafts = DraftSource(seed: 1)

@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func `A bit that is turned over anywhere is found where it is`() throws {
+    @Test func `Every flipped bit is detected at its position`() throws {
         let world = try World()
         let byteCount = try world.disk.contents(of: world.path).count
         let bySequence = Dictionary(uniqueKeysWithValues: world.events.map { ($0.sequence, $0) })
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func `Who may pass over damage reads all that is not in a damaged block`() throws {
+    @Test func `A reader that may skip damage reads everything outside damaged blocks`() throws {
         let world = try World()
         let all = (1...(world.events.last?.sequence ?? 1)).map(SequenceNumber.init(rawValue:))
         for index in 0..<world.reader.blockCount {
@@ -82,9 +82,7 @@ import Testing
         }
     }
 
-    @Test func `Salvage keeps what is in sound blocks, and says of every commit that was cut`()
-        throws
-    {
+    @Test func `Salvage keeps intact blocks and reports every incomplete commit`() throws {
         let world = try World()
         let entries = world.reader.entries(0..<world.reader.blockCount)
         let maps = entries.filter(\.isMap)
@@ -115,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func `Salvage finds the blocks of a frame by the footer, where the frame does not say`()
+    @Test func `Salvage finds the blocks of a frame by the footer if the frame is damaged`()
         throws
     {
         let world = try World()
@@ -132,7 +130,7 @@ import Testing
         }
     }
 
-    @Test func `Of a file that was cut off salvage keeps what is in front of the cut`() throws {
+    @Test func `Salvage of a truncated file keeps everything before the end`() throws {
         let world = try World()
         let byteCount = try world.disk.contents(of: world.path).count
         let entries = world.reader.entries(0..<world.reader.blockCount)
@@ -154,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func `A log whose footer is damaged is read by its frames`() throws {
+    @Test func `A log with a damaged footer is read by its frames`() throws {
         let world = try World()
         let footer = try #require(
             try LogReader(CrashWorkload.path, fileSystem: world.disk).manifest.segments.first
@@ -183,7 +181,7 @@ import Testing
         #expect(reader.damage.count == 1)
     }
 
-    @Test func `Runs of positions are told apart`() {
+    @Test func `Ranges of positions are separated`() {
         func runs(_ ranges: [ClosedRange<UInt64>]) -> [ClosedRange<SequenceNumber>] {
             ranges.map {
                 SequenceNumber(rawValue: $0.lowerBound)...SequenceNumber(rawValue: $0.upperBound)

@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(arguments: StripedLog.Interleaving.allCases, [true, false])
-    func `A striped log reads as the log that it was made from`(
+    func `A striped log has the events of its source`(
         _ interleaving: StripedLog.Interleaving,
         drops: Bool
     ) throws {
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `A zone has its blocks to itself, one after another`() throws {
+    @Test func `Each zone has its own consecutive blocks`() throws {
         let striped = try StripedLog(.random, zoneCount: 12, commitCount: 4_000)
         try striped.compact()
         let reader = try striped.compacted()
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func `A log of a zone, or of few events, is written as it always was`() throws {
+    @Test func `A log with one zone or few events is not striped`() throws {
         let single = try StripedLog(.turns, zoneCount: 1)
         let few = try StripedLog(.turns, zoneCount: 2, commitCount: 20)
         for striped in [single, few] {
@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test
-    func `Commits of many zones stay as they are where their heads would be repeated too often`()
+    func `Commits of many zones are not striped if their heads would be repeated too often`()
         throws
     {
         // Long ones: what is repeated is little beside them.
@@ -191,7 +191,7 @@ import Testing
         }
     }
 
-    @Test func `Written anew again, and then as a whole, it stays the same log`() throws {
+    @Test func `Rewriting a striped log again, and then as a whole, keeps its events`() throws {
         let striped = try StripedLog(.random)
         try striped.compact()
         let loads = try striped.log.finishedSegments(through: striped.last)
@@ -219,7 +219,7 @@ import Testing
         try again.close()
     }
 
-    @Test func `A backup and forks from the middle of stripes hold what was there`() throws {
+    @Test func `A backup and forks from the middle of stripes keep all events`() throws {
         let striped = try StripedLog(.random)
         try striped.compact(Self.fate)
         let expected = try striped.log.written()
@@ -279,7 +279,7 @@ import Testing
         return (striped.disk.callCount(of: .read) - before, count)
     }
 
-    @Test func `Of a zone among forty only its blocks are decoded, and there are fewer bytes`()
+    @Test func `Reading one of forty zones decodes only its blocks, and the log is smaller`()
         throws
     {
         let striped = try StripedLog(.random, commitCount: 20_000, payload: 60...400)

@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `all segments change at once, and the one after them has no dictionary`() throws {
+    @Test func `All segments change at once, and the next one has no dictionary`() throws {
         let disk = SimulatedFileSystem()
         let (log, _) = try RewriteTests.makeLog(on: disk)
         let last = log.lastSequence
@@ -66,7 +66,7 @@ import Testing
         try again.close()
     }
 
-    @Test func `what is thrown, or discarded, leaves the log and the disk as they were`() throws {
+    @Test func `An error or a discarded rewrite leaves log and disk unchanged`() throws {
         let disk = SimulatedFileSystem()
         let (log, last) = try RewriteTests.makeLog(on: disk)
         let before = try log.written()

@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: SmallStore.End.all)
-    func `No bit of the segment that takes events shortens the log`(_ end: SmallStore.End) throws {
+    func `No flipped bit of the active segment shortens the log`(_ end: SmallStore.End) throws {
         let store = try SmallStore(end)
         let path = try #require(store.segments.last)
         var wrong: [String] = []
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: SmallStore.End.all)
-    func `No bit of the manifest or of CURRENT shortens the log`(_ end: SmallStore.End) throws {
+    func `No flipped bit of the manifest or CURRENT loses events`(_ end: SmallStore.End) throws {
         let store = try SmallStore(end)
         var wrong: [String] = []
         for path in [store.manifest, store.current] {

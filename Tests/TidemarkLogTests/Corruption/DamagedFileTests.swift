@@ -10,7 +10,7 @@ import Testing
 /// Files that are cut, zeroed, swapped, missing, foreign, empty or newer.
 @Suite struct DamagedFileTests {
     @Test(arguments: SmallStore.End.all)
-    func `A file cut at any length is noticed`(_ end: SmallStore.End) throws {
+    func `A file truncated at any length is detected`(_ end: SmallStore.End) throws {
         let store = try SmallStore(end)
         var wrong: [String] = []
         for path in try store.files {
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: [SmallStore.End.closed, .vouched])
-    func `A zeroed sector is noticed where something outside of it vouches for it`(
+    func `A zeroed sector is detected if other data vouches for it`(
         _ end: SmallStore.End
     ) throws {
         let store = try SmallStore(end)
@@ -50,7 +50,7 @@ import Testing
         #expect(wrong.prefix(5) == [])
     }
 
-    @Test func `A zeroed sector of a segment that has ended is noticed, footer or not`() throws {
+    @Test func `A zeroed sector of an ended segment is detected, even without a footer`() throws {
         let store = try SmallStore(.unsealed)
         let manifest = try LogReader(SmallStore.path, fileSystem: store.disk).manifest
         for segment in manifest.segments {
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `Garbage behind the frames harms nothing`() throws {
+    @Test func `Garbage after the frames has no effect`() throws {
         for end in SmallStore.End.all {
             let store = try SmallStore(end)
             let path = try #require(store.segments.last)
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `A missing file is named`() throws {
+    @Test func `A missing file is reported by name`() throws {
         let store = try SmallStore(.closed)
         for path in try store.segments + [store.manifest] {
             let disk = store.disk.crash(.keepingEverything)
@@ -100,7 +100,7 @@ import Testing
         #expect { try SmallStore.open(disk) } throws: { ($0 as? LogError)?.code == .corrupted }
     }
 
-    @Test func `Swapped segments are noticed`() throws {
+    @Test func `Swapped segments are detected`() throws {
         let store = try SmallStore(.closed)
         let segments = try store.segments
         let bytes = try segments.map { try store.disk.contents(of: $0) }
@@ -113,7 +113,7 @@ import Testing
         #expect(store.wrongToReader(disk) == nil)
     }
 
-    @Test func `Files of another store are noticed`() throws {
+    @Test func `Files of another store are detected`() throws {
         let store = try SmallStore(.closed)
         let other = try SmallStore(.closed, seed: 2)
         let path = try #require(store.segments.first)
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func `A file of a newer version is refused as such, not as damaged`() throws {
+    @Test func `A file of a newer version is rejected as newer, not as damaged`() throws {
         let store = try SmallStore(.closed)
         for path in try store.segments + [store.manifest] {
             let disk = try store.damaging(path) { bytes in
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func `A folder that is no store, and an empty one, are told apart from a store`() throws {
+    @Test func `A folder without a store and an empty folder are not opened as a store`() throws {
         let disk = SimulatedFileSystem()
         try disk.createDirectory(SmallStore.path)
         func open(creating: Bool) throws -> SegmentLog {

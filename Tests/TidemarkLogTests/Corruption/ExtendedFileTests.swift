@@ -40,7 +40,7 @@ import Testing
         try fileSystem.open(path, .readWrite).truncate(to: Self.terabyte)
     }
 
-    @Test(arguments: [true, false]) func `the manifest and the segment that takes events`(
+    @Test(arguments: [true, false]) func `An extended manifest or active segment is read`(
         isClosed: Bool
     ) throws {
         let log = try open(seed: 1)
@@ -70,7 +70,7 @@ import Testing
         try again.close()
     }
 
-    @Test func `a segment of the journal`() throws {
+    @Test func `An extended segment of the journal is read`() throws {
         let store = StoreID(low: 1, high: 2)
         let storeFolder = StoreFolder(folder.url.path)
         func journal(seed: UInt64) -> Journal {
@@ -102,7 +102,7 @@ import Testing
         #expect(entries().damage == [])
     }
 
-    @Test func `a file without holes that is too long to be ours is refused`() throws {
+    @Test func `An overlong file without holes is rejected`() throws {
         let file = try fileSystem.open(folder.url.path + "/long", .create)
         try file.write([UInt8](repeating: 1, count: 20).span.bytes, at: 0)
         #expect(try fileSystem.contents(of: file.path).count == 20)

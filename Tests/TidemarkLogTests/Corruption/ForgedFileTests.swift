@@ -17,7 +17,7 @@ import Testing
         try disk.createDirectory(folder.journal)
     }
 
-    @Test func `a dictionary that claims to be longer than any is damaged`() throws {
+    @Test func `A dictionary over the maximum length is damaged`() throws {
         var header = FileHeader(
             kind: .segment,
             store: store,
@@ -67,14 +67,14 @@ import Testing
         #expect(count == 1)
     }
 
-    @Test func `a file with the last number of a journal is none of its segments`() throws {
+    @Test func `A file with the last possible journal number is ignored`() throws {
         let file = try disk.open("\(folder.journal)/\(UInt64.max).jnl", .create)
         try file.write([1, 2, 3].span.bytes, at: 0)
         expectWritable()
     }
 
     @Test(arguments: [Int64.min, .max])
-    func `a journal's segment from another age is closed, and the next one begun`(
+    func `A journal segment of another age is closed, and a new one starts`(
         created: Int64
     ) throws {
         let header = FileHeader(

@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `Every one of ten thousand flipped bits is noticed where it is`() throws {
+    @Test func `Each of ten thousand flipped bits is detected at its position`() throws {
         let disk = try Self.store()
         let log = try Self.open(disk)
         let segments = log.files.segments

@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: Files.allCases, [true, false])
-    func `an older file that comes back hides nothing`(files: Files, closes: Bool) throws {
+    func `A restored older file hides no event`(files: Files, closes: Bool) throws {
         let run = try Run(closes: closes)
         var changedCount = 0
         for (number, moment) in run.moments.enumerated() {
@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test(arguments: [SmallStore.End.closed, .vouched])
-    func `a salvage names the end that the manifest knows and the segment lost`(
+    func `Salvage reports the lost end that the manifest lists`(
         end: SmallStore.End
     ) throws {
         let store = try SmallStore(end)
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func `a salvage names every position as lost if no segment is left`() throws {
+    @Test func `Salvage reports every position as lost if no segment is left`() throws {
         let store = try SmallStore(.closed)
         let disk = store.disk.crash(.keepingEverything)
         for path in try store.segments { try disk.remove(path) }
@@ -155,7 +155,7 @@ import Testing
         #expect(!salvage.damage.isEmpty)
     }
 
-    @Test func `a stray segment is the same error for readers, verify and the writer`() throws {
+    @Test func `A stray segment is the same error for readers, verify and the writer`() throws {
         let store = try SmallStore(.closed)
         let active = try #require(try store.segments.last)
         let stray = active.replacing("-0.seg", with: "-1.seg")
@@ -169,7 +169,7 @@ import Testing
         #expect(throws: found) { _ = try SmallStore.open(disk) }
     }
 
-    @Test func `segments that a writer has not listed yet are no strays while it lives`() throws {
+    @Test func `Segments that a live writer has not listed yet are not stray`() throws {
         let disk = SimulatedFileSystem(keepsTrace: false)
         let log = try SmallStore.open(disk).log
         var drafts = DraftSource(seed: 9)

@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `An unwritten sector of a frame that nothing vouches for is a torn tail`() throws {
+    @Test func `An unwritten sector of a frame without a marker is a torn tail`() throws {
         let frame = try LastFrame(.unvouched)
         let kept = frame.store.history.events.filter { $0.commitFirst < frame.store.lastCommit }
         #expect(kept.count < frame.store.history.events.count)
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: [SmallStore.End.vouched, .closed])
-    func `The same sector is corruption where a marker or a close vouches for it`(
+    func `The same sector is corruption if a marker or a close vouches for it`(
         _ end: SmallStore.End
     ) throws {
         let frame = try LastFrame(end)
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `A frame that was written whole and is wrong is corruption`() throws {
+    @Test func `A completely written frame with wrong bytes is corruption`() throws {
         let frame = try LastFrame(.unvouched)
         let disk = try frame.store.damaging(frame.path) { bytes in
             for byte in frame.range.lowerBound + 120..<frame.range.lowerBound + 130 {
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func `A place that cannot be read is neither`() throws {
+    @Test func `An unreadable range is neither`() throws {
         let frame = try LastFrame(.unvouched)
         let disk = frame.store.disk.crash(.keepingEverything)
         try disk.failReads(of: frame.path, in: frame.range, with: EIO)

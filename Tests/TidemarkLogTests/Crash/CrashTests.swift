@@ -13,9 +13,7 @@ import TidemarkLock
 @Suite struct CrashTests {
     /// Whether the large versions of the slow tests run.
 
-    @Test func `After every crash all that was acknowledged is there, and nothing is half there`()
-        throws
-    {
+    @Test func `After every crash, all acknowledged commits exist and none is partial`() throws {
         let verdict = Verdict()
         let limit = runsLongTests ? 60 : 8
         for seed in 1...(runsLongTests ? 5 : 1) as ClosedRange<UInt64> {
@@ -37,7 +35,7 @@ import TidemarkLock
         #expect(verdict.triedCount > 800)
     }
 
-    @Test func `A crash while recovering from a crash takes nothing either`() throws {
+    @Test func `A crash during recovery from a crash loses nothing`() throws {
         let verdict = Verdict()
         let points = Lock(0)
         let distance = runsLongTests ? 1 : 19

@@ -17,7 +17,7 @@ import Testing
     static let harmless: [SyncPurpose] = [.spare]
 
     @Test(arguments: SyncPurpose.allCases.filter { !harmless.contains($0) })
-    func `Without this sync some crash breaks the promise`(_ purpose: SyncPurpose) throws {
+    func `Without this sync, a crash breaks the guarantee`(_ purpose: SyncPurpose) throws {
         let whole = SimulatedFileSystem()
         try CrashWorkload(seed: 3).run(on: whole) { _, _ in }
         let removed = SyncPurpose.places(in: whole.trace).filter { $0.purpose == purpose }

@@ -143,7 +143,7 @@ import Testing
         #expect(wrong.prefix(5) == [])
     }
 
-    @Test func `Any kind of call may fail for good`() throws {
+    @Test func `Any kind of call may fail permanently`() throws {
         var wrong: [String] = []
         var numbers: [FileError.Call: Int] = [:]
         for call in calls() {
@@ -157,7 +157,7 @@ import Testing
         #expect(wrong.prefix(5) == [])
     }
 
-    @Test func `Any call may meet a full disk, halfway through`() throws {
+    @Test func `Any call may find the disk full halfway`() throws {
         var wrong: [String] = []
         for call in calls() where [.write, .allocate, .sync, .open].contains(call.kind) {
             wrong += check(errorNumber: ENOSPC, from: call, "full") {
@@ -167,9 +167,7 @@ import Testing
         #expect(wrong.prefix(5) == [])
     }
 
-    @Test func `A range that cannot be read is not taken for damage, and may be read later`()
-        throws
-    {
+    @Test func `An unreadable range is not treated as damage and may be read later`() throws {
         let disk = SimulatedFileSystem()
         var history = run(on: disk).history
         let segment = try #require(disk.list(CrashWorkload.path + "/segments").first)
@@ -183,7 +181,7 @@ import Testing
         #expect(CrashPromise.violation(on: disk, after: history) == nil)
     }
 
-    @Test func `After a failed sync, what a reopening found is written again`() throws {
+    @Test func `After a failed sync, reopening writes the recovered events again`() throws {
         // The system keeps what it could not write readable, and no later sync writes it.
         let disk = SimulatedFileSystem()
         var history = History()

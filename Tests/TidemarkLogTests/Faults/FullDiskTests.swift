@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func `A full disk refuses commits, reads, and goes on when there is space`() throws {
+    @Test func `A full disk rejects commits, allows reads, and continues later`() throws {
         let empty = SimulatedFileSystem()
         _ = try CrashWorkload.open(empty, seed: 1)
         let least = try empty.storeByteCount
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `A spare that finds no space is tried again only after some growth`() throws {
+    @Test func `Preparing a segment without space is retried only after some growth`() throws {
         let disk = SimulatedFileSystem()
         var configuration = LogConfiguration()
         configuration.segmentByteCount = 64 << 10
@@ -91,7 +91,7 @@ import Testing
         try log.close()
     }
 
-    @Test func `An opening that finds no space says so, and works later`() throws {
+    @Test func `Creating a log without space fails and succeeds later`() throws {
         let whole = SimulatedFileSystem()
         _ = try CrashWorkload.open(whole, seed: 1)
         for capacity in stride(
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func `A reopening that finds no space says so, and works later`() throws {
+    @Test func `Reopening a log without space fails and succeeds later`() throws {
         let source = SimulatedFileSystem()
         var history = History()
         var drafts = DraftSource(seed: 3)
@@ -145,7 +145,7 @@ import Testing
         #expect(refusedCount > 3)
     }
 
-    @Test func `A manifest that outgrows its file meets a full disk before a commit does`()
+    @Test func `A manifest that outgrows its file fails on a full disk before a commit does`()
         throws
     {
         let disk = SimulatedFileSystem(keepsTrace: false)

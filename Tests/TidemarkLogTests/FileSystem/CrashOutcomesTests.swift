@@ -27,7 +27,7 @@ import TidemarkLog
         return (0..<40).map { bytes[$0 * 512] != 0 }
     }
 
-    @Test func `They are as many as asked for, and all different`() throws {
+    @Test func `The outcomes have the requested number and are distinct`() throws {
         let files = try busyDisk()
         for limit in [3, 10, 200] {
             let outcomes = files.crashOutcomes(limit: limit)
@@ -37,7 +37,7 @@ import TidemarkLog
         }
     }
 
-    @Test func `They hold every prefix, every single loss and every single survivor`() throws {
+    @Test func `The outcomes contain every prefix, single loss and single survivor`() throws {
         let files = try busyDisk()
         let images = try Set(files.crashOutcomes(limit: 200).map { try kept(files.crash($0)) })
         for index in 0..<40 {
@@ -48,7 +48,7 @@ import TidemarkLog
         #expect(images.contains([Bool](repeating: true, count: 40)))
     }
 
-    @Test func `They hold names without content and content without names`() throws {
+    @Test func `The outcomes contain names without content and content without names`() throws {
         let files = SimulatedFileSystem()
         for name in 0..<8 {
             let file = try files.open("/\(name)", .create)
@@ -67,7 +67,7 @@ import TidemarkLog
         #expect(Set(images).count == images.count)
     }
 
-    @Test func `The same seed gives the same disk, another one another`() throws {
+    @Test func `Equal seeds give equal disks, and other seeds give others`() throws {
         let files = try busyDisk()
         let images = try (0..<20 as Range<UInt64>).map { try kept(files.crash(.seeded($0))) }
         let again = try (0..<20 as Range<UInt64>).map { try kept(files.crash(.seeded($0))) }
@@ -75,7 +75,7 @@ import TidemarkLog
         #expect(Set(images).count > 15)
     }
 
-    @Test func `A workload stopped at every call, with every loss, keeps its promise`() throws {
+    @Test func `A workload stopped at every call, with every loss, keeps its guarantee`() throws {
         // The promise: /value holds the last acknowledged number, or the one being written.
         func run(_ files: SimulatedFileSystem, acknowledged: inout UInt8) throws(FileError) {
             for number in 1...3 as ClosedRange<UInt8> {

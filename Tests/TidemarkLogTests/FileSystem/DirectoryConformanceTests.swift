@@ -99,7 +99,7 @@ import TidemarkLog
     }
 
     @Test(arguments: FileSystemUnderTest.allCases)
-    func `A removed file lives on for those who have it open`(_ kind: FileSystemUnderTest) throws {
+    func `A removed file stays usable while it is open`(_ kind: FileSystemUnderTest) throws {
         try kind.withFolder { files, folder in
             let path = folder + "/a"
             let file = try files.open(path, .create)
@@ -117,7 +117,7 @@ import TidemarkLog
     }
 
     @Test(arguments: FileSystemUnderTest.allCases)
-    func `Shared locks go together, exclusive ones do not`(_ kind: FileSystemUnderTest) throws {
+    func `Shared locks are compatible, exclusive ones are not`(_ kind: FileSystemUnderTest) throws {
         try kind.withFolder { files, folder in
             let path = folder + "/LOCK"
             let first = try files.open(path, .create)
@@ -137,7 +137,7 @@ import TidemarkLog
     }
 
     @Test(arguments: FileSystemUnderTest.allCases)
-    func `Closing or dropping a file gives its lock up`(_ kind: FileSystemUnderTest) throws {
+    func `Closing or releasing a file releases its lock`(_ kind: FileSystemUnderTest) throws {
         try kind.withFolder { files, folder in
             let path = folder + "/LOCK"
             let first = try files.open(path, .create)
@@ -153,7 +153,7 @@ import TidemarkLog
         }
     }
 
-    @Test func `Closing a file gives its lock up although a forked process has a copy of it`()
+    @Test func `Closing a file releases its lock even if a forked process has a copy of it`()
         throws
     {
         try FileSystemUnderTest.posix.withFolder { files, folder in

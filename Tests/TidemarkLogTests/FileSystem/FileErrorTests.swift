@@ -6,7 +6,7 @@ import Testing
 import TidemarkLog
 
 @Suite struct FileErrorTests {
-    @Test func `A full disk says so and what to do`() {
+    @Test func `The error of a full disk has a remedy`() {
         let error = FileError(call: .write, path: "/a/b", errorNumber: ENOSPC)
         #expect(error.description.hasPrefix("pwrite of /a/b failed: "))
         #expect(error.description.contains("(error \(ENOSPC))"))
@@ -19,14 +19,14 @@ import TidemarkLog
         ENOSPC, EDQUOT, EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, EEXIST, EIO, EMFILE,
         ENFILE, EFBIG, ELOOP, ENAMETOOLONG, EXDEV, EOPNOTSUPP, ENOLCK,
     ])
-    func `Errors that somebody can do something about say what`(_ number: Int32) throws {
+    func `Errors with a remedy name it`(_ number: Int32) throws {
         let text = FileError(call: .open, path: "/x", errorNumber: number).description
         let number = try #require(text.firstRange(of: "(error \(number)). "))
         #expect(text[number.upperBound...].hasSuffix("."))
         #expect(text[number.upperBound...].count > 10)
     }
 
-    @Test func `Errors nobody planned for still have words`() {
+    @Test func `Unknown errors have a description`() {
         let known = FileError(call: .sync, path: "/x", errorNumber: EBADF).description
         #expect(known == "fdatasync of /x failed: \(String(cString: strerror(EBADF))) (error 9).")
         let unknown = FileError(call: .sync, path: "/x", errorNumber: 99_999).description

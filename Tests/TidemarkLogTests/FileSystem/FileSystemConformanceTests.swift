@@ -29,7 +29,7 @@ import TidemarkLog
     }
 
     @Test(arguments: FileSystemUnderTest.allCases)
-    func `Opening what is not there fails in both modes`(_ kind: FileSystemUnderTest) throws {
+    func `Opening a missing file fails in both modes`(_ kind: FileSystemUnderTest) throws {
         try kind.withFolder { files, folder in
             let path = folder + "/missing"
             let expected = FileError(call: .open, path: path, errorNumber: ENOENT)
@@ -50,7 +50,7 @@ import TidemarkLog
     }
 
     @Test(arguments: FileSystemUnderTest.allCases)
-    func `A file's length and time are known without opening it`(
+    func `The length and time of a file are read without opening it`(
         _ kind: FileSystemUnderTest
     ) throws {
         try kind.withFolder { files, folder in
@@ -97,7 +97,7 @@ import TidemarkLog
     }
 
     @Test(arguments: FileSystemUnderTest.allCases)
-    func `A write beyond the end leaves zeros between`(_ kind: FileSystemUnderTest) throws {
+    func `A write beyond the end fills the gap with zeros`(_ kind: FileSystemUnderTest) throws {
         try kind.withFolder { files, folder in
             let file = try files.open(folder + "/a", .create)
             try file.write([1], at: 0)
@@ -110,7 +110,7 @@ import TidemarkLog
     }
 
     @Test(arguments: FileSystemUnderTest.allCases)
-    func `Large writes across sectors read back whole`(_ kind: FileSystemUnderTest) throws {
+    func `Large writes across sectors are read back`(_ kind: FileSystemUnderTest) throws {
         try kind.withFolder { files, folder in
             let bytes = (0..<300_017).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
             let file = try files.open(folder + "/a", .create)
@@ -121,7 +121,7 @@ import TidemarkLog
     }
 
     @Test(arguments: FileSystemUnderTest.allCases)
-    func `Truncating cuts, and extends with zeros`(_ kind: FileSystemUnderTest) throws {
+    func `Truncating shortens a file or extends it with zeros`(_ kind: FileSystemUnderTest) throws {
         try kind.withFolder { files, folder in
             let file = try files.open(folder + "/a", .create)
             try file.write([1, 2, 3, 4, 5], at: 0)
@@ -133,7 +133,7 @@ import TidemarkLog
     }
 
     @Test(arguments: FileSystemUnderTest.allCases)
-    func `Allocating fills with zeros from the end and touches nothing else`(
+    func `Allocating extends a file with zeros and changes nothing else`(
         _ kind: FileSystemUnderTest
     ) throws {
         try kind.withFolder { files, folder in
@@ -149,7 +149,7 @@ import TidemarkLog
     }
 
     @Test(arguments: FileSystemUnderTest.allCases)
-    func `Offsets no file can have are refused`(_ kind: FileSystemUnderTest) throws {
+    func `Offsets beyond the maximum are rejected`(_ kind: FileSystemUnderTest) throws {
         try kind.withFolder { files, folder in
             let path = folder + "/a"
             let file = try files.open(path, .create)
@@ -170,7 +170,7 @@ import TidemarkLog
     }
 
     @Test(arguments: FileSystemUnderTest.allCases)
-    func `Closing twice is fine`(_ kind: FileSystemUnderTest) throws {
+    func `Closing twice is allowed`(_ kind: FileSystemUnderTest) throws {
         try kind.withFolder { files, folder in
             let file = try files.open(folder + "/a", .create)
             file.close()

@@ -7,7 +7,7 @@ import TidemarkLog
 
 /// What the machine's file system promises about directories that are moved, and what it opens.
 @Suite struct HeldDirectoryTests {
-    @Test func `a directory that is held on to stays the one it was`() throws {
+    @Test func `A held directory stays the same after it is moved`() throws {
         try FileSystemUnderTest.posix.withFolder { files, folder in
             let (old, new, beside) = (folder + "/a", folder + "/b", folder + "/ab")
             for path in [old, beside] { try files.createDirectory(path) }
@@ -46,7 +46,7 @@ import TidemarkLog
         }
     }
 
-    @Test func `a directory that is gone takes nothing`() throws {
+    @Test func `A removed directory rejects new files`() throws {
         try FileSystemUnderTest.posix.withFolder { files, folder in
             let path = folder + "/a"
             #expect(throws: FileError(call: .open, path: path, errorNumber: ENOENT)) {
@@ -68,7 +68,7 @@ import TidemarkLog
         }
     }
 
-    @Test func `nothing but files is opened`() throws {
+    @Test func `Only regular files are opened`() throws {
         try FileSystemUnderTest.posix.withFolder { files, folder in
             let pipe = folder + "/pipe"
             #expect(mkfifo(pipe, 0o644) == 0)

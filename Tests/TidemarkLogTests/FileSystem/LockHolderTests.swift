@@ -34,14 +34,13 @@ import Testing
             (1, 8, 3, nil),
         ] as [(UInt64, UInt32, UInt32, Int32?)]
     )
-    func `the table of locks is read`(inode: UInt64, major: UInt32, minor: UInt32, process: Int32?)
-    {
+    func `The lock table is parsed`(inode: UInt64, major: UInt32, minor: UInt32, process: Int32?) {
         let holder = LockHolder(table: table, inode: inode, major: major, minor: minor)
         #expect(holder?.process == process)
     }
 
     @Test(.enabled(if: FileManager.default.fileExists(atPath: "/proc/locks"), "no table of locks"))
-    func `an opening in the same process is found`() throws {
+    func `A lock of the same process is found`() throws {
         let folder = try ScratchFolder()
         let files = PosixFileSystem()
         let file = try files.open("\(folder.url.path)/LOCK", .create)

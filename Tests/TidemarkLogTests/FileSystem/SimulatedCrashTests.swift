@@ -34,13 +34,13 @@ import TidemarkLog
         }
     }
 
-    @Test func `What was synced is in every outcome`() throws {
+    @Test func `Synced data is in every outcome`() throws {
         let (files, _) = try disk(holding: [1, 2, 3])
         #expect(try results(files) == [[1, 2, 3]])
         #expect(try files.crash(.seeded(7)).contents("/f") == [1, 2, 3])
     }
 
-    @Test func `Unsynced sectors are lost or kept each by itself`() throws {
+    @Test func `Unsynced sectors are lost or kept independently`() throws {
         let (files, file) = try disk(holding: sectors(1, 1, 1))
         try file.write(sectors(2, 2, 2), at: 0)
         let found = Set(try results(files))
@@ -53,7 +53,7 @@ import TidemarkLog
         #expect(try files.crash(.keepingEverything).contents("/f") == sectors(2, 2, 2))
     }
 
-    @Test func `A write tears only at the borders of sectors`() throws {
+    @Test func `A write tears only at sector boundaries`() throws {
         let (files, file) = try disk(holding: sectors(1, 1))
         try file.write([UInt8](repeating: 2, count: 100), at: 500)
         let first = sectors(1).prefix(500) + [UInt8](repeating: 2, count: 12)
@@ -65,16 +65,14 @@ import TidemarkLog
         )
     }
 
-    @Test func `A sector written twice has its versions, in order`() throws {
+    @Test func `A sector written twice has its versions in order`() throws {
         let (files, file) = try disk(holding: [0, 0])
         try file.write([1], at: 0)
         try file.write([2], at: 1)
         #expect(Set(try results(files)) == [[0, 0], [1, 0], [1, 2]])
     }
 
-    @Test func `A grown file has an old length or a new one, and zeros where data is missing`()
-        throws
-    {
+    @Test func `A grown file has its old or new length, and zeros for missing data`() throws {
         let (files, file) = try disk(holding: sectors(1))
         try file.write(sectors(2, 3), at: 512)
         #expect(
@@ -85,7 +83,7 @@ import TidemarkLog
         )
     }
 
-    @Test func `Allocated zeros are zeros at any length`() throws {
+    @Test func `Allocated bytes are zeros at any length`() throws {
         let (files, file) = try disk(holding: [1])
         try file.allocate(to: 4096)
         let found = try results(files)
@@ -97,7 +95,7 @@ import TidemarkLog
         #expect(try results(files).map { $0?.count } == [4096])
     }
 
-    @Test func `A truncation survives or not, and what follows only with it`() throws {
+    @Test func `A truncation survives or not, and later changes survive only with it`() throws {
         let (files, file) = try disk(holding: [1, 2, 3, 4])
         try file.truncate(to: 2)
         #expect(Set(try results(files)) == [[1, 2, 3, 4], [1, 2]])
@@ -107,7 +105,7 @@ import TidemarkLog
         #expect(try results(files) == [[1, 2, 9]])
     }
 
-    @Test func `A file needs its name to be durable, however synced it is`() throws {
+    @Test func `A synced file is durable only with its name`() throws {
         let files = SimulatedFileSystem()
         let file = try files.open("/f", .create)
         try file.write([1], at: 0)
@@ -125,7 +123,7 @@ import TidemarkLog
         #expect(Set(try results(files)) == [[], [0], [1]])
     }
 
-    @Test func `A directory is lost with all that is in it`() throws {
+    @Test func `A directory is lost with its contents`() throws {
         let files = SimulatedFileSystem()
         try files.createDirectory("/d")
         let file = try files.open("/d/f", .create)
@@ -138,7 +136,7 @@ import TidemarkLog
         #expect(try results(files, "/d/f") == [[1]])
     }
 
-    @Test func `A rename happened or did not, never half`() throws {
+    @Test func `A rename is atomic`() throws {
         let (files, file) = try disk(holding: [1])
         let new = try files.open("/new", .create)
         try new.write([2], at: 0)
@@ -177,7 +175,7 @@ import TidemarkLog
         #expect(try after.list("/b") == ["x"])
     }
 
-    @Test func `Changes of different names survive in any combination, of one name in order`()
+    @Test func `Changes of different names survive independently, those of one name in order`()
         throws
     {
         let files = SimulatedFileSystem()
@@ -188,7 +186,7 @@ import TidemarkLog
         #expect(Set(found) == [[], ["a"], ["b"], ["a", "b"]])
     }
 
-    @Test func `A removal that is lost brings the synced content back`() throws {
+    @Test func `A lost removal restores the synced content`() throws {
         let (files, file) = try disk(holding: [1])
         try file.write([2], at: 0)
         try file.sync()
@@ -199,7 +197,7 @@ import TidemarkLog
         #expect(try results(files) == [nil])
     }
 
-    @Test func `A killed process loses its locks, and its writes only to a power loss`() throws {
+    @Test func `A killed process loses its locks, and its writes only at a power loss`() throws {
         let (files, file) = try disk(holding: [1])
         #expect(try file.lock(.exclusive))
         try file.write([2], at: 0)
@@ -214,7 +212,7 @@ import TidemarkLog
         #expect(Set(try results(files)) == [[1], [2]])
     }
 
-    @Test func `A crash is over when the next one comes`() throws {
+    @Test func `A crash is complete before the next one`() throws {
         let (files, file) = try disk(holding: sectors(1, 1))
         try file.write(sectors(2, 2), at: 0)
         for outcome in files.crashOutcomes(limit: 10) {

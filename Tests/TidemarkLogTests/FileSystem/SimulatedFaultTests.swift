@@ -8,7 +8,7 @@ import TidemarkLog
 
 /// Calls that go wrong on request.
 @Suite struct SimulatedFaultTests {
-    @Test func `Every kind of call can be the one that fails, once or for good`() throws {
+    @Test func `Every kind of call can fail, once or permanently`() throws {
         let kinds: [FileError.Call] = [
             .open, .stat, .list, .read, .write, .sync, .truncate, .allocate, .lock, .rename, .link,
             .remove, .createDirectory, .syncDirectory,
@@ -63,7 +63,7 @@ import TidemarkLog
         }
     }
 
-    @Test func `The n-th of all calls fails, and the trace says which it was`() throws {
+    @Test func `The n-th call fails, and the trace names it`() throws {
         let files = SimulatedFileSystem()
         files.failCall(3, with: ENOSPC)
         let file = try files.open("/f", .create)
@@ -83,7 +83,7 @@ import TidemarkLog
         #expect(try file.contents() == [1])
     }
 
-    @Test func `A failing write can write a part`() throws {
+    @Test func `A failing write can write a part of its bytes`() throws {
         let files = SimulatedFileSystem()
         files.failCall(1, of: .write, with: EIO, writing: 2)
         let file = try files.open("/f", .create)
@@ -91,7 +91,7 @@ import TidemarkLog
         #expect(try file.contents() == [1, 2])
     }
 
-    @Test func `After a stop nothing happens any more`() throws {
+    @Test func `No call has an effect after a stop`() throws {
         let files = SimulatedFileSystem()
         files.stop(atCall: 2)
         let file = try files.open("/f", .create)
@@ -109,7 +109,7 @@ import TidemarkLog
         #expect(try files.crash(.keepingEverything).list("/") == ["f"])
     }
 
-    @Test func `A full disk takes what fits, refuses the rest, and recovers`() throws {
+    @Test func `A full disk accepts what fits, rejects the rest, and recovers`() throws {
         let files = SimulatedFileSystem(capacity: 1000)
         let file = try files.open("/f", .create)
         try file.write([UInt8](repeating: 1, count: 900), at: 0)
@@ -135,7 +135,7 @@ import TidemarkLog
         try other.allocate(to: 2000)
     }
 
-    @Test func `A range can be unreadable until it is not`() throws {
+    @Test func `A range can be unreadable temporarily`() throws {
         let files = SimulatedFileSystem()
         try files.make("/f", [1, 2, 3, 4])
         try files.failReads(of: "/f", in: 2..<3, with: EIO)
@@ -149,7 +149,7 @@ import TidemarkLog
         #expect(try file.read(4, at: 0) == [1, 2, 3, 4])
     }
 
-    @Test func `A flipped bit is flipped before and after a power loss`() throws {
+    @Test func `A flipped bit stays flipped after a power loss`() throws {
         let files = SimulatedFileSystem()
         try files.setContents(of: "/f", to: [0, 0b1000])
         try files.flipBit("/f", at: 1, bit: 3)
@@ -159,7 +159,7 @@ import TidemarkLog
         #expect(try files.crash(.losingEverythingUnsynced).contents("/f") == [0b1000_0000, 0])
     }
 
-    @Test func `Contents that are set are durable, whatever was there`() throws {
+    @Test func `Contents that are set directly are durable`() throws {
         let files = SimulatedFileSystem()
         try files.make("/f", [1, 2, 3])
         try files.make("/other", [])
@@ -172,7 +172,7 @@ import TidemarkLog
         }
     }
 
-    @Test func `After a failed sync no later one makes the same bytes durable`() throws {
+    @Test func `After a failed sync, no later sync makes the same bytes durable`() throws {
         let files = SimulatedFileSystem()
         let file = try files.open("/f", .create)
         try file.allocate(to: 1536)

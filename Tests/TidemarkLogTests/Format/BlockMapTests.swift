@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(arguments: 0..<4 as Range<UInt64>)
-    func `Few events of a block are what a walk of the log meets`(_ seed: UInt64) throws {
+    func `Reading few events of a block equals reading the whole log`(_ seed: UInt64) throws {
         let disk = SimulatedFileSystem()
         var configuration = LogConfiguration()
         // One commit may take up half a block, another lies in one with a hundred others.

@@ -7,7 +7,7 @@ import Testing
 
 /// The hashes are part of the formats: these are the values that the published algorithm gives.
 struct ChecksumTests {
-    @Test func `the hash of nothing is the published one`() {
+    @Test func `The hash of empty input equals the published one`() {
         let empty: [UInt8] = []
         #expect(xxh3(empty.span.bytes, seed: 0) == 0x2D06_8005_38D3_94C2)
         let wide = xxh3Wide(empty.span.bytes, seed: 0)
@@ -15,7 +15,7 @@ struct ChecksumTests {
         #expect(wide.low == 0x6001_C324_468D_497F)
     }
 
-    @Test func `every seed, every byte and every length matter`() {
+    @Test func `Every seed, byte and length changes the hash`() {
         let bytes = [UInt8](0..<255)
         var seen: Set<UInt64> = []
         for seed: UInt64 in 0..<3 {

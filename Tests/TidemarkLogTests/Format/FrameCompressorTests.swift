@@ -8,7 +8,7 @@ import Testing
 /// What is compressed is decoded again, however it was compressed.
 @Suite struct FrameCompressorTests {
     @Test(arguments: [0, 100, 64 << 10])
-    func `blocks of any size and number come back`(_ dictionaryByteCount: Int) throws {
+    func `Blocks of any size and number round-trip`(_ dictionaryByteCount: Int) throws {
         let dictionary = Self.text(dictionaryByteCount, seed: 1)
         let compressor = FrameCompressor(dictionary: dictionary)
         let decoder = BlockDecoder(dictionary: dictionary)

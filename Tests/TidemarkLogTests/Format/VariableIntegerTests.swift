@@ -12,7 +12,7 @@ import TidemarkLog
         return (value, offset)
     }
 
-    @Test func `What was written is read, at any place and with anything behind it`() {
+    @Test func `Integers round-trip at any offset and with any bytes after them`() {
         var edges: [UInt64] = [.max]
         for bit in 0..<64 {
             let power = UInt64(1) << bit
@@ -40,7 +40,7 @@ import TidemarkLog
         [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x02],
         [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01],
     ])
-    func `A longer form than needed, and more than 64 bits, are refused`(_ bytes: [UInt8]) {
+    func `Overlong encodings and more than 64 bits are rejected`(_ bytes: [UInt8]) {
         #expect(Self.read(bytes) == (nil, 0))
     }
 }

@@ -40,11 +40,11 @@ import Testing
         return disk
     }
 
-    @Test func `A compacted store of version 1 reads as it always did`() throws {
+    @Test func `A compacted store of version 1 is read`() throws {
         #expect(try GoldenStore.dump(Self.golden.fixture()) == Self.golden.dump())
     }
 
-    @Test func `A compacted store of version 1 opens, is compacted again, and goes on`() throws {
+    @Test func `A compacted store of version 1 can be compacted again and continued`() throws {
         let disk = try Self.golden.fixture()
         let before = try LogReader(GoldenStore.path, fileSystem: disk).written()
         let (log, report) = try GoldenStoreTests.open(disk, seed: 3)
@@ -76,7 +76,7 @@ import Testing
         #expect(try after.verify().damage == [])
     }
 
-    @Test func `Today's compactor makes the same files`() throws {
+    @Test func `The current compactor writes the same files`() throws {
         #expect(try Self.golden.filesThatDiffer() == [])
     }
 }

@@ -66,11 +66,11 @@ import Testing
 
     // MARK: Tests
 
-    @Test func `A store of version 1 reads as it always did`() throws {
+    @Test func `A store of version 1 is read`() throws {
         #expect(try GoldenStore.dump(Self.golden.fixture()) == Self.golden.dump())
     }
 
-    @Test func `A store of version 1 opens, closed as it was, and goes on`() throws {
+    @Test func `A store of version 1 can be opened and continued`() throws {
         let disk = try Self.golden.fixture()
         let before = try LogReader(Self.path, fileSystem: disk).written()
         let (log, report) = try Self.open(disk, seed: 3)
@@ -83,7 +83,7 @@ import Testing
         #expect(after == before + draft.written(first: UInt64(before.count + 1)))
     }
 
-    @Test func `The kept segments hold every kind of frame`() throws {
+    @Test func `The golden segments contain every kind of frame`() throws {
         let disk = try Self.golden.fixture()
         var kinds: Set<FrameKind> = [.edits]
         for segment in try LogReader(Self.path, fileSystem: disk).manifest.segments {
@@ -95,7 +95,7 @@ import Testing
         #expect(kinds == [.commits, .marker, .closing, .recovery, .edits])
     }
 
-    @Test func `Today's writer makes the same files`() throws {
+    @Test func `The current writer writes the same files`() throws {
         #expect(try Self.golden.filesThatDiffer() == [])
     }
 }

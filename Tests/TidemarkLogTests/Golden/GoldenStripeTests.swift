@@ -67,13 +67,11 @@ import Testing
         return disk
     }
 
-    @Test func `A striped store of version 2 reads as it always did`() throws {
+    @Test func `A striped store of version 2 is read`() throws {
         #expect(try GoldenStore.dump(Self.golden.fixture()) == Self.golden.dump())
     }
 
-    @Test func `Its compacted segment has a stripe, and only that one asks for a newer reader`()
-        throws
-    {
+    @Test func `Only its compacted segment has a stripe and requires a newer reader`() throws {
         let disk = try Self.golden.fixture()
         let log = try Self.open(disk, seed: 3)
         for segment in log.files.segments {
@@ -87,7 +85,7 @@ import Testing
         #expect(try LogReader(GoldenStore.path, fileSystem: disk).verify().damage == [])
     }
 
-    @Test func `Today's compactor makes the same files`() throws {
+    @Test func `The current compactor writes the same files`() throws {
         #expect(try Self.golden.filesThatDiffer() == [])
     }
 }

@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `removed entries are gone to the last byte, and the others stay`() throws {
+    @Test func `No byte of removed entries remains, and other entries are kept`() throws {
         let disk = try disk()
         let before = texts(disk)
         // Of an entry that is damaged nobody knows whose it was.
@@ -79,7 +79,7 @@ import Testing
         #expect(try self.journal(disk, seed: 3).removeEntries(where: isBob) == 0)
     }
 
-    @Test func `a removal that is cut off can be repeated, and loses nothing else`() throws {
+    @Test func `An interrupted removal can be repeated and loses nothing else`() throws {
         let sound = try disk()
         let before = texts(sound)
         let kept = before.filter { !$0.contains("bob") }

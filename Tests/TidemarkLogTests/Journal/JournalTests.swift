@@ -55,7 +55,7 @@ import TidemarkLock
         "\(number * 10) " + String(decoding: content(number), as: UTF8.self)
     }
 
-    @Test func `entries come back in their order, over several openings`() throws {
+    @Test func `Entries are read in order across openings`() throws {
         for opening in 0..<3 {
             let journal = journal(seed: UInt64(opening))
             for number in opening * 20..<opening * 20 + 20 {
@@ -73,7 +73,7 @@ import TidemarkLock
         #expect(found.reader.entryCount == 60 && found.reader.lostCount == 0)
     }
 
-    @Test func `without entries no file is touched`() {
+    @Test func `Without entries, no file is changed`() {
         let before = disk.callCount
         let journal = journal()
         journal.flush()
@@ -82,7 +82,7 @@ import TidemarkLock
         #expect(read().entries.isEmpty)
     }
 
-    @Test func `nothing is synced before the journal is closed`() {
+    @Test func `Nothing is synced before the journal is closed`() {
         let journal = journal()
         for number in 0..<100 {
             journal.append(content(number), at: 0)
@@ -93,7 +93,7 @@ import TidemarkLock
         #expect(disk.callCount(of: .sync) == 1)
     }
 
-    @Test func `a torn tail is cut, wherever it was torn`() throws {
+    @Test func `A torn tail is truncated at any length`() throws {
         let journal = journal()
         var lengths: [Int] = []
         for number in 0..<5 {
@@ -122,7 +122,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `a damaged entry is passed over, and its place named`() throws {
+    @Test func `A damaged entry is skipped, and its position is reported`() throws {
         let journal = journal()
         var starts: [Int] = []
         for number in 0..<6 {
@@ -155,7 +155,7 @@ import TidemarkLock
         #expect(read().entries == [0, 1, 3, 4, 5, 6].map(text))
     }
 
-    @Test func `a header that is damaged, or another store's, costs its segment alone`() throws {
+    @Test func `A damaged or foreign header loses only its segment`() throws {
         var small = JournalConfiguration()
         small.byteCount = 1 << 20
         let path = folder.journalSegment(1)
@@ -185,7 +185,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `the oldest go by size`() throws {
+    @Test func `The oldest segments are removed by size`() throws {
         var configuration = JournalConfiguration()
         configuration.byteCount = 64 << 10
         let journal = journal(configuration)
@@ -201,7 +201,7 @@ import TidemarkLock
         #expect(times == Array((500 - times.count)..<500))
     }
 
-    @Test func `the oldest go by age`() throws {
+    @Test func `The oldest segments are removed by age`() throws {
         var configuration = JournalConfiguration()
         configuration.lifetime = 800
         let clock = Lock<Int64>(0)
@@ -227,7 +227,7 @@ import TidemarkLock
         #expect(times == Array(stride(from: oldest, to: 3_000, by: 10)))
     }
 
-    @Test func `what the disk refuses is counted, and said by the next entry`() throws {
+    @Test func `Entries that the disk rejects are counted in the next entry`() throws {
         let journal = journal()
         journal.append(content(0), at: 0)
         journal.flush()
@@ -249,7 +249,7 @@ import TidemarkLock
         #expect(found.reader.damage.isEmpty)
     }
 
-    @Test func `what finds no room in memory is counted`() {
+    @Test func `Entries that exceed the memory limit are counted`() {
         var configuration = JournalConfiguration()
         configuration.waitingByteCount = 100
         let journal = journal(configuration)
@@ -264,7 +264,7 @@ import TidemarkLock
         #expect(journal.figures.lostCount == 4)
     }
 
-    @Test func `every call may fail, and no entry is made up or told twice`() throws {
+    @Test func `Any call may fail, and no entry is invented or repeated`() throws {
         var configuration = JournalConfiguration()
         configuration.byteCount = 32 << 10
         func run(_ disk: SimulatedFileSystem) -> Journal {
@@ -304,7 +304,7 @@ import TidemarkLock
         }
     }
 
-    @Test func `a crash takes the newest entries alone`() throws {
+    @Test func `A crash loses only the newest entries`() throws {
         var configuration = JournalConfiguration()
         configuration.byteCount = 32 << 10
         let disk = SimulatedFileSystem()

@@ -8,7 +8,7 @@ import Testing
 /// A frame never takes more room than was kept for its commits.
 @Suite struct FrameBoundTests {
     @Test(arguments: [0...0, 0...60, 3000...4200, 8000...20_000] as [ClosedRange<Int>])
-    func `Commits take no more bytes than was reckoned`(_ envelope: ClosedRange<Int>) throws {
+    func `Commits do not exceed their estimated size`(_ envelope: ClosedRange<Int>) throws {
         for seed in 1...20 as ClosedRange<UInt64> {
             var drafts = DraftSource(seed: seed, isAllNoise: true)
             let payloads = [0...40, 4000...4400, 5900...6300, 7800...8300, 16_000...17_000]

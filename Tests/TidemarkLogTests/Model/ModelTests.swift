@@ -172,7 +172,7 @@ import Testing
     }
 
     @Test(arguments: 1...(runsLongTests ? 200 : 16) as ClosedRange<UInt64>)
-    func `A log is the array of what was appended`(_ seed: UInt64) throws {
+    func `A log equals the array of appended events`(_ seed: UInt64) throws {
         var life = try Life(seed: seed)
         try life.append(commitCount: 1)
         for number in 1...60 {
@@ -181,7 +181,7 @@ import Testing
         }
     }
 
-    @Test func `The size of segments changes nothing that can be read`() throws {
+    @Test func `The size of segments does not change what is read`() throws {
         var hashes: Set<EventHash> = []
         var contents: Set<[WrittenEvent]> = []
         for byteCount in [900, 7 << 10, 100 << 10, 4 << 20] {
@@ -207,7 +207,7 @@ import Testing
         #expect(hashes.count == 1)
     }
 
-    @Test func `An event of more than a mebibyte is kept whole`() throws {
+    @Test func `An event of more than one MiB is stored completely`() throws {
         var life = try Life(seed: 4)
         try life.append(commitCount: 2)
         try life.append(commitCount: 1, events: 2...2, payload: 1_100_000...1_400_000)

@@ -26,7 +26,7 @@ func record(_ fields: KeyValuePairs<String, FieldValue?>) throws -> Record {
 
 @Suite struct MatcherTests {
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func `matches what the naive evaluation matches`(seed: UInt64) throws {
+    func `The matcher agrees with a naive evaluation`(seed: UInt64) throws {
         var generator = PredicateGenerator(seed: seed)
         let records = try (0..<60).map { _ in try generator.record() }
         let now = ValuePool.times[2]
@@ -87,7 +87,7 @@ func record(_ fields: KeyValuePairs<String, FieldValue?>) throws -> Record {
     ]
 
     @Test(arguments: examples)
-    func `a record fulfils what it should`(text: String, isFulfilled: Bool) throws {
+    func `A record matches the expected predicates`(text: String, isFulfilled: Bool) throws {
         let place = Location(latitude: 52.5, longitude: 13.4, altitude: 30)
         var builder = FieldsBuilder()
         try builder.set("title", "Hello, World!")
@@ -116,7 +116,7 @@ func record(_ fields: KeyValuePairs<String, FieldValue?>) throws -> Record {
         #expect(try Query.Predicate.not(predicate).matches(subject, now: 5000) != isFulfilled)
     }
 
-    @Test func `whole numbers and others are compared exactly`() throws {
+    @Test func `Integers and doubles are compared exactly`() throws {
         let record = try record([
             "whole": .int64(1 << 53 + 1), "greatest": .int64(.max), "real": .double(0x1p53),
         ])
@@ -131,7 +131,7 @@ func record(_ fields: KeyValuePairs<String, FieldValue?>) throws -> Record {
         #expect(try matches("real == 9007199254740992"))
     }
 
-    @Test func `a search in all words keeps to the fields it is told`() throws {
+    @Test func `A search for all words uses only the given fields`() throws {
         let record = try record(["title": "one", "body": "two", "tags": .stringList(["three"])])
         func matches(_ text: String, _ fields: [String]?) throws -> Bool {
             let predicate = Query.Predicate.words(Query.WordSearch(text, requiresAll: true))
@@ -143,7 +143,7 @@ func record(_ fields: KeyValuePairs<String, FieldValue?>) throws -> Record {
         #expect(try !matches("one", []))
     }
 
-    @Test func `more words than a machine word has bits are all found`() throws {
+    @Test func `A search for more than 64 words finds all of them`() throws {
         let words = (0..<100).map { "w\($0)" }
         let all = try record(["body": .string(words.joined(separator: " "))])
         let most = try record(["body": .string(words.dropLast().joined(separator: " "))])
@@ -156,7 +156,7 @@ func record(_ fields: KeyValuePairs<String, FieldValue?>) throws -> Record {
         }
     }
 
-    @Test func `a predicate that makes no sense is refused`() {
+    @Test func `An invalid predicate is rejected`() {
         let predicate = Query.Predicate.and([.compare("a", .in, 1)])
         let error = #expect(throws: SyncError.self) { try Query.Matcher(predicate, now: 0) }
         #expect(
@@ -165,7 +165,7 @@ func record(_ fields: KeyValuePairs<String, FieldValue?>) throws -> Record {
         )
     }
 
-    @Test func `accents are those of Unicode`() {
+    @Test func `Accents are removed as Unicode decomposes them`() {
         for value in 0xA0..<0x1_0000 as Range<UInt32> {
             guard let scalar = Unicode.Scalar(value), !(0x2E80..<0xFB1D).contains(value) else {
                 continue
@@ -191,12 +191,12 @@ func record(_ fields: KeyValuePairs<String, FieldValue?>) throws -> Record {
         ("tab\tnew\nline\u{3000}wide", ["line", "new", "tab", "wide"]), ("...", []),
         ("\u{1F30A} $5", ["$5", "\u{1F30A}"]),
     ])
-    func `a text is split into words`(text: String, words: [String]) {
+    func `A text is split into words`(text: String, words: [String]) {
         let found = Query.WordSearch.foldedWords(of: text)
         #expect(found.map { String(decoding: $0, as: UTF8.self) } == words)
     }
 
-    @Test func `values that are not of their type are absent`() throws {
+    @Test func `Values that are not of their type are absent`() throws {
         let whole = try record(["a": .string("x"), "b": .stringList(["xyz", "uvw"])])
         var generator = SeededGenerator(seed: 7)
         let texts = ["a == 'x'", "ANY b BEGINSWITH 'x'", "self CONTAINS 'xyz'", "b == {'x'}"]

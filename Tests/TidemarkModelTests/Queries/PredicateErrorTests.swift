@@ -76,7 +76,7 @@ import Testing
     ]
 
     @Test(arguments: refused)
-    func `what CloudKit has not, and what is wrong, is refused where it stands`(
+    func `Unsupported and invalid syntax is rejected with its position`(
         text: String,
         character: Int,
         reason: String
@@ -106,7 +106,7 @@ import Testing
     ]
 
     @Test(arguments: misfits)
-    func `an argument that does not fit is refused`(
+    func `An argument of the wrong type is rejected`(
         format: String,
         arguments: [Query.Operand],
         reason: String
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test(arguments: 0..<10 as Range<UInt64>)
-    func `random and mutated text never does harm`(seed: UInt64) {
+    func `Random and mutated text never traps`(seed: UInt64) {
         var generator = PredicateGenerator(seed: seed)
         let scraps = [
             "(", ")", "{", "}", "[cd]", "%@", "%K", "NOT ", "AND ", "'", "\"", "\\", "#", "ANY ",

@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test(arguments: 100..<130 as Range<UInt64>)
-    func `whatever matches is a candidate`(seed: UInt64) throws {
+    func `Every matching predicate is a candidate`(seed: UInt64) throws {
         var generator = PredicateGenerator(seed: seed)
         let predicates = (0..<80).map { _ in generator.predicate() }
         var index = PredicateIndex()
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `a record is evaluated against few of many`() throws {
+    @Test func `A record is evaluated against a few candidates of many predicates`() throws {
         var index = PredicateIndex()
         for id in 0..<1_000 {
             index.insert(

@@ -72,7 +72,7 @@ import Testing
     ]
 
     @Test(arguments: examples)
-    func `a text is read as its canonical form says`(text: String, canonical: String) throws {
+    func `A text is parsed as its canonical form`(text: String, canonical: String) throws {
         let predicate = try Predicate(format: text)
         #expect(predicate.description == canonical)
         #expect(try Predicate(format: canonical) == predicate)
@@ -114,11 +114,11 @@ import Testing
     ]
 
     @Test(arguments: withArguments)
-    func `arguments are put in`(format: String, arguments: [Query.Operand], canonical: String) {
+    func `Arguments are inserted`(format: String, arguments: [Query.Operand], canonical: String) {
         #expect(((try? Predicate(format: format, arguments))?.description ?? "") == canonical)
     }
 
-    @Test func `a text of the greatest length and depth is read, a longer or deeper one refused`() {
+    @Test func `Text up to the maximum length and depth is parsed, and rejected beyond it`() {
         let open = String(repeating: "(", count: 64)
         let close = String(repeating: ")", count: 64)
         #expect((try? Predicate(format: open + "a == 1" + close)) == .compare("a", .equal, 1))

@@ -10,7 +10,7 @@ typealias Predicate = Query.Predicate
 
 @Suite struct PredicateTextTests {
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func `what is printed reads back as the same tree`(seed: UInt64) throws {
+    func `A printed predicate parses to the same tree`(seed: UInt64) throws {
         var generator = PredicateGenerator(seed: seed)
         for _ in 0..<250 {
             let predicate = generator.predicate()
@@ -21,7 +21,7 @@ typealias Predicate = Query.Predicate
         }
     }
 
-    @Test func `compounds of one and of none read back as what they mean`() throws {
+    @Test func `Compounds with one or no part parse to an equal predicate`() throws {
         #expect(try Predicate(format: "\(Predicate.and([]))") == .always)
         #expect(try Predicate(format: "\(Predicate.or([]))") == .never)
         let one = Predicate.compare("a", .equal, 1)
@@ -34,7 +34,7 @@ typealias Predicate = Query.Predicate
         "creationDate", "in", "Self", "a.b", "TRUE", "allTokens", "odd name", "", "é", "x\"y",
         "cloudkit.title", "___recordID", "plain", "1a", "a:b",
     ])
-    func `a field of any name is told from everything else`(name: String) throws {
+    func `A field with any name is printed unambiguously`(name: String) throws {
         let predicate = Predicate.compare(.field(Name(name)), .equal, 1)
         #expect(try Predicate(format: predicate.description) == predicate)
         let order = Query.SortDescriptor(.field(Name(name)), ascending: false)
@@ -51,13 +51,13 @@ typealias Predicate = Query.Predicate
             ), "distanceToLocation:fromLocation:(place, LOCATION(1.0, -2.5))"
         ),
     ])
-    func `an order has a text that reads back`(order: Query.SortDescriptor, text: String) throws {
+    func `A sort descriptor round-trips as text`(order: Query.SortDescriptor, text: String) throws {
         #expect(order.description == text)
         #expect(try Query.SortDescriptor(text: text) == order)
         #expect(try Query.SortDescriptor(text: order.isAscending ? text + " ASC" : text) == order)
     }
 
-    @Test func `a query says what it asks for`() {
+    @Test func `A query describes its type, predicate and order`() {
         let query = Query(
             recordType: "Note",
             predicate: .compare("done", .equal, false),
@@ -67,7 +67,7 @@ typealias Predicate = Query.Predicate
         #expect(Query(recordType: "Note").description == "Note where TRUEPREDICATE")
     }
 
-    @Test func `what comparisons do not look at is left out`() {
+    @Test func `Parts that comparisons ignore are not stored`() {
         let far = Reference(recordName: "x", zone: ZoneID(zoneName: "z"), action: .deleteSelf)
         #expect(
             Predicate.compare("owner", .equal, .value(.reference(far)))

@@ -29,7 +29,7 @@ import Testing
     ]
 
     @Test(arguments: refusals)
-    func `what CloudKit would refuse is told`(text: String, construct: String?) throws {
+    func `Predicates that CloudKit rejects are reported`(text: String, construct: String?) throws {
         let refusal = try Query.Predicate(format: text).cloudKitRefusal
         #expect((refusal == nil) == (construct == nil))
         guard let construct, let refusal else { return }
@@ -37,7 +37,7 @@ import Testing
         #expect(refusal.message.hasPrefix("CloudKit does not support \(construct) ("))
     }
 
-    @Test func `a query can be refused for its type and its order`() {
+    @Test func `A query can be rejected for its type or its order`() {
         #expect(Query(recordType: "Note").cloudKitRefusal == nil)
         #expect(Query(recordType: "Users").refusal { _ in nil } == .usersNotQueried)
         let place = Location(latitude: 1, longitude: 2)
@@ -71,14 +71,14 @@ import Testing
     ]
 
     @Test(arguments: needs)
-    func `each comparison needs its index`(text: String, needs: [String]) throws {
+    func `Each comparison requires its index`(text: String, needs: [String]) throws {
         let requirements = try Query.Predicate(format: text).requirements
         #expect(
             requirements.map { "\($0.key.map { "\($0)" } ?? "*") \($0.kind.rawValue)" } == needs
         )
     }
 
-    @Test func `an order needs indexes too`() throws {
+    @Test func `A sort order requires indexes`() throws {
         let place = Location(latitude: 1, longitude: 2)
         let query = Query(
             recordType: "Note",
@@ -92,7 +92,7 @@ import Testing
         )
     }
 
-    @Test func `whoever asks is put in where records are compared by their users`() throws {
+    @Test func `The current user is resolved where users are compared`() throws {
         let text = """
             creatorUserRecordID == '__defaultOwner__' AND NOT (lastModifiedUserRecordID IN \
             {'__defaultOwner__', 'u-2'}) AND (owner == REFERENCE('__defaultOwner__') OR \
@@ -133,7 +133,7 @@ import Testing
     ]
 
     @Test(arguments: types)
-    func `what does not fit the types of the fields is told`(text: String, reason: String?) throws {
+    func `A predicate with mismatched types is reported`(text: String, reason: String?) throws {
         let types = Dictionary(uniqueKeysWithValues: queriedFields.map { (Name($0.name), $0.type) })
         let mismatch = try Query.Predicate(format: text).mismatch { types[$0] }
         guard let reason else {

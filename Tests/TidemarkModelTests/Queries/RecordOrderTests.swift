@@ -27,7 +27,7 @@ import Testing
         return records.sorted(by: order.areInIncreasingOrder).map(\.body.recordName)
     }
 
-    @Test func `absent values come first in ascending and last in descending order`() throws {
+    @Test func `Absent values are first in ascending and last in descending order`() throws {
         let records = [
             try record("b", ["n": 2]), try record("none", [:]), try record("a", ["n": 1.5]),
             try record("c", ["n": 2]), try record("gone", ["n": nil]),
@@ -38,8 +38,7 @@ import Testing
         )
     }
 
-    @Test func `texts are ordered by their bytes, and later criteria decide between equals`() throws
-    {
+    @Test func `Texts are ordered by bytes, and later criteria break ties`() throws {
         let records = [
             try record("1", ["t": "b", "n": 1]), try record("2", ["t": "B", "n": 2]),
             try record("3", ["t": "é", "n": 1]), try record("4", ["t": "b", "n": 3]),
@@ -49,7 +48,7 @@ import Testing
         )
     }
 
-    @Test func `near places come first, and records without a place last`() throws {
+    @Test func `Near locations come first, and records without a location last`() throws {
         let here = Location(latitude: 0, longitude: 179.9)
         let records = [
             try record("none", [:]),
@@ -62,14 +61,14 @@ import Testing
         )
     }
 
-    @Test func `system fields order too, and names decide in the end`() throws {
+    @Test func `System fields define an order, and names break ties`() throws {
         let records = [try record("ccc", [:]), try record("b", [:]), try record("a", [:])]
         #expect(names(records, by: .init("creationDate", ascending: false)) == ["ccc", "a", "b"])
         #expect(names(records, by: .init("recordID", ascending: false)) == ["ccc", "b", "a"])
         #expect(names(records) == ["a", "b", "ccc"])
     }
 
-    @Test func `any two generated records have one order`() throws {
+    @Test func `Any two generated records have a consistent order`() throws {
         var generator = PredicateGenerator(seed: 3)
         let records = try (0..<40).map { _ in try generator.record() }
         for (name, _) in queriedFields {

@@ -89,16 +89,16 @@ import Testing
     ]
 
     @Test(arguments: examples)
-    func `a filter is a predicate`(filter: Filter, text: String) throws {
+    func `A filter converts to a predicate`(filter: Filter, text: String) throws {
         #expect(try Query.Predicate(filters: [filter]).description == text)
     }
 
-    @Test func `every comparator is among the examples`() {
+    @Test func `The examples contain every comparator`() {
         let shown = Set(Self.examples.map(\.0.comparator))
         #expect(shown.count == Filter.Comparator.allCases.count)
     }
 
-    @Test func `filters are joined by AND`() throws {
+    @Test func `Filters are joined by AND`() throws {
         let filters = Self.examples.prefix(2).map(\.0)
         #expect(try Query.Predicate(filters: filters).description == "a == \"x\" AND a != 1")
         #expect(try Query.Predicate(filters: []) == .always)
@@ -139,7 +139,7 @@ import Testing
     ]
 
     @Test(arguments: refused)
-    func `a filter that makes no sense is refused by its place`(filter: Filter, reason: String) {
+    func `An invalid filter is rejected with its index`(filter: Filter, reason: String) {
         let good = Filter(fieldName: "a", comparator: "EQUALS", value: 1)
         let error = #expect(throws: SyncError.self) {
             try Query.Predicate(filters: [good, filter])
@@ -149,7 +149,7 @@ import Testing
         #expect(message.hasPrefix("filterBy[1]: " + reason), "\(message)")
     }
 
-    @Test func `an order is read`() throws {
+    @Test func `A web sort converts to a sort descriptor`() throws {
         let place = Location(latitude: 1, longitude: 2)
         let order = try Query.SortDescriptor.descriptors(of: [
             Query.WebSort(fieldName: "a", ascending: false),

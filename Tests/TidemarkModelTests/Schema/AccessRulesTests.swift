@@ -38,7 +38,7 @@ import Testing
             .joined()
     }
 
-    @Test func `what the roles of a caller may do adds up`() {
+    @Test func `The permissions of all roles of a caller are combined`() {
         let nobody = Accessor(nil)
         let user = Accessor(ann)
         let member = Accessor(ann, roles: [editor])
@@ -54,7 +54,7 @@ import Testing
         #expect(may(member, "Missing", createdBy: ann) == "")
     }
 
-    @Test func `who is not signed in has no role but the world's`() {
+    @Test func `A caller who is not signed in has only the world's role`() {
         let pretender = Accessor(nil, roles: [editor])
         #expect(may(pretender, "Edited") == "")
         #expect(may(Accessor(nil), "Edited", createdBy: ann) == "")
@@ -70,7 +70,7 @@ import Testing
             .map { $0.error(explained: explained) }.map { "\($0.code): \($0.message)" }
     }
 
-    @Test func `a refusal names the rule to those who may know`() {
+    @Test func `A rejection names the rule to callers who may know it`() {
         #expect(
             error(.write, "Standard", Accessor(ann))
                 == "permissionFailure: WRITE operation not permitted: record type Standard grants "
@@ -92,7 +92,7 @@ import Testing
         )
     }
 
-    @Test func `where an account would help, an account is asked for`() {
+    @Test func `An anonymous caller is rejected with notAuthenticated`() {
         #expect(
             error(.create, "Standard", Accessor(nil))
                 == "notAuthenticated: CREATE operation not permitted: record type Standard grants "

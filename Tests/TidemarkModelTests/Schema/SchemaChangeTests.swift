@@ -11,7 +11,7 @@ import Testing
         try SchemaFile("DEFINE SCHEMA \(items)").schema
     }
 
-    @Test func `a difference is a list of changes in words`() throws {
+    @Test func `A difference is described as a list of changes`() throws {
         let old = try read(
             """
             CREATE ROLE gone; RECORD TYPE Old (a STRING);
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(arguments: 0..<50)
-    func `changes applied to the one give the other`(_ seed: UInt64) {
+    func `Applying the changes between two schemas gives the second`(_ seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<10 {
             let old = Schema.random(using: &generator)
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `a change of something that is not there does nothing`() {
+    @Test func `A change of a missing element does nothing`() {
         let changes: [SchemaChange] = [
             .roleRemoved(Schema.Role("r")), .recordTypeRemoved("A"), .fieldRemoved("A", "b"),
             .fieldAdded("A", Schema.Field("b", .plain(.string))),
@@ -76,7 +76,7 @@ import Testing
 
     private func refusals(_ plan: SchemaPlan) -> [String] { plan.refusals.map(\.message) }
 
-    @Test func `production only grows`() throws {
+    @Test func `The production schema only grows`() throws {
         let production = try read(
             "CREATE ROLE r; RECORD TYPE A (x STRING QUERYABLE, n NUMBER, GRANT READ TO r); RECORD "
                 + "TYPE B ();"
@@ -110,7 +110,7 @@ import Testing
         )
     }
 
-    @Test func `a settled number stays settled`() throws {
+    @Test func `A number type that was decided does not change`() throws {
         let settled = try read("RECORD TYPE A (n INT64, l LIST<DOUBLE>);")
         let open = try read("RECORD TYPE A (n NUMBER, l LIST<NUMBER>);")
         #expect(SchemaPlan.promoting(settled, to: open).error == nil)
@@ -122,7 +122,7 @@ import Testing
         )
     }
 
-    @Test func `a file may take from development what production does not have`() throws {
+    @Test func `An import may remove what production does not have`() throws {
         let production = try read("RECORD TYPE A (x STRING);")
         let development = try read("RECORD TYPE A (x STRING, y INT64, z ASSET); RECORD TYPE D ();")
         let file = try read("CREATE ROLE r; RECORD TYPE A (x STRING, y INT64 SORTABLE);")
@@ -136,7 +136,7 @@ import Testing
         )
     }
 
-    @Test func `a file may not lose what production has, nor change a type`() throws {
+    @Test func `An import may not remove what production has, nor change a type`() throws {
         let production = try read("RECORD TYPE A (x STRING, w STRING); RECORD TYPE B ();")
         let development = try read(
             "RECORD TYPE A (x STRING, w STRING, y INT64); RECORD TYPE B ();"
@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test(arguments: 0..<30)
-    func `whatever is promoted leaves every field of production where it was`(
+    func `A promotion never changes or removes a field of production`(
         _ seed: UInt64
     ) throws {
         var generator = SeededGenerator(seed: seed)

@@ -12,7 +12,7 @@ import Testing
         production = try SchemaFile("DEFINE SCHEMA RECORD TYPE Note (title STRING);").schema
     }
 
-    @Test func `gaps are what production would refuse`() throws {
+    @Test func `Gaps are the values that production would reject`() throws {
         let fields = try Fields(["title": 1, "due": .timestamp(0), "gone": nil])
         #expect(
             production.gaps(saving: fields, as: "Note").map(\.description) == [
@@ -33,7 +33,7 @@ import Testing
         )
     }
 
-    @Test func `gaps are counted by build, and told once for each`() {
+    @Test func `Gaps are counted by build and reported once for each`() {
         var drift = SchemaDrift()
         #expect(drift.isEmpty)
         let due = SchemaDrift.Gap.field("Note", "due", .plain(.timestamp))
@@ -57,7 +57,7 @@ import Testing
         )
     }
 
-    @Test func `counts of two places add up, in either order`() {
+    @Test func `Merged counts are added in either order`() {
         let gaps = (0..<6).map { SchemaDrift.Gap.recordType(Name("T\($0)")) }
         var one = SchemaDrift()
         var two = SchemaDrift()
@@ -75,7 +75,7 @@ import Testing
         #expect(first.byBuild[0].entries[2].lastSeen == 20)
     }
 
-    @Test func `what there is no room for is counted`() {
+    @Test func `Gaps over the capacity are counted as uncounted`() {
         var drift = SchemaDrift(capacity: 2)
         for index in 0..<5 {
             drift.note([.recordType(Name("T\(index)"))], build: "1", at: 0)
@@ -85,7 +85,7 @@ import Testing
         #expect(drift.uncounted == 3)
     }
 
-    @Test func `a promotion settles what it adds`() throws {
+    @Test func `A promotion removes the gaps that it fills`() throws {
         var drift = SchemaDrift()
         drift.note(
             [

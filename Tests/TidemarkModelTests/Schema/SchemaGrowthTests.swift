@@ -63,7 +63,7 @@ import Testing
     // MARK: Saving
 
     @Test(arguments: Environment.allCases)
-    func `a save that fits changes nothing`(_ environment: Environment) throws {
+    func `A save that fits changes nothing`(_ environment: Environment) throws {
         let fitting = try fields(
             [
                 ("title", "x"), ("count", 1), ("size", 1.5), ("sizes", .int64List([1])),
@@ -80,7 +80,7 @@ import Testing
         #expect(RecordChecks(schema).admit(Fields(), as: "Users"))
     }
 
-    @Test func `development makes a type with its fields, indexes and CloudKit's grants`() throws {
+    @Test func `Development creates types with fields, indexes and default grants`() throws {
         let changes = try growth(
             try fields(
                 [
@@ -124,7 +124,7 @@ import Testing
         )
     }
 
-    @Test func `development adds fields to a type, without indexes if told so`() throws {
+    @Test func `Development adds fields to a type, optionally without indexes`() throws {
         let save = try fields([("due", .timestamp(1)), ("title", "x"), ("kind", "k")])
         #expect(
             try growth(save).map(\.description) == [
@@ -140,7 +140,7 @@ import Testing
         )
     }
 
-    @Test func `production takes no new type and no new field`() throws {
+    @Test func `Production rejects new types and new fields`() throws {
         let save = try fields([("name", "x")])
         #expect(
             refusal(save, as: "Task", in: .production)?.description
@@ -155,7 +155,7 @@ import Testing
         )
     }
 
-    @Test func `the type of shares comes by itself, unless CloudKit's way is asked for`() throws {
+    @Test func `The share type is added implicitly, except in strict mode`() throws {
         let save = try fields([("cloudkit.title", "x")])
         for environment in Environment.allCases {
             #expect(
@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test(arguments: Environment.allCases)
-    func `a value of another type is refused everywhere`(_ environment: Environment) throws {
+    func `A value of another type is rejected everywhere`(_ environment: Environment) throws {
         #expect(
             refusal(try fields([("title", 1)]), in: environment)?.message
                 == "invalid attempt to set value type INT64 for field 'title' for type 'Note', "
@@ -205,7 +205,7 @@ import Testing
         )
     }
 
-    @Test func `the public database holds nothing encrypted`() throws {
+    @Test func `The public database rejects encrypted fields`() throws {
         let save = try fields([], encrypted: [("secret", "x")])
         #expect(
             refusal(save, scope: .public)?.message
@@ -216,7 +216,7 @@ import Testing
         #expect(RecordChecks(schema).admit(save, as: "Note", in: .shared))
     }
 
-    @Test func `what cannot be encrypted is refused`() throws {
+    @Test func `Types that cannot be encrypted are rejected`() throws {
         let link = FieldValue.reference(Reference(recordName: "r"))
         #expect(
             refusal(try fields([], encrypted: [("link", link)]))?.message
@@ -225,7 +225,7 @@ import Testing
         )
     }
 
-    @Test func `names and numbers are held to their limits`() throws {
+    @Test func `Names and numbers of types and fields are limited`() throws {
         let save = try fields([("a", 1), ("b", 1)])
         #expect(refusal(save, as: "_Task")?.code == .invalidArguments)
         #expect(
@@ -262,7 +262,7 @@ import Testing
     }
 
     @Test(arguments: 0..<30)
-    func `the fast check, the growth and the drift say the same`(_ seed: UInt64) throws {
+    func `The fast check, the growth and the drift agree`(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let schema = Schema.random(using: &generator)
         let checks = RecordChecks(schema)
@@ -304,7 +304,7 @@ import Testing
         }
     }
 
-    @Test func `a record's body is checked as its fields are`() throws {
+    @Test func `A record's body is checked like its fields`() throws {
         let header = RecordHeader(
             recordName: "n",
             recordType: "Note",
@@ -320,7 +320,7 @@ import Testing
 
     // MARK: Querying
 
-    @Test func `development adds the indexes that a query needs`() throws {
+    @Test func `Development adds the indexes that a query needs`() throws {
         let changes = try SchemaGrowth(in: .development).changes(
             of: schema,
             querying: "Note",
@@ -339,7 +339,7 @@ import Testing
         )
     }
 
-    @Test func `production names the missing index and the command that adds it`() throws {
+    @Test func `Production names the missing index and the command to add it`() throws {
         let growth = SchemaGrowth(in: .production)
         func message(_ key: Query.Key?, _ kind: Query.IndexKind) -> String? {
             do throws(SyncError) {
@@ -373,7 +373,7 @@ import Testing
     }
 
     @Test(arguments: Environment.allCases)
-    func `a query that no index can serve is refused`(_ environment: Environment) throws {
+    func `A query that no index can serve is rejected`(_ environment: Environment) throws {
         let growth = SchemaGrowth(in: environment)
         #expect(
             throws: SyncError(

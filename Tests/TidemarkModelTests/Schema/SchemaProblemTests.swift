@@ -102,18 +102,18 @@ import Testing
     ]
 
     @Test(arguments: cases)
-    func `a problem names what, where and what to do`(_ item: String, _ problem: String) throws {
+    func `A problem has a text, a position and a remedy`(_ item: String, _ problem: String) throws {
         #expect(try problems(item) == [problem])
     }
 
-    @Test func `problems come in the order of the text`() throws {
+    @Test func `Problems are in the order of the text`() throws {
         let found = try problems(
             "RECORD TYPE \"b c\" (); RECORD TYPE A (z ASSET SORTABLE,\n\"a a\" STRING);"
         )
         #expect(found.map { $0.prefix(5) } == ["2:13:", "2:38:", "3:1: "])
     }
 
-    @Test func `limits are named`() throws {
+    @Test func `Exceeded limits are reported`() throws {
         var limits = Limits()
         limits.recordTypesPerSchema = 2
         limits.fieldsPerRecordType = 1
@@ -138,14 +138,14 @@ import Testing
         )
     }
 
-    @Test func `an encrypted reference can only be made without a text, and is refused`() {
+    @Test func `An encrypted reference, which text cannot express, is rejected`() {
         let field = Schema.Field("f", .encrypted(.reference))
         let schema = Schema(recordTypes: [Schema.RecordType("A", fields: [field])])
         #expect(schema.problems().map(\.place) == [.field("A", "f")])
         #expect(schema.problems().first?.severity == .error)
     }
 
-    @Test func `each index on each type is used, idle or refused as the table says`() {
+    @Test func `Each index on each type is used, idle or rejected as in the table`() {
         func marks(_ type: Schema.DeclaredType) -> String {
             [Schema.Indexes.queryable, .sortable, .searchable].map { index in
                 switch type.use(of: index) {
@@ -176,7 +176,7 @@ import Testing
         #expect(Schema.DeclaredType.plain(.reference).automaticIndexes == .queryable)
     }
 
-    @Test func `system fields are found under every name that queries use`() throws {
+    @Test func `System fields are found by every name that queries use`() throws {
         var note = Schema.RecordType("Note", fields: [Schema.Field("recordID", .plain(.string))])
         #expect(note.field(key: "recordName")?.name == "___recordID")
         #expect(note.field(key: "___recordID")?.name == "___recordID")

@@ -17,7 +17,7 @@ import Testing
 
     // MARK: What there is in the language
 
-    @Test func `a new container has users and nothing else`() throws {
+    @Test func `A new container has only the Users type`() throws {
         #expect(try read("DEFINE SCHEMA") == Schema())
         #expect(
             Schema().text == """
@@ -40,7 +40,7 @@ import Testing
         )
     }
 
-    @Test func `a text as CloudKit exports it is written back to the byte`() throws {
+    @Test func `A schema exported by CloudKit is written with the same bytes`() throws {
         let text = """
             DEFINE SCHEMA
 
@@ -118,7 +118,7 @@ import Testing
         #expect(file.schema.roles.map(\.name) == ["editor", "grant"])
     }
 
-    @Test func `every type is read as it is written`() throws {
+    @Test func `Every type is parsed as it is written`() throws {
         for type in Schema.DeclaredType.all {
             #expect(try recordType("f \(type)")["f"]?.type == type, "\(type)")
         }
@@ -129,14 +129,14 @@ import Testing
         ("f NUMBER PREFERRED AS DOUBLE", .plain(.double)),
         ("f LIST<NUMBER PREFERRED AS DOUBLE>", .plain(.doubleList)),
     ])
-    func `a number that is settled is what it was settled to be`(
+    func `A decided number type is parsed as that type`(
         _ field: String,
         _ type: Schema.DeclaredType
     ) throws {
         #expect(try recordType(field)["f"]?.type == type)
     }
 
-    @Test func `keywords have any case, names have theirs`() throws {
+    @Test func `Keywords ignore case, and names do not`() throws {
         let schema = try read(
             "define Schema record TYPE note (Title string queryable, grant read to \"_world\");"
         )
@@ -146,7 +146,7 @@ import Testing
         #expect(note[.world] == .read)
     }
 
-    @Test func `words that are not reserved are names too`() throws {
+    @Test func `Words that are not reserved can be names`() throws {
         let type = try recordType(
             "type STRING, list LIST<STRING>, string INT64, to DOUBLE, record BYTES, read ASSET"
         )
@@ -154,7 +154,7 @@ import Testing
         #expect(type["list"]?.type == .plain(.stringList))
     }
 
-    @Test func `comments of every form and white space of every kind fall away`() throws {
+    @Test func `Comments of every form and all white space are skipped`() throws {
         let text = """
             \u{FEFF}// a remark "with quotes
             DEFINE/* several
@@ -165,18 +165,18 @@ import Testing
         #expect(try read(text)["Note"]?["done"]?.type == .plain(.int64))
     }
 
-    @Test func `elements may be empty, as in Apple's grammar`() throws {
+    @Test func `Elements may be empty, as in Apple's grammar`() throws {
         #expect(try recordType("") == Schema.RecordType("Note"))
         #expect(try recordType(",title STRING,,")["title"] != nil)
     }
 
-    @Test func `grants to one role add up`() throws {
+    @Test func `Grants to one role are combined`() throws {
         let type = try recordType("GRANT READ TO editor, GRANT WRITE, READ TO editor")
         #expect(type[Schema.Role("editor")] == [.read, .write])
         #expect(type.grants.count == 1)
     }
 
-    @Test func `a schema without users has them all the same`() throws {
+    @Test func `A schema text without Users still has that type`() throws {
         #expect(try read("DEFINE SCHEMA RECORD TYPE A (b STRING);")["Users"] == .users)
     }
 
@@ -312,7 +312,7 @@ import Testing
     ]
 
     @Test(arguments: errors)
-    func `an error says where, what was expected and what was found`(
+    func `An error has its position, what was expected and what was found`(
         _ text: String,
         _ message: String
     ) {
@@ -324,7 +324,7 @@ import Testing
         }
     }
 
-    @Test func `bytes that are not text are refused where they stand`() {
+    @Test func `Bytes that are not UTF-8 are rejected with their position`() {
         let bytes = Array("DEFINE SCHEMA\n-- é".utf8) + [0xFF]
         #expect(
             throws: SchemaSyntaxError(
@@ -339,7 +339,7 @@ import Testing
     // MARK: Properties
 
     @Test(arguments: 0..<40)
-    func `a schema that is written reads back as itself`(_ seed: UInt64) throws {
+    func `A written schema parses to an equal schema`(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<10 {
             let schema = Schema.random(using: &generator)
@@ -354,7 +354,7 @@ import Testing
     }
 
     @Test(arguments: 0..<40)
-    func `a damaged text is read or refused, and never anything else`(_ seed: UInt64) throws {
+    func `A damaged text is parsed or rejected, and never traps`(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let text = Schema.random(using: &generator).text
         for _ in 0..<80 {
@@ -373,7 +373,7 @@ import Testing
     }
 
     @Test(arguments: 0..<40)
-    func `words in the wrong order are read or refused`(_ seed: UInt64) {
+    func `Words in the wrong order are parsed or rejected`(_ seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let words = Schema.random(using: &generator).text.split { $0.isWhitespace }
             .map(String.init)
@@ -396,7 +396,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a long text takes no more than its length`() throws {
+    func `A long text is parsed in time proportional to its length`() throws {
         let fields = (0..<6_000).map { "field\($0) STRING" }.joined(separator: ",")
         let file = try SchemaFile("DEFINE SCHEMA RECORD TYPE A (\(fields));")
         #expect(file.schema["A"]?.fields.count == 6_006)

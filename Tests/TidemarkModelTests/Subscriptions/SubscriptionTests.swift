@@ -25,7 +25,7 @@ import Testing
 
     // MARK: What a database has
 
-    @Test func `each database has its kinds of subscriptions`() {
+    @Test func `Each database allows certain kinds of subscriptions`() {
         let query = Subscription("q", .query(.init(recordType: "Note")))
         let zone = Subscription("z", .zone(ZoneID(zoneName: "Notes")))
         let database = Subscription("d", .database())
@@ -43,7 +43,7 @@ import Testing
 
     // MARK: What is refused
 
-    @Test func `a subscription has to fire at some time`() {
+    @Test func `A subscription needs at least one event to fire at`() {
         let silent = Subscription("q", .query(.init(recordType: "Note", options: [.once])))
         #expect(
             error(silent, in: privateDatabase)?.message
@@ -54,7 +54,7 @@ import Testing
         #expect(error(odd, in: privateDatabase)?.code == .invalidArguments)
     }
 
-    @Test func `names and predicates are checked`() {
+    @Test func `Names and predicates are checked`() {
         func code(_ subscription: Subscription) -> SyncError.Code? {
             error(subscription, in: privateDatabase)?.code
         }
@@ -82,7 +82,7 @@ import Testing
         )
     }
 
-    @Test func `at most three fields come along, each once`() {
+    @Test func `At most three distinct fields are sent`() {
         var subscription = Subscription("q", .query(.init(recordType: "Note")))
         subscription.content.desiredKeys = ["a", "b", "c"]
         #expect(error(subscription, in: privateDatabase) == nil)
@@ -100,7 +100,7 @@ import Testing
         #expect(error(subscription, in: privateDatabase)?.code == .invalidArguments)
     }
 
-    @Test func `texts have a limit together`() {
+    @Test func `The total length of texts is limited`() {
         var subscription = Subscription("q", .query(.init(recordType: "Note")))
         var limits = Limits()
         limits.notificationContentByteCount = 10
@@ -139,7 +139,7 @@ import Testing
         return notification
     }
 
-    @Test func `a notification as JSON`() throws {
+    @Test func `A notification is encoded as JSON`() throws {
         var bytes: [UInt8] = []
         bytes.append(json: try full())
         #expect(
@@ -156,7 +156,7 @@ import Testing
     }
 
     /// One byte less at a time: things go in CloudKit's order, and only as many as have to.
-    @Test func `what does not fit is left out in order`() throws {
+    @Test func `Parts that exceed the size limit are omitted in order`() throws {
         let whole = try full()
         #expect(whole.pruned(toByteCount: whole.payloadByteCount) == whole)
         var gone: [String] = []
@@ -189,7 +189,7 @@ import Testing
         )
     }
 
-    @Test func `what shows, plays and badges nothing is not urgent`() {
+    @Test func `A notification without alert, sound or badge has low priority`() {
         var content = NotificationContent()
         content.isContentAvailable = true
         #expect(content.priority == .low)

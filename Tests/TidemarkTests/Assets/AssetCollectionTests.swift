@@ -9,7 +9,7 @@ import TidemarkModel
 @testable import Tidemark
 
 @Suite struct AssetCollectionTests {
-    @Test func `what nothing names goes after a day`() async throws {
+    @Test func `Unreferenced assets are removed after a day`() async throws {
         let scratch = try ScratchAssets()
         let anna = scratch.client()
         let named = try await anna.upload([1])
@@ -29,7 +29,7 @@ import TidemarkModel
         #expect(try await anna.download("a") == [1])
     }
 
-    @Test func `what an earlier version names stays`() async throws {
+    @Test func `Assets of earlier versions are kept`() async throws {
         let scratch = try ScratchAssets()
         let zone = ZoneID(zoneName: "Photos")
         let anna = scratch.client(zone: zone)
@@ -46,7 +46,7 @@ import TidemarkModel
         #expect(try scratch.store.assets().count == 4)
     }
 
-    @Test func `sending it again keeps it for another day`() async throws {
+    @Test func `Uploading an asset again keeps it for another day`() async throws {
         let scratch = try ScratchAssets()
         let anna = scratch.client()
         _ = try await anna.upload([1])
@@ -58,7 +58,7 @@ import TidemarkModel
         #expect(try await scratch.store.collectAssets().isEmpty)
     }
 
-    @Test func `each database is looked at for itself`() async throws {
+    @Test func `Each database is collected separately`() async throws {
         let scratch = try ScratchAssets()
         let anna = scratch.client()
         let open = scratch.client(of: DatabaseID(scope: .public))
@@ -71,7 +71,7 @@ import TidemarkModel
         #expect(try await open.download("a") == [1])
     }
 
-    @Test func `a failing disk collects later`() async throws {
+    @Test func `A collection on a failing disk is completed later`() async throws {
         let calls = try ScratchAssets()
         _ = try await calls.client().upload([1])
         calls.wait(2 * ScratchAssets.day)
@@ -91,7 +91,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a commit that a collection overtakes is decided again`() async throws {
+    @Test func `A commit that a collection overtakes is decided again`() async throws {
         let scratch = try ScratchAssets()
         let anna = scratch.client()
         let asset = try await anna.upload([1])
@@ -108,7 +108,7 @@ import TidemarkModel
         #expect(try await anna.attach(asset, to: "a").error == nil)
     }
 
-    @Test func `what is named while a collection reads the log stays`() async throws {
+    @Test func `Assets referenced while a collection reads the log are kept`() async throws {
         let scratch = try ScratchAssets()
         let anna = scratch.client()
         let asset = try await anna.upload([1])
@@ -127,7 +127,7 @@ import TidemarkModel
 
     /// Every blob that no event names is old at once, so that only what commits and collections know
     /// of each other keeps them apart.
-    @Test func `no collection takes what a commit has named`() async throws {
+    @Test func `No collection removes an asset that a commit references`() async throws {
         let scratch = try ScratchAssets(isInline: false)
         scratch.disk.setClock(0)
         let anna = scratch.client()

@@ -62,7 +62,7 @@ import TidemarkModel
         #expect(try disk.list("s/assets/incoming") == [])
     }
 
-    @Test func `an acknowledged save has its asset, wherever the machine stops`() async throws {
+    @Test func `An acknowledged save has its asset after a crash at any call`() async throws {
         let whole = SimulatedFileSystem(keepsTrace: false)
         var acknowledged: Acknowledged = [:]
         try await work(whole, &acknowledged)
@@ -85,8 +85,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a killed process leaves nothing that a later crash takes from a save`() async throws
-    {
+    @Test func `A crash after a killed process removes no asset of a save`() async throws {
         let whole = SimulatedFileSystem(keepsTrace: false)
         var ignored: Acknowledged = [:]
         try await work(whole, &ignored)

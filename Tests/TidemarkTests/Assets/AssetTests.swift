@@ -19,7 +19,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `bytes that were sent come back, whole or in part`() async throws {
+    @Test func `Uploaded bytes are downloaded in full or in ranges`() async throws {
         let anna = try ScratchAssets().client()
         let asset = try await anna.upload(photo)
         #expect(asset.byteCount == 600_000)
@@ -40,7 +40,7 @@ import TidemarkModel
         #expect(download.range == 100..<200)
     }
 
-    @Test func `an empty asset is one too`() async throws {
+    @Test func `An empty asset is valid`() async throws {
         let anna = try ScratchAssets().client()
         let asset = try await anna.upload([])
         #expect(asset.byteCount == 0)
@@ -48,7 +48,7 @@ import TidemarkModel
         #expect(try await anna.download("a") == [])
     }
 
-    @Test func `a list of assets is downloaded one by one`() async throws {
+    @Test func `A list of assets is downloaded one by one`() async throws {
         let anna = try ScratchAssets().client()
         let assets = [try await anna.upload([1]), try await anna.upload([2, 2])]
         let save = try anna.save("a", ["files": .assetList(assets), "n": 1])
@@ -63,7 +63,7 @@ import TidemarkModel
         #expect(await code { _ = try await anna.download("b") } == .unknownItem)
     }
 
-    @Test func `a save that names what was not sent is refused`() async throws {
+    @Test func `A save that references a missing asset is rejected`() async throws {
         let scratch = try ScratchAssets()
         let zone = ZoneID(zoneName: "Photos")
         let anna = scratch.client(zone: zone)
@@ -93,7 +93,7 @@ import TidemarkModel
         #expect(try await anna.attach(asset, to: "a").error != nil)
     }
 
-    @Test func `a checksum gives no right in another database`() async throws {
+    @Test func `A checksum grants no access in another database`() async throws {
         let scratch = try ScratchAssets()
         let anna = scratch.client()
         let asset = try await anna.upload(photo)
@@ -115,7 +115,7 @@ import TidemarkModel
         #expect(try scratch.store.assets(of: others[2].caller.database).count == 1)
     }
 
-    @Test func `a checksum gives no right where others write, too`() async throws {
+    @Test func `A checksum grants no access to assets of other writers`() async throws {
         let scratch = try ScratchAssets()
         let open = DatabaseID(scope: .public)
         let anna = scratch.client(of: open)
@@ -135,7 +135,7 @@ import TidemarkModel
         #expect(try scratch.store.assets(of: open).count == 1)
     }
 
-    @Test func `participants of a share send and fetch what its records name`() async throws {
+    @Test func `Participants of a share upload and download assets of its records`() async throws {
         let world = try await SharingWorld()
         let anna = world.anna
         let secret = try await anna.upload([1])
@@ -174,7 +174,7 @@ import TidemarkModel
         try world.store.close()
     }
 
-    @Test func `what a database holds need not be sent again`() async throws {
+    @Test func `Assets that a database has need not be uploaded again`() async throws {
         let scratch = try ScratchAssets()
         let anna = scratch.client()
         let asset = try await anna.upload(photo)
@@ -192,7 +192,7 @@ import TidemarkModel
         #expect(try scratch.store.assets().count == 1)
     }
 
-    @Test func `a record keeps an asset whose bytes are lost`() async throws {
+    @Test func `A record keeps an asset whose bytes are lost`() async throws {
         let scratch = try ScratchAssets()
         let anna = scratch.client()
         let asset = try await anna.upload(photo)
@@ -205,9 +205,7 @@ import TidemarkModel
         #expect(try await anna.download("a") == photo)
     }
 
-    @Test func `an asset is held to its limit, and a record is not held to its assets`()
-        async throws
-    {
+    @Test func `An asset has its own size limit and does not count to the record's`() async throws {
         var options = StoreOptions()
         options.limits.bytesPerAsset = 1_000
         options.limits.bytesPerRecord = 500
@@ -234,7 +232,7 @@ import TidemarkModel
         #expect(try scratch.disk.list("s/assets/incoming") == [])
     }
 
-    @Test func `bytes that are not those that were announced are refused`() async throws {
+    @Test func `Bytes that differ from the announced asset are rejected`() async throws {
         let scratch = try ScratchAssets()
         let anna = scratch.client()
         let asset = try await anna.upload([1, 2, 3])
@@ -256,7 +254,7 @@ import TidemarkModel
         #expect(try scratch.disk.list("s/assets/incoming") == [])
     }
 
-    @Test func `an upload that breaks off leaves nothing`() async throws {
+    @Test func `An interrupted upload leaves nothing`() async throws {
         let scratch = try ScratchAssets()
         let anna = scratch.client()
         struct Broken: Error {}
@@ -281,9 +279,7 @@ import TidemarkModel
         #expect(try scratch.disk.list("s/assets/incoming") == [])
     }
 
-    @Test func `whoever may not save may not send, and whoever may not read gets nothing`()
-        async throws
-    {
+    @Test func `Uploads require permission to save, downloads permission to read`() async throws {
         let scratch = try ScratchAssets()
         let text = """
             DEFINE SCHEMA RECORD TYPE Note (file ASSET, GRANT CREATE TO "_icloud",
@@ -306,9 +302,7 @@ import TidemarkModel
         #expect(await code { _ = try await lost.upload([1]) } == .zoneNotFound)
     }
 
-    @Test func `a client that holds an earlier version gets the asset of that version`()
-        async throws
-    {
+    @Test func `A client with an earlier version gets the asset of that version`() async throws {
         let anna = try ScratchAssets().client()
         let first = try await anna.attach(try await anna.upload([1]), to: "a").get()
         let second = try await anna.attach(try await anna.upload([2]), to: "a").get()
@@ -329,7 +323,7 @@ import TidemarkModel
         )
     }
 
-    @Test func `damage is an error of one asset, and sending it again repairs it`() async throws {
+    @Test func `Damage affects one asset, and uploading it again repairs it`() async throws {
         let scratch = try ScratchAssets()
         let anna = scratch.client()
         let asset = try await anna.upload(photo)
@@ -359,7 +353,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `an import names assets that come later, or never`() async throws {
+    @Test func `An import may reference assets that arrive later, or never`() async throws {
         let scratch = try ScratchAssets()
         let other = try ScratchAssets()
         let anna = scratch.client()
@@ -383,7 +377,7 @@ import TidemarkModel
         #expect(try await copy.download("a") == photo)
     }
 
-    @Test func `many send the same bytes at once`() async throws {
+    @Test func `Concurrent uploads of equal bytes succeed`() async throws {
         let scratch = try ScratchAssets(isInline: false)
         let anna = scratch.client()
         try await withThrowingTaskGroup { group in
@@ -401,7 +395,7 @@ import TidemarkModel
         try scratch.store.close()
     }
 
-    @Test func `a store without assets has no folder for them`() async throws {
+    @Test func `A store without assets has no folder for them`() async throws {
         let scratch = try ScratchAssets()
         let anna = scratch.client()
         _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()

@@ -47,7 +47,7 @@ import TidemarkLog
         }
     }
 
-    @Test func `a blob that was acknowledged survives, and one that is there is whole`() {
+    @Test func `An acknowledged blob survives a crash, and existing blobs are complete`() {
         let calls = SimulatedFileSystem()
         #expect(run(on: calls).count == Self.contents.count)
         #expect(calls.callCount > 20)
@@ -66,7 +66,7 @@ import TidemarkLog
         (FileError.Call.sync, "/incoming/"), (.syncDirectory, "/store"),
         (.syncDirectory, "/store/assets"), (.syncDirectory, "/store/assets/"),
     ])
-    func `no sync can be left out`(_ kind: FileError.Call, _ part: String) {
+    func `No sync can be omitted`(_ kind: FileError.Call, _ part: String) {
         var found = false
         let disk = SimulatedFileSystem(keepsTrace: false)
         disk.ignoreSyncs(of: kind) { path in
@@ -79,7 +79,7 @@ import TidemarkLog
         #expect(found)
     }
 
-    @Test func `what a killed process left is durable before a commit may name it`() throws {
+    @Test func `A blob of a killed process is durable before a commit may reference it`() throws {
         let whole = SimulatedFileSystem()
         _ = run(on: whole)
         for number in 1...whole.callCount {
@@ -107,7 +107,7 @@ import TidemarkLog
         return hash.finish()
     }
 
-    @Test func `a blob whose name may be lost cannot be named yet`() throws {
+    @Test func `A blob whose name may be lost cannot be referenced`() throws {
         let disk = SimulatedFileSystem()
         let blobs = try ScratchBlobs(disk)
         try blobs.put([1])
@@ -121,7 +121,7 @@ import TidemarkLog
         #expect(try blobs.store.durableStatus(of: blob)?.byteCount == 1)
     }
 
-    @Test func `a call that fails fails one upload, and the next one works`() throws {
+    @Test func `A failed call fails one upload, and the next one succeeds`() throws {
         let calls = SimulatedFileSystem()
         _ = run(on: calls)
         for number in 1...calls.callCount {
@@ -136,7 +136,7 @@ import TidemarkLog
         }
     }
 
-    @Test func `a failed call in the same process leaves no blob half there`() {
+    @Test func `A failed call leaves no partial blob in the same process`() {
         let calls = SimulatedFileSystem()
         _ = run(on: calls)
         for number in 1...calls.callCount {
@@ -151,7 +151,7 @@ import TidemarkLog
         }
     }
 
-    @Test func `a full disk refuses an upload and keeps what is there`() throws {
+    @Test func `A full disk rejects an upload and keeps existing blobs`() throws {
         let disk = SimulatedFileSystem(capacity: 100)
         let blobs = try ScratchBlobs(disk)
         let blob = try blobs.put([1, 2, 3])

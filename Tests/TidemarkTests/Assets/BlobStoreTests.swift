@@ -19,7 +19,7 @@ import TidemarkLog
     ]
 
     @Test(arguments: known.indices)
-    func `a blob is named as sha256sum names it, and read as it was sent`(_ index: Int) throws {
+    func `A blob is named by its SHA-256 and read as it was sent`(_ index: Int) throws {
         let (bytes, name) = Self.known[index]
         let blobs = try ScratchBlobs()
         let blob = try blobs.put(bytes, pieces: 3)
@@ -31,7 +31,7 @@ import TidemarkLog
         try blobs.store.verify(blobs.held(blob))
     }
 
-    @Test func `pieces of any size make the same blob`() throws {
+    @Test func `Pieces of any size result in the same blob`() throws {
         let bytes = (0..<3_000).map { UInt8(truncatingIfNeeded: $0 * 31) }
         let blobs = try ScratchBlobs()
         let names = try [1, 2, 7, 100, 3_000].map { try blobs.put(bytes, pieces: $0) }
@@ -49,7 +49,7 @@ import TidemarkLog
         #expect(reader.byteCount == 3_000)
     }
 
-    @Test func `a database's folder is named as the format document says`() {
+    @Test func `The folder name of a database is that of the format document`() {
         #expect(BlobHolder(.standard).folderName == "0e6e5c2fdc40a3b9f1fa389dcdff7640")
         #expect(BlobHolder(folderName: "0e6e5c2fdc40a3b9f1fa389dcdff7640") == BlobHolder(.standard))
         for name in ["incoming", "", "0E6E5C2FDC40A3B9F1FA389DCDFF7640"] {
@@ -57,7 +57,7 @@ import TidemarkLog
         }
     }
 
-    @Test func `the same bytes in two databases are two blobs`() throws {
+    @Test func `Equal bytes in two databases are two blobs`() throws {
         let blobs = try ScratchBlobs()
         let other = BlobHolder(DatabaseID(scope: .public))
         let blob = try blobs.put([1, 2, 3])
@@ -66,7 +66,7 @@ import TidemarkLog
         #expect(try blobs.all().count == 2)
     }
 
-    @Test func `what is too large, not what was announced, or dropped leaves nothing`() throws {
+    @Test func `A blob that is too large, mismatched or dropped leaves nothing`() throws {
         let blobs = try ScratchBlobs()
         let other = try blobs.put([9])
         do {
@@ -84,7 +84,7 @@ import TidemarkLog
         #expect(read == [1, 2, 3])
     }
 
-    @Test func `blobs that were taken are gone, also after a crash`() throws {
+    @Test func `Removed blobs stay removed after a crash`() throws {
         let blobs = try ScratchBlobs()
         let all = try (0..<20).map { try blobs.held(blobs.put([UInt8($0)])) }
         blobs.disk.setClock(10)
@@ -100,7 +100,7 @@ import TidemarkLog
         }
     }
 
-    @Test func `every bit of a blob's file counts`() throws {
+    @Test func `Every flipped bit of a blob's file is detected`() throws {
         let blobs = try ScratchBlobs()
         let bytes: [UInt8] = Array("a small blob".utf8)
         let blob = try blobs.put(bytes)
@@ -119,7 +119,7 @@ import TidemarkLog
         #expect(try blobs.get(blob) == bytes)
     }
 
-    @Test func `the end of a damaged blob is never handed out`() throws {
+    @Test func `The end of a damaged blob is never returned`() throws {
         let blobs = try ScratchBlobs()
         let blob = try blobs.put(Array(0..<100))
         try blobs.disk.flipBit(blobs.store.path(of: blobs.held(blob)), at: 3, bit: 0)
@@ -129,7 +129,7 @@ import TidemarkLog
         #expect(throws: BlobError.self) { try reader.next(upTo: 40) }
     }
 
-    @Test func `names that are no blobs are passed over`() throws {
+    @Test func `Files that are not named as blobs are ignored`() throws {
         let blobs = try ScratchBlobs()
         let blob = try blobs.put([1])
         for name in [
@@ -145,7 +145,7 @@ import TidemarkLog
         #expect(BlobID(blob.checksum) == blob)
     }
 
-    @Test func `a store that is open for reading makes nothing`() throws {
+    @Test func `A store that is open for reading writes nothing`() throws {
         let blobs = try ScratchBlobs()
         let blob = try blobs.put([1, 2])
         let calls = blobs.disk.trace.count { $0.changesDisk }
@@ -155,7 +155,7 @@ import TidemarkLog
         #expect(blobs.disk.trace.count { $0.changesDisk } == calls + 1, "opening the blob's file")
     }
 
-    @Test func `it works on the machine's disk`() throws {
+    @Test func `The blob store works on a real disk`() throws {
         let root = FileManager.default.temporaryDirectory
             .appending(path: "tidemark-blobs-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: root, withIntermediateDirectories: false)
@@ -173,7 +173,7 @@ import TidemarkLog
         #expect(try store.status(of: blob) == nil)
     }
 
-    @Test func `errors say what to do`() throws {
+    @Test func `Errors have a remedy`() throws {
         let one = try #require(BlobID(Array(repeating: 1, count: 32)))
         let name = String(repeating: "01", count: 32)
         let texts: [(BlobError, String)] = [

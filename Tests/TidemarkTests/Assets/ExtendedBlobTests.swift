@@ -41,7 +41,7 @@ import TidemarkModel
         try file.truncate(to: byteCount)
     }
 
-    @Test(arguments: [true, false]) func `copies of a store leave out an extended asset`(
+    @Test(arguments: [true, false]) func `Copies of a store omit an extended asset`(
         isNamed: Bool
     ) async throws {
         let blob = try await makeStore(zeroCount: 100_000, isNamed: isNamed)
@@ -60,7 +60,7 @@ import TidemarkModel
         #expect(restored.damage.map(\.path) == [name])
     }
 
-    @Test func `a download of an extended asset fails at once`() async throws {
+    @Test func `A download of an extended asset fails immediately`() async throws {
         let path = path(of: try await makeStore(zeroCount: 100_000, isNamed: true))
         try hollow(path, to: Self.terabyte)
         let store = try Store.open(at: folder.path())
@@ -74,7 +74,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test(arguments: [true, false]) func `an asset whose zeros are a hole is sound`(
+    @Test(arguments: [true, false]) func `An asset whose zeros are a hole is intact`(
         isNamed: Bool
     ) async throws {
         let path = path(of: try await makeStore(zeroCount: 100_000, isNamed: isNamed))

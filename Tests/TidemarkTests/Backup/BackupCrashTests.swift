@@ -77,9 +77,7 @@ import TidemarkViews
         try store.close()
     }
 
-    @Test func `a backup that is cut off has the bytes of every asset that its records name`()
-        async throws
-    {
+    @Test func `An interrupted backup has every asset that its records reference`() async throws {
         let (whole, old, new) = try await Self.prepare()
         let image = whole.crash(.keepingEverything)
         let start = whole.callCount
@@ -108,7 +106,7 @@ import TidemarkViews
         #expect(stoppedCount > callCount - 8)
     }
 
-    @Test func `a call that fails leaves the backup before or the new one`() async throws {
+    @Test func `A failed call leaves the previous backup or the new one`() async throws {
         let (whole, old, new) = try await Self.prepare()
         let image = whole.crash(.keepingEverything)
         let start = whole.callCount

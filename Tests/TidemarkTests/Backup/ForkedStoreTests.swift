@@ -45,7 +45,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `tokens up to the point go on in both, and those beyond it are expired in the fork`()
+    @Test func `Tokens up to the point are valid in both stores, later ones expire in the fork`()
         async throws
     {
         let lived = try await Lived()
@@ -85,9 +85,7 @@ import TidemarkModel
         try lived.client.store.close()
     }
 
-    @Test func `a fork of a store as it is takes its views along, also while it is open`()
-        async throws
-    {
+    @Test func `A fork at the end copies the views, also from an open store`() async throws {
         let lived = try await Lived()
         let open = try lived.fork("open.tide")
         #expect(open.report.lastSequence == lived.positions[4])
@@ -105,7 +103,7 @@ import TidemarkModel
         try before.client.store.close()
     }
 
-    @Test func `above the history horizon a fork says what it lacks, and below it there is none`()
+    @Test func `A fork above the history horizon lists its gaps; below it none is made`()
         async throws
     {
         let lived = try await Lived()
@@ -147,9 +145,7 @@ import TidemarkModel
         try client.store.close()
     }
 
-    @Test func `compaction and deletion in one leave the other as it is, assets included`()
-        async throws
-    {
+    @Test func `Compaction and deletion in one store do not affect the other`() async throws {
         let lived = try await Lived()
         let client = lived.client
         let bytes = Array("the same bytes in both".utf8)

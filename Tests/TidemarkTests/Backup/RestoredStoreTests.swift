@@ -40,9 +40,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `tokens up to the cut are answered as before, and those beyond it are expired`()
-        async throws
-    {
+    @Test func `Tokens up to the cut stay valid, and later ones are expired`() async throws {
         let lived = try await Lived()
         let path = try #require(lived.folder).path("restored.tide")
         // In the middle of the fourth commit: all of it goes.
@@ -76,7 +74,7 @@ import TidemarkModel
         try client.store.close()
     }
 
-    @Test func `a restored store is the same store, and devices that saw no more go on`()
+    @Test func `A restored store has the same identity, and older tokens stay valid`()
         async throws
     {
         let lived = try await Lived()
@@ -103,7 +101,7 @@ import TidemarkModel
 
     /// The zone that the token is of gets the key of another one, the same key, or one that no zone has.
     @Test(arguments: [(0, 1), (0, 0), (1, 0)])
-    func `a token of a zone that came after the cut is expired, whoever has its key now`(
+    func `A token of a zone created after the cut is expired, even if its key is reused`(
         before: Int,
         after: Int
     ) async throws {

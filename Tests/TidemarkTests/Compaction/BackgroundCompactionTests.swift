@@ -19,7 +19,7 @@ import TidemarkModel
         )
     }
 
-    @Test func `it is due when enough of the log was never compacted`() {
+    @Test func `Compaction is due if enough of the log was never compacted`() {
         let compaction = BackgroundCompaction()
         #expect(!compaction.isDue(for: []))
         #expect(compaction.isDue(for: [Self.load(1, isCompacted: false)]))
@@ -29,7 +29,7 @@ import TidemarkModel
         #expect(compaction.isDue(for: [old, Self.load(25, isCompacted: false)]))
     }
 
-    @Test func `it rests as long as its rate asks for, and longer while others write`() {
+    @Test func `Pauses follow the configured rate and are longer while others write`() {
         func rest(_ worked: Int, _ byteCount: Int, _ rate: Int?, _ isBusy: Bool) -> Duration {
             CompactionPace.rest(
                 after: .milliseconds(worked),
@@ -47,7 +47,7 @@ import TidemarkModel
         #expect(rest(1_000, 1_000, nil, true) == CompactionPace.longestRest)
     }
 
-    @Test func `what one rest is too short for is rested for later`() {
+    @Test func `Work that exceeds one pause is carried over to the next`() {
         func left(_ byteCount: Int, _ milliseconds: Int, _ rate: Int?) -> Int {
             CompactionPace.left(
                 of: byteCount,
@@ -97,7 +97,7 @@ import TidemarkModel
         return records
     }
 
-    @Test func `a store keeps its log short while it is written`() async throws {
+    @Test func `A store compacts its log while it is written`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(
             at: folder.path(),
@@ -126,7 +126,7 @@ import TidemarkModel
         #expect(try reader.verify().damage == [])
     }
 
-    @Test func `a compaction that somebody else has begun is no failure`() async throws {
+    @Test func `A compaction that is already running is not a failure`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path(), access: .creating, options: Self.options())
         defer { try? store.close() }
@@ -146,7 +146,7 @@ import TidemarkModel
         #expect(try store.lastCompaction?.get() != nil)
     }
 
-    @Test func `a store can be closed and opened again while it compacts itself`() async throws {
+    @Test func `A store can be closed and reopened during a background compaction`() async throws {
         let folder = try ScratchFolder()
         var records: [String: Int64] = [:]
         var options = Self.options()

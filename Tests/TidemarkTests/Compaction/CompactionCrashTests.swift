@@ -126,9 +126,7 @@ import TidemarkViews
         return try reader.verify().damage.first?.message
     }
 
-    @Test func `nothing but what may be forgotten is lost, wherever the machine stops`()
-        async throws
-    {
+    @Test func `A crash at any call loses only what compaction may drop`() async throws {
         let files = SimulatedFileSystem(keepsTrace: false)
         let index = MemoryViewIndex()
         let (held, records) = try await prepare(files, index)
@@ -165,8 +163,7 @@ import TidemarkViews
         }
     }
 
-    @Test func `a call that fails leaves a store that works, or can be opened again`() async throws
-    {
+    @Test func `A failed call leaves a store that works or can be reopened`() async throws {
         let files = SimulatedFileSystem(keepsTrace: false)
         let (held, records) = try await prepare(files, MemoryViewIndex())
         let whole = files.crash(.keepingEverything)
@@ -200,7 +197,7 @@ import TidemarkViews
         }
     }
 
-    @Test func `a disk without any room can be compacted, and has room then`() async throws {
+    @Test func `A full disk can be compacted and then has free space`() async throws {
         let files = SimulatedFileSystem(keepsTrace: false)
         var (held, records) = try await prepare(files, MemoryViewIndex())
         let index = MemoryViewIndex()

@@ -110,9 +110,7 @@ import TidemarkModel
         return positions
     }
 
-    @Test func `closing a compacted store makes its views short, and closing others does not`()
-        async throws
-    {
+    @Test func `Closing a store shrinks its views only after a compaction`() async throws {
         let world = try World { $0.checkpointEventCount = 1_000 }
         let views = world.folder.path() + "/views/data.mdb"
         func viewByteCount() throws -> Int {
@@ -145,8 +143,7 @@ import TidemarkModel
         try world.verify()
     }
 
-    @Test func `versions within the history stay exact, and older points are pruned`() async throws
-    {
+    @Test func `Versions in the history stay exact, and older points are pruned`() async throws {
         let world = try World()
         try await world.client.createZone()
         let positions = try await save("r", 1...10, in: world)
@@ -183,7 +180,7 @@ import TidemarkModel
         #expect(try await world.client.fetch("r")[0].get()["n"] == .int64(10))
     }
 
-    @Test func `a dry run tells what would happen, and changes nothing`() async throws {
+    @Test func `A dry run reports the result and changes nothing`() async throws {
         let world = try World()
         try await world.client.createZone()
         _ = try await save("r", 1...6, in: world)
@@ -224,7 +221,7 @@ import TidemarkModel
         #expect(error?.code == .changeTokenExpired)
     }
 
-    @Test func `deletions are kept for as long as they are to be`() async throws {
+    @Test func `Tombstones are kept for the configured time`() async throws {
         let world = try World()
         let client = try world.client
         try await client.createZone()
@@ -261,7 +258,7 @@ import TidemarkModel
         try world.verify()
     }
 
-    @Test func `a request that may be asked again gets its first answer`() async throws {
+    @Test func `A retried request gets its first result after a compaction`() async throws {
         let world = try World()
         let client = try world.client
         try await client.createZone()
@@ -293,7 +290,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `imported lines stay known when all that they changed is gone`() async throws {
+    @Test func `Imported lines are recognized after all their changes are dropped`() async throws {
         let world = try World()
         let store = try #require(world.store)
         var text = ""
@@ -333,7 +330,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `queries and subscriptions go on after it`() async throws {
+    @Test func `Queries and subscriptions continue after a compaction`() async throws {
         let world = try World()
         let client = try world.client
         try await client.createZone()
@@ -360,7 +357,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a zone that has ended leaves nothing but that`() async throws {
+    @Test func `A deleted zone leaves only its deletion`() async throws {
         let world = try World()
         let client = try world.client
         try await client.createZone()
@@ -389,7 +386,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a store that is closed meanwhile is left as it is, for whoever opens it next`()
+    @Test func `A store closed during a compaction is unchanged and can be reopened`()
         async throws
     {
         let world = try World { $0.segmentByteCount = 256 << 10 }
@@ -426,7 +423,7 @@ import TidemarkModel
         try world.verify()
     }
 
-    @Test func `writers go on meanwhile, and readers see what they began with`() async throws {
+    @Test func `Writers continue during a compaction, readers keep their snapshot`() async throws {
         let world = try World()
         let client = try world.client
         try await client.createZone()

@@ -11,7 +11,7 @@ import TidemarkViews
 
 /// A copy by salvage of a store that was compacted is that store.
 @Suite struct SalvagedStoreTests {
-    @Test func `a salvaged store that was compacted has the same views`() async throws {
+    @Test func `The salvage of a compacted store has equal views`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path(), access: .creating)
         let anna = SharingWorld.owner(in: store)

@@ -35,7 +35,7 @@ import TidemarkViews
     }
 
     @Test(arguments: FeatureWorkload.allCases)
-    func `what was acknowledged is there and nothing else, wherever the machine stops`(
+    func `After a crash at any call, exactly the acknowledged changes exist`(
         workload: FeatureWorkload
     ) async throws {
         let whole = try await whole(workload)
@@ -73,7 +73,7 @@ import TidemarkViews
     }
 
     @Test(arguments: FeatureWorkload.allCases)
-    func `a call that fails takes nothing that was acknowledged`(
+    func `A failed call loses no acknowledged change`(
         workload: FeatureWorkload
     ) async throws {
         let whole = try await whole(workload)
@@ -108,7 +108,7 @@ import TidemarkViews
     }
 
     @Test(arguments: FeatureWorkload.allCases)
-    func `a full disk refuses, shows what was acknowledged, and takes more when there is room`(
+    func `A full disk rejects writes, serves reads, and accepts writes when it has space`(
         workload: FeatureWorkload
     ) async throws {
         let whole = try await whole(workload)

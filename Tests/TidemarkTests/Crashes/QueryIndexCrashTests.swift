@@ -167,7 +167,7 @@ import TidemarkViews
         try client.store.close()
     }
 
-    @Test func `queries find what is there, wherever the machine stops and whatever SQLite kept`()
+    @Test func `After a crash at any call, queries are correct for any state of SQLite's file`()
         async throws
     {
         let whole = SimulatedFileSystem(keepsTrace: false)

@@ -152,7 +152,7 @@ import TidemarkViews
     }
 
     @Test(arguments: Subject.allCases)
-    func `all is there or nothing is left, wherever the machine stops`(
+    func `A crash at any call leaves all of the subject or none`(
         subject: Subject
     ) async throws {
         let (files, guests) = try await prepare()
@@ -180,7 +180,7 @@ import TidemarkViews
     }
 
     @Test(arguments: Subject.allCases)
-    func `nothing is left in a store whose writer was killed`(subject: Subject) async throws {
+    func `A store whose writer was killed is erased completely`(subject: Subject) async throws {
         // What such a store is opened with begins an empty segment, whose dictionary is a sample.
         let (files, _) = try await prepare(isClosed: false)
         #expect(try search(files, subject.word).contains("blocks"))
@@ -189,7 +189,7 @@ import TidemarkViews
     }
 
     @Test(arguments: Subject.allCases)
-    func `a call that fails leaves all there, or is made good by erasing again`(
+    func `A failed call leaves everything, or erasing again completes it`(
         subject: Subject
     ) async throws {
         let (files, guests) = try await prepare()
@@ -211,7 +211,7 @@ import TidemarkViews
         }
     }
 
-    @Test func `a full disk refuses an erasure and the store goes on`() async throws {
+    @Test func `A full disk rejects an erasure, and the store stays usable`() async throws {
         let (files, _) = try await prepare()
         let whole = try await whole(.owner, files)
         let machine = Machine(files.crash(.keepingEverything))

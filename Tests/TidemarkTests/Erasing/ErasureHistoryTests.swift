@@ -27,7 +27,7 @@ import TidemarkModel
     }
 
     @Test(arguments: 1...(runsLongTests ? 120 : 6) as ClosedRange<UInt64>)
-    func `every device comes to what is there, whatever it held`(seed: UInt64) async throws {
+    func `Every device converges after an erasure, whatever it had`(seed: UInt64) async throws {
         var history = try ContainerHistory(seed: 7_000 + seed, compacts: seed % 2 == 0)
         try await history.begin()
         var devices: [Device] = []

@@ -143,7 +143,7 @@ import TidemarkModel
     // MARK: A user
 
     @Test(arguments: Past.allCases)
-    func `nothing of a user is left in any byte`(_ past: Past) async throws {
+    func `No byte of an erased user remains`(_ past: Past) async throws {
         let others = try await prepare(past)
         let before = try places(of: "zelda")
         #expect(before.isSuperset(of: ["blocks", "views", "queries", "journal", "assets"]))
@@ -242,7 +242,7 @@ import TidemarkModel
     // MARK: A zone
 
     @Test(arguments: Past.allCases)
-    func `nothing of a zone is left in any byte`(_ past: Past) async throws {
+    func `No byte of an erased zone remains`(_ past: Past) async throws {
         let others = try await prepare(past)
         let zelda = try places(of: "zelda")
         #expect(try places(of: "quagga").isSuperset(of: ["blocks", "views", "queries", "journal"]))
@@ -312,7 +312,7 @@ import TidemarkModel
         try world.store.close()
     }
 
-    @Test func `a default zone can be erased too`() async throws {
+    @Test func `A default zone can be erased`() async throws {
         _ = try await prepare(.fresh)
         let receipt = try erase(.zone(.default, in: ErasureWorld.own))
         #expect(receipt.zoneCount == 1)
@@ -324,7 +324,7 @@ import TidemarkModel
 
     // MARK: Afterwards
 
-    @Test func `the store lives on: compacted, forked, restored, erased again`() async throws {
+    @Test func `An erased store can be compacted, forked, restored, erased again`() async throws {
         let others = try await prepare(.fresh)
         _ = try erase(.user(ErasureWorld.user))
         let again = try erase(.user(ErasureWorld.user))
@@ -361,7 +361,7 @@ import TidemarkModel
         #expect(try places(of: "zelda", in: fork) == [])
     }
 
-    @Test func `a copy that ends before an erasure expires what the store expires`() async throws {
+    @Test func `A copy that ends before an erasure expires the same tokens`() async throws {
         let world = try open(.creating)
         try await world.live()
         let others = try await look(world)
@@ -392,7 +392,7 @@ import TidemarkModel
         try forked.store.close()
     }
 
-    @Test func `what is to go is in no copy, once that is decided`() async throws {
+    @Test func `After an erasure is decided, no copy contains its subject`() async throws {
         _ = try await prepare(.fresh)
         // As a stop leaves it right after the decision.
         let subject = ErasureSubject.user(ErasureWorld.user)
@@ -420,7 +420,7 @@ import TidemarkModel
         #expect(try places(of: "zelda", in: copy) == [])
     }
 
-    @Test func `a store without views is erased like any other`() async throws {
+    @Test func `A store without views is erased like any other`() async throws {
         _ = try await prepare(.fresh)
         let restored = folder.path("restored.tide")
         _ = try Store.restore(from: path, to: restored)
@@ -440,9 +440,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `imported lines of others are known afterwards, whatever is in their ids`()
-        async throws
-    {
+    @Test func `Imported lines of other users are recognized after an erasure`() async throws {
         let world = try open(.creating)
         let id = RecordID(recordName: "b", zone: ZoneID(zoneName: "Bob"))
         let lines = try (1...40 as ClosedRange<Int64>).map { number in
@@ -471,7 +469,7 @@ import TidemarkModel
         try later.store.close()
     }
 
-    @Test func `a store that is open is left alone`() async throws {
+    @Test func `An open store is not erased`() async throws {
         let world = try open(.creating)
         try await world.live()
         let writer = #expect(throws: LogError.self) { try erase(.user(ErasureWorld.user)) }
@@ -485,7 +483,7 @@ import TidemarkModel
         try reader.close()
     }
 
-    @Test func `of two users whose names look the same one goes`() async throws {
+    @Test func `Only one of two users with canonically equal names is erased`() async throws {
         let (composed, decomposed) = ("_ren\u{E9}", "_rene\u{301}")
         let names = [composed, decomposed].map { UserID($0) }
         var world = try open(.creating)
@@ -515,7 +513,7 @@ import TidemarkModel
         try world.store.close()
     }
 
-    @Test func `what nobody has leaves everything as it was`() async throws {
+    @Test func `Erasing an unknown user or zone changes nothing`() async throws {
         let others = try await prepare(.fresh)
         let receipt = try erase(.user(UserID("_nobody")))
         #expect(receipt.removedCount == 0)

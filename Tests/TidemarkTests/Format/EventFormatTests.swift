@@ -8,7 +8,7 @@ import TidemarkLog
 import TidemarkModel
 
 @Suite struct EventFormatTests {
-    @Test func `a record event reads back as it was written`() throws {
+    @Test func `A record event round-trips`() throws {
         let held: [RecordEvent.HeldVersion] = [
             .none, .previous,
             .other(TagContent(sequence: SequenceNumber(rawValue: 77), incarnationBits: .max)),
@@ -39,7 +39,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a touch reads back as one, and as a version that is there`() throws {
+    @Test func `A touch round-trips as a touch and a live version`() throws {
         var event = RecordEvent(state: .live, probeCount: 2, previous: 8, previousState: .live)
         event.isTouch = true
         event.binds = true
@@ -57,7 +57,7 @@ import TidemarkModel
         #expect(save != event)
     }
 
-    @Test func `a record that begins anew under no share says nothing of an audience`() throws {
+    @Test func `A recreated record under no share has no audience`() throws {
         var event = RecordEvent(
             state: .live,
             previous: 8,
@@ -79,7 +79,7 @@ import TidemarkModel
         #expect(!touchesAudience)
     }
 
-    @Test func `a tombstone keeps name and type`() throws {
+    @Test func `A tombstone keeps name and type`() throws {
         var payload: [UInt8] = []
         RecordEvent(state: .tombstone, previous: 5, previousState: .live).append(to: &payload)
         RecordEvent.appendTombstone(name: "né".utf8, type: "Page".utf8, to: &payload)
@@ -90,7 +90,7 @@ import TidemarkModel
         #expect(type == "Page")
     }
 
-    @Test func `the name of a saved record is found in its body`() throws {
+    @Test func `The name of a saved record is found in its body`() throws {
         let fixture = try GoldenEvents()
         let payload = fixture.savedPayload
         let (event, offset) = try RecordEvent.read(payload.span.bytes)
@@ -105,7 +105,7 @@ import TidemarkModel
         #expect(body.fields["lines"] == .int64(18))
     }
 
-    @Test func `every cut of a record event is an error, not a crash`() throws {
+    @Test func `Every truncation of a record event is an error`() throws {
         let payload = try GoldenEvents().savedPayload
         let (_, offset) = try RecordEvent.read(payload.span.bytes)
         for count in 0..<offset {
@@ -120,8 +120,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `what a record is bound to no longer reads back, and every cut is an error`() throws
-    {
+    @Test func `Released references round-trip, and every truncation is an error`() throws {
         for held in [
             RecordEvent.HeldVersion.none,
             .other(
@@ -149,7 +148,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `unknown kinds, flags and policies are errors`() throws {
+    @Test func `Unknown kinds, flags and policies are errors`() throws {
         var payload = try GoldenEvents().savedPayload
         payload[1] = 0x06
         #expect(throws: EventFormatError.self) { try RecordEvent.read(payload.span.bytes) }
@@ -160,7 +159,7 @@ import TidemarkModel
         #expect(throws: EventFormatError.self) { try RecordEvent.read(payload.span.bytes) }
     }
 
-    @Test func `a zone's creation and end read back`() throws {
+    @Test func `The creation and the deletion of a zone round-trip`() throws {
         let identity = ZoneIdentity(
             database: DatabaseID(
                 container: ContainerID("iCloud.a"),
@@ -186,7 +185,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `only the default zones come into being by themselves`() {
+    @Test func `Only the default zones are created implicitly`() {
         func isImplicit(_ scope: DatabaseScope, _ name: String) -> Bool {
             ZoneIdentity(database: DatabaseID(scope: scope), zoneName: Name(name)).isImplicit
         }
@@ -255,13 +254,13 @@ import TidemarkModel
         ),
     ]
 
-    @Test(arguments: envelopes) func `an envelope reads back`(_ envelope: CommitEnvelope) throws {
+    @Test(arguments: envelopes) func `An envelope round-trips`(_ envelope: CommitEnvelope) throws {
         let bytes = envelope.bytes
         #expect(try CommitEnvelope(bytes.span.bytes) == envelope)
         #expect(CommitEnvelope.requestKey(in: bytes.span.bytes) == envelope.request?.key)
     }
 
-    @Test(arguments: envelopes) func `every cut of an envelope is an error`(
+    @Test(arguments: envelopes) func `Every truncation of an envelope is an error`(
         _ envelope: CommitEnvelope
     ) {
         let bytes = envelope.bytes
@@ -277,7 +276,7 @@ import TidemarkModel
         #expect(throws: EventFormatError.self) { try CommitEnvelope(longer.span.bytes) }
     }
 
-    @Test func `extras of a newer version are passed over and kept`() throws {
+    @Test func `Extras of a newer version are skipped and kept`() throws {
         let known = Self.envelopes[6].bytes
         let later = known + [3, 2, 0xAB, 0xCD] + [0x81, 0x01, 0]
         var envelope = try CommitEnvelope(later.span.bytes)
@@ -305,7 +304,7 @@ import TidemarkModel
         Authentication.session(id: "a"), .serverKey(id: "b"), .identityProvider(issuer: "c"),
         .administrator(id: ""), .inProcess,
     ])
-    func `an authentication reads back`(_ authentication: Authentication) throws {
+    func `An authentication round-trips`(_ authentication: Authentication) throws {
         let caller = Caller(authentication: authentication)
         let envelope = CommitEnvelope(extras: EnvelopeExtras(of: caller))
         let read = try CommitEnvelope(envelope.bytes.span.bytes)
@@ -322,7 +321,7 @@ import TidemarkModel
         ("00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", false),
         ("00-0af7651916cd43dd8448eb211c80319-b7ad6b7169203331-01", false), ("", false),
     ])
-    func `a traceparent is read as W3C Trace Context says`(text: String, isValid: Bool) {
+    func `A traceparent is parsed as W3C Trace Context specifies`(text: String, isValid: Bool) {
         let trace = TraceContext(traceparent: text)
         #expect((trace != nil) == isValid)
         if let trace { #expect(trace.traceparent.dropFirst(2) == text.prefix(55).dropFirst(2)) }
@@ -333,7 +332,7 @@ import TidemarkModel
         ("line-00-1-0", 1), ("line-A-1-0", 1), ("line-+1-1-0", 1), ("line-1-1-00", 1),
         ("line-1-1-", 1), ("line-1-1", 1), ("line-1-1-0-", 1), ("Line-1-1-0", 1),
         ("line-3w5e11264sgsg-1-0", 1), ("", 1),
-    ]) func `a derived id is kept to the letter, as numbers where it is some`(
+    ]) func `A derived ID keeps its exact text, encoded as numbers if possible`(
         _ id: String,
         version: UInt8
     ) throws {
@@ -346,7 +345,7 @@ import TidemarkModel
         #expect(try CommitEnvelope(envelope.bytes.span.bytes) == envelope)
     }
 
-    @Test func `an envelope of the second version has a derived id`() throws {
+    @Test func `An envelope of version 2 requires a derived ID`() throws {
         var bytes = Self.envelopes[4].bytes
         let flags = bytes[1]
         for missing in [1, 2] as [UInt8] {
@@ -358,15 +357,13 @@ import TidemarkModel
         #expect(throws: EventFormatError.self) { try CommitEnvelope(bytes.span.bytes) }
     }
 
-    @Test func `four hundred items done in order take a few bytes`() {
+    @Test func `Four hundred successful items in order take a few bytes`() {
         let one = CommitEnvelope(outcomes: [.event(0)]).bytes.count
         let many = CommitEnvelope(outcomes: (0..<400).map { .event($0) }).bytes.count
         #expect(many <= one + 1)
     }
 
-    @Test func `what an audience's event says is read back, and nothing else is read as one`()
-        throws
-    {
+    @Test func `An audience event round-trips, and other events are not parsed as one`() throws {
         for state in [RecordState.live, .tombstone] {
             for previousState in [nil, RecordState.live, .tombstone] {
                 let event = AudienceEvent(
@@ -394,7 +391,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a record's audience is read back`() throws {
+    @Test func `The audience of a record round-trips`() throws {
         for previousState in [nil, RecordState.live, .tombstone] {
             var event = RecordEvent(state: .live, previous: 8, previousState: .live)
             event.isRecreation = previousState == .live

@@ -215,7 +215,7 @@ struct GoldenEvents {
 }
 
 @Suite struct GoldenEventTests {
-    @Test func `the bytes of version 1 stay what they are`() throws {
+    @Test func `The bytes of version 1 do not change`() throws {
         let file = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../Fixtures/v1/events.txt")
         let text = try String(contentsOf: file, encoding: .utf8)

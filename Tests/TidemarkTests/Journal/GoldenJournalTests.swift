@@ -124,7 +124,7 @@ import TidemarkModel
         return [UInt8](try Data(contentsOf: Self.file))
     }
 
-    @Test func `a segment of version 1 reads as it always did`() throws {
+    @Test func `A segment of version 1 is read`() throws {
         let disk = SimulatedFileSystem()
         try disk.createDirectory("/store")
         try disk.createDirectory(Self.folder.journal)
@@ -142,11 +142,11 @@ import TidemarkModel
         )
     }
 
-    @Test func `the writer still makes the same bytes`() throws {
+    @Test func `The writer still produces the same bytes`() throws {
         #expect(try written() == kept())
     }
 
-    @Test func `every entry that is cut short or goes on is refused`() throws {
+    @Test func `Truncated and extended entries are rejected`() throws {
         for content in contents {
             let bytes = content.bytes
             #expect(try JournalEntry.Content(bytes.span.bytes) == content)
@@ -163,7 +163,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `the example of the document is the second entry`() throws {
+    @Test func `The example of the document is the second entry`() throws {
         let bytes = try kept()
         let document = try String(
             contentsOf: URL(filePath: #filePath).deletingLastPathComponent()
@@ -178,7 +178,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `what is refused of a large request is cut, and the rest counted`() throws {
+    @Test func `Rejections of a large request are truncated, and the rest counted`() throws {
         let refusals = (0..<2_000).map { number in
             JournalEntry.Refusal(
                 .record(RecordID(recordName: "record \(number)")),

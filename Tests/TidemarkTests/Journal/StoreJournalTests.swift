@@ -49,7 +49,7 @@ import TidemarkViews
         }
     }
 
-    @Test func `each item that was refused is there, with code, rule and caller`() async throws {
+    @Test func `Each rejected item is recorded with code, rule and caller`() async throws {
         let store = try open()
         var anna = Client(store: store)
         anna.caller.requestID = nil
@@ -87,9 +87,7 @@ import TidemarkViews
         #expect(all.allSatisfy { $0.time > 1_700_000_000_000 })
     }
 
-    @Test func `each call that was refused as a whole is there, with what it was about`()
-        async throws
-    {
+    @Test func `Each call rejected as a whole is recorded with its subject`() async throws {
         let store = try open { $0.limits.itemsPerRequest = 2 }
         let anna = Client(store: store)
         try await anna.createZone()
@@ -161,7 +159,7 @@ import TidemarkViews
         #expect(try refused(store).count == count)
     }
 
-    @Test func `in full it has what each device was told, and what it came with`() async throws {
+    @Test func `The full journal records each delta sent to a device and its token`() async throws {
         let store = try open(.full) { $0.limits.recordsPerPage = 3 }
         let anna = Client(store: store)
         try await anna.createZone()
@@ -186,7 +184,7 @@ import TidemarkViews
         #expect(try self.told(store).count == 4 && refused(store).isEmpty)
     }
 
-    @Test func `with refusals alone nothing is kept of what devices were told`() async throws {
+    @Test func `A journal of rejections does not record deltas`() async throws {
         let store = try open()
         let anna = Client(store: store)
         try await anna.createZone()
@@ -198,7 +196,7 @@ import TidemarkViews
         #expect(try !files.exists(folder.path() + "/journal"))
     }
 
-    @Test func `a page that shares show has the participant's zone and token`() async throws {
+    @Test func `A page of shared records has the participant's zone and token`() async throws {
         var options = StoreOptions()
         options.journal = .full
         let world = try await SharingWorld(options: options)
@@ -215,7 +213,7 @@ import TidemarkViews
         #expect(told.changeCount == changes.count && !changes.isEmpty)
     }
 
-    @Test func `a journal that cannot be written keeps nobody from anything`() async throws {
+    @Test func `A journal that cannot be written does not block calls`() async throws {
         let disk = SimulatedFileSystem()
         var environment = StoreEnvironment()
         environment.log.fileSystem = BrokenJournal(disk)
@@ -243,7 +241,7 @@ import TidemarkViews
         try store.close()
     }
 
-    @Test func `what concerns a user or a zone can be taken out`() async throws {
+    @Test func `Entries that concern a user or a zone can be removed`() async throws {
         let store = try open(.full)
         let anna = Client(store: store)
         try await anna.createZone()

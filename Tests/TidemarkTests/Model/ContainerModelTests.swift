@@ -10,12 +10,12 @@ import TidemarkModel
 /// everybody sees, every delta from every token, queries, and everybody's notifications.
 @Suite struct ContainerModelTests {
     @Test(arguments: 1...(runsLongTests ? 200 : 10) as ClosedRange<UInt64>)
-    func `everybody is answered, sees and hears what the model says`(seed: UInt64) async throws {
+    func `Results, contents and notifications agree with the model`(seed: UInt64) async throws {
         try await play(ContainerHistory(seed: seed))
     }
 
     @Test(arguments: 301...(runsLongTests ? 360 : 308) as ClosedRange<UInt64>)
-    func `so they do in a store that is compacted, or begin anew where a token expired`(
+    func `A compacted store agrees with the model, or reports an expired token`(
         seed: UInt64
     ) async throws {
         try await play(ContainerHistory(seed: seed, compacts: true))

@@ -44,7 +44,7 @@ import TidemarkModel
     }
 
     @Test(arguments: 1...(runsLongTests ? 200 : 12) as ClosedRange<UInt64>)
-    func `a device holds what its user may read, and was told no more`(seed: UInt64) async throws {
+    func `A device has exactly what its user may read`(seed: UInt64) async throws {
         let folder = try ScratchFolder()
         var options = StoreOptions()
         options.segmentByteCount = 16 << 10

@@ -91,12 +91,12 @@ import TidemarkViews
     }
 
     @Test(arguments: histories(from: 1, count: 20, meeting: [0b1111, 0b111, 0b11, 0]))
-    func `a store answers as the model does`(_ seed: UInt64, _ slotMask: UInt64) async throws {
+    func `A store agrees with the model`(_ seed: UInt64, _ slotMask: UInt64) async throws {
         try await play(seed, slotMask, isStrict: false)
     }
 
     @Test(arguments: histories(from: 101, count: 10, meeting: [0b111, 0]))
-    func `a strict store, which touches what is referred to, answers as the model does`(
+    func `A strict store, which touches referenced records, agrees with the model`(
         _ seed: UInt64,
         _ slotMask: UInt64
     ) async throws {
@@ -104,7 +104,7 @@ import TidemarkViews
     }
 
     @Test(arguments: histories(from: 201, count: 16, meeting: [0b1111, 0b111, 0b11, 0]))
-    func `a store that is compacted answers as the model does, or says that a token expired`(
+    func `A compacted store agrees with the model, or reports an expired token`(
         _ seed: UInt64,
         _ slotMask: UInt64
     ) async throws {

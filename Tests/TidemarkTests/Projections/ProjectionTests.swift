@@ -76,7 +76,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a compaction in the midst of catching up takes no deletion away`() async throws {
+    @Test func `A compaction during catch-up loses no deletion`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path("store"), access: .creating)
         defer { try? store.close() }
@@ -100,7 +100,7 @@ import TidemarkModel
         #expect(await projection.resets == [.pruned])
     }
 
-    @Test func `a projection that begins after a compaction comes to an end`() async throws {
+    @Test func `A projection that starts after a compaction completes`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path("store"), access: .creating)
         defer { try? store.close() }
@@ -130,7 +130,7 @@ import TidemarkModel
         #expect(await projection.resets == [])
     }
 
-    @Test func `a projection of a database has its records alone`() async throws {
+    @Test func `A projection of a database has only its records`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path("store"), access: .creating)
         defer { try? store.close() }
@@ -195,9 +195,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a table follows what happens, over restarts of the app and of the store`()
-        async throws
-    {
+    @Test func `A table follows changes across restarts of the app and the store`() async throws {
         let folder = try ScratchFolder()
         let path = folder.path("notes.sqlite")
         for round in 0..<4 as Range<UInt64> {
@@ -225,7 +223,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `every commit comes once and in order, also when taking in fails`() async throws {
+    @Test func `Every commit is delivered once, in order, also after a failure`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path(), access: .creating)
         let client = Client(store: store)
@@ -258,7 +256,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `following goes on until the store is closed`() async throws {
+    @Test func `Following continues until the store is closed`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path(), access: .creating)
         let client = Client(store: store)
@@ -277,9 +275,7 @@ import TidemarkModel
         #expect(await again.counts == ["Note": 20])
     }
 
-    @Test func `a projection of another history, or of one that was dropped, begins anew`()
-        async throws
-    {
+    @Test func `A projection of another or a dropped history starts again`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path("a"), access: .creating)
         let other = try Store.open(at: folder.path("b"), access: .creating)
@@ -311,7 +307,7 @@ import TidemarkModel
         try other.close()
     }
 
-    @Test func `the examples of the documentation are these`() throws {
+    @Test func `The examples equal those in the documentation`() throws {
         let here = URL(filePath: #filePath).deletingLastPathComponent()
         let article = try String(
             contentsOf: here.appending(

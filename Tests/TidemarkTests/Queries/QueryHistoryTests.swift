@@ -62,7 +62,7 @@ import TidemarkModel
     }
 
     @Test(arguments: 0..<8 as Range<UInt64>, [false, true])
-    func `the index finds what is there, also after the store was closed, opened or compacted`(
+    func `The index finds all records after closing, reopening or compacting a store`(
         seed: UInt64,
         compacts: Bool
     ) async throws {
@@ -91,9 +91,7 @@ import TidemarkModel
         #expect(try history.client.store.figures().liveRecordCount > 20)
     }
 
-    @Test func `an index that was used before is brought forward when the store is opened`()
-        async throws
-    {
+    @Test func `Opening a store updates an index that was used before`() async throws {
         var client = try open(.creating)
         client.zone = .default
         let query = Query(recordType: "Note")
@@ -130,8 +128,7 @@ import TidemarkModel
         try client.store.close()
     }
 
-    @Test func `few records are looked at where the index cannot be brought forward`() async throws
-    {
+    @Test func `If the index cannot be updated, few records are scanned`() async throws {
         var client = try open(.creating, looksFirst: true)
         client.zone = .default
         try await client.modify([
@@ -157,7 +154,7 @@ import TidemarkModel
     }
 
     @Test(arguments: 10..<13 as Range<UInt64>, [false, true])
-    func `as of a point a query finds what it found then, unless that was pruned`(
+    func `A query at a past point has its past result, unless it was pruned`(
         seed: UInt64,
         compacts: Bool
     ) async throws {
@@ -208,8 +205,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a store that is open for reading finds the same, and writes nothing`() async throws
-    {
+    @Test func `A store open for reading has equal results and writes nothing`() async throws {
         var history = try await QueriedStore(try open(.creating), seed: 20)
         try await history.grow(by: 60)
         var answers: [(query: Query, zone: ZoneID?, found: [Record])] = []
@@ -234,7 +230,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `pages stay right while records change`() async throws {
+    @Test func `Pages stay correct while records change`() async throws {
         var history = try await QueriedStore(try open(.creating), seed: 30)
         history.client.zone = .default
         let client = history.client

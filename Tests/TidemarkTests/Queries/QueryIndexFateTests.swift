@@ -46,9 +46,7 @@ import TidemarkViews
 
     private func names(_ numbers: Range<Int>) -> [String] { numbers.map { "r\($0)" }.sorted() }
 
-    @Test func `the index is used where it is of this log, and made anew where it is not`()
-        async throws
-    {
+    @Test func `An index of this log is used, and any other is rebuilt`() async throws {
         let files = SimulatedFileSystem(keepsTrace: false)
         let client = try open(files, MemoryViewIndex())
         try await save(client, 0..<20)
@@ -68,7 +66,7 @@ import TidemarkViews
         #expect(try await last.find("n >= 0") == names(0..<30))
     }
 
-    @Test func `an index of a longer history than the store's is not believed`() async throws {
+    @Test func `An index of a longer history than the store's is not used`() async throws {
         let files = SimulatedFileSystem(keepsTrace: false)
         let client = try open(files, MemoryViewIndex())
         try await save(client, 0..<10)
@@ -82,7 +80,7 @@ import TidemarkViews
     }
 
     @Test(arguments: ["lost", "no database", "torn", "altered", "locked away"])
-    func `a damaged index is made anew`(damage: String) async throws {
+    func `A damaged index is rebuilt`(damage: String) async throws {
         let store = try Store.open(at: folder.path("a.tide"), access: .creating)
         let client = Client(store: store, zone: .default)
         try await save(client, 0..<300)
@@ -124,7 +122,7 @@ import TidemarkViews
         #expect(try await again.find("n >= 305") == names(305..<310))
     }
 
-    @Test func `queries see what was acknowledged before them, while others write`() async throws {
+    @Test func `Queries see earlier acknowledged changes while others write`() async throws {
         let store = try Store.open(at: folder.path("b.tide"), access: .creating)
         let client = Client(store: store, zone: .default)
         try await save(client, 0..<1)
@@ -146,7 +144,7 @@ import TidemarkViews
         #expect(try await client.find("n >= 0").count == 161)
     }
 
-    @Test func `a page holds no more bytes than it may, and at least one record`() async throws {
+    @Test func `A page is limited in bytes and has at least one record`() async throws {
         var options = StoreOptions()
         options.pageByteCount = 10_000
         let store = try Store.open(

@@ -26,7 +26,7 @@ import TidemarkModel
         _ = try await anna.modify([try anna.save("b", ["text": "dog", "n": 2])]).saves[0].get()
     }
 
-    @Test func `development gets the indexes that queries need`() async throws {
+    @Test func `Development creates the indexes that queries need`() async throws {
         #expect(try store.schema()["Note"]?["___recordID"]?.indexes == [])
         let before = store.lastSequence
         #expect(try await anna.find("TRUEPREDICATE") == ["a", "b"])
@@ -39,7 +39,7 @@ import TidemarkModel
         #expect(try store.schema()["Note"]?["___createTime"]?.indexes == .sortable)
     }
 
-    @Test func `production names the missing index, for that query alone`() async throws {
+    @Test func `Production names the missing index, for that query only`() async throws {
         try await store.promoteSchema()
         var released = anna
         released.caller.database.environment = .production
@@ -76,7 +76,7 @@ import TidemarkModel
     ]
 
     @Test(arguments: refusals)
-    func `what makes no sense for the schema is refused`(
+    func `A query that does not fit the schema is rejected`(
         predicate: String,
         code: SyncError.Code,
         message: String
@@ -92,7 +92,7 @@ import TidemarkModel
         #expect(then == error)
     }
 
-    @Test func `a predicate too deep to be walked through is refused, not fatal`() async throws {
+    @Test func `A predicate that is nested too deeply is rejected without a crash`() async throws {
         func nested(_ levelCount: Int) -> Query {
             var predicate = Query.Predicate.compare("n", .equal, 1)
             for _ in 0..<levelCount { predicate = .not(predicate) }
@@ -113,12 +113,12 @@ import TidemarkModel
         }
     }
 
-    @Test func `absence can be asked of any field, and no index of bytes is needed`() async throws {
+    @Test func `Any field can be compared with nil, and bytes need no index`() async throws {
         #expect(try await anna.find("raw == nil") == ["b"])
         #expect(try await anna.find("place != nil") == ["a"])
     }
 
-    @Test func `orders make sense, or are refused`() async throws {
+    @Test func `Sort descriptors are applied or rejected`() async throws {
         func order(_ descriptor: Query.SortDescriptor) async throws -> [String] {
             let query = Query(recordType: "Note", sortDescriptors: [descriptor])
             return try await anna.find(query, in: anna.zone).map(\.recordID.recordName)
@@ -135,9 +135,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `references are in the order of their names, those of the system too`()
-        async throws
-    {
+    @Test func `References are sorted by their names, also those of system fields`() async throws {
         for (name, target) in [("x", "2"), ("y", "1"), ("z", "1")] {
             let link = FieldValue.reference(Reference(recordName: target))
             let save = try anna.save(name, ["to": link], type: "Link")
@@ -159,7 +157,7 @@ import TidemarkModel
         #expect(schema.contains("\"___recordID\"   REFERENCE QUERYABLE SORTABLE"))
     }
 
-    @Test func `encrypted fields cannot be asked for`() async throws {
+    @Test func `Encrypted fields cannot be queried`() async throws {
         var builder = FieldsBuilder()
         try builder.set("secret", .string("s"), isEncrypted: true)
         let fields = try builder.finish()
@@ -170,7 +168,7 @@ import TidemarkModel
         #expect(error?.message.contains("has a value type of ENCRYPTED_STRING") == true)
     }
 
-    @Test func `types that do not exist are unknown, and users are not found`() async throws {
+    @Test func `Types that do not exist are unknown, and users cannot be queried`() async throws {
         #expect(try await anna.refusal(of: "TRUEPREDICATE", type: "Nope")?.code == .unknownItem)
         for type in ["Users"] {
             let error = try await anna.refusal(of: "TRUEPREDICATE", type: type)
@@ -193,7 +191,7 @@ import TidemarkModel
         #expect(try await anna.find("self CONTAINS 'x'", type: "Imported") == [])
     }
 
-    @Test func `a search in all words looks at the searchable fields`() async throws {
+    @Test func `A search for all words uses the searchable fields`() async throws {
         #expect(try await anna.find("self CONTAINS 'fox'") == ["a"])
         #expect(try await anna.find("self CONTAINS 'y'") == ["a"])
         var schema = try store.schema()
@@ -217,7 +215,7 @@ import TidemarkModel
         #expect(try await anna.find("self CONTAINS 'fox'") == ["a"])
     }
 
-    @Test func `where to look`() async throws {
+    @Test func `A query searches one zone or all zones`() async throws {
         _ = try await Client(store: store, zone: .default).modify([
             try Client(store: store, zone: .default).save("d", ["n": 1])
         ])
@@ -247,7 +245,7 @@ import TidemarkModel
         #expect(try await fresh.refusal(of: "n == 1")?.code == .unknownItem)
     }
 
-    @Test func `keys, limits and cursors`() async throws {
+    @Test func `A query applies keys, limits and cursors`() async throws {
         let query = Query(recordType: "Note", sortDescriptors: [.init("n")])
         var request = QueryRequest(query, in: anna.zone, limit: 1, desiredKeys: ["text"])
         let first = try await store.query(request, as: anna.caller)
@@ -295,7 +293,7 @@ import TidemarkModel
         #expect(error?.code == .limitExceeded)
     }
 
-    @Test func `a strict store refuses what CloudKit does`() async throws {
+    @Test func `A strict store rejects what CloudKit rejects`() async throws {
         try store.close()
         var options = StoreOptions()
         options.isStrict = true
@@ -306,7 +304,7 @@ import TidemarkModel
         #expect(try await strict.find("n IN {1, 2}") == ["a", "b"])
     }
 
-    @Test func `roles say whose records are found`() async throws {
+    @Test func `Roles determine which records are found`() async throws {
         let text = """
             DEFINE SCHEMA
             RECORD TYPE Own (n INT64, GRANT CREATE TO "_icloud", GRANT READ, WRITE TO "_creator");

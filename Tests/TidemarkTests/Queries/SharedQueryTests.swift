@@ -21,7 +21,7 @@ import TidemarkModel
         return try await client.find(query, in: zone, pages: { limit }).map(\.recordID.recordName)
     }
 
-    @Test func `a participant finds what is under the share, page by page`() async throws {
+    @Test func `A participant finds the records under the share, page by page`() async throws {
         let world = try await SharingWorld()
         let anna = world.anna
         let bob = world.guest("bob")
@@ -62,7 +62,7 @@ import TidemarkModel
         #expect(try await names(again, in: again.zone, limit: 3) == moved)
     }
 
-    @Test func `a zone that is shared as a whole is found as a whole`() async throws {
+    @Test func `All records of a zone-wide share are found`() async throws {
         let world = try await SharingWorld()
         let anna = world.anna
         let bob = world.guest("bob")
@@ -76,9 +76,7 @@ import TidemarkModel
         #expect(try await names(bob, in: bob.zone) == ["b", "a"])
     }
 
-    @Test func `zones of one name that two people share are two, also without an index`()
-        async throws
-    {
+    @Test func `Shared zones with equal names stay distinct, also without an index`() async throws {
         let world = try await SharingWorld()
         let bob = world.guest("bob")
         var carol = world.anna
@@ -104,7 +102,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a query of a cancelled task says that it was cancelled`() async throws {
+    @Test func `A query of a cancelled task throws operationCancelled`() async throws {
         let world = try await SharingWorld()
         let anna = world.anna
         try await anna.modify([try anna.node("a")])

@@ -41,7 +41,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a link for one person takes whoever opens it first`() async throws {
+    @Test func `A one-time link accepts the first user who opens it`() async throws {
         let refused = try await save { content in
             content.participants = [ShareParticipant(permission: .readWrite, isOneTime: true)]
         }
@@ -73,7 +73,7 @@ import TidemarkModel
         #expect(try await accept(link, as: carol) == .unknownItem)
     }
 
-    @Test func `a conflict shows no version from before the sharing`() async throws {
+    @Test func `A conflict contains no version from before the sharing`() async throws {
         let first = try await anna.modify([try anna.node("tree", ["n": 42])]).saves[0].get()
         try await anna.modify([try anna.node("tree", ["n": 7])])
         try await anna.modify([try anna.share("t", of: "tree", with: [("bob", .readWrite)])])
@@ -92,7 +92,7 @@ import TidemarkModel
         #expect(try await conflict(seen.changeTag)?.ancestor?["n"] == .int64(8))
     }
 
-    @Test func `who is invited by address may need verification`() async throws {
+    @Test func `An invitation by address may need verification`() async throws {
         let refused = try await save { content in
             content.participants = [ShareParticipant(email: "bob@example.com")]
         }
@@ -101,7 +101,7 @@ import TidemarkModel
         #expect(try await accept(link, as: world.guest("bob")) == .participantMayNeedVerification)
     }
 
-    @Test func `asking to take part, being let in, refused and blocked`() async throws {
+    @Test func `Access requests can be approved, denied and blocked`() async throws {
         #expect(try await save { $0.allowsAccessRequests = false } == nil)
         let link = store.url(of: try await anna.shared("s"))
         let (bob, carol, dan) = (world.guest("bob"), world.guest("carol"), world.guest("dan"))
@@ -137,7 +137,7 @@ import TidemarkModel
         #expect(await request(bob) == nil)
     }
 
-    @Test func `an administrator changes who takes part, a participant does not`() async throws {
+    @Test func `Only administrators among participants change participants`() async throws {
         let refused = try await save { content in
             content.participants = [
                 ShareParticipant(
@@ -175,14 +175,14 @@ import TidemarkModel
         ShareParticipant(phone: "call me"),
         ShareParticipant(user: UserID("_bob"), email: "bob"),
     ])
-    func `who cannot be anybody is not invited`(_ participant: ShareParticipant) async throws {
+    func `An invitation without a user is rejected`(_ participant: ShareParticipant) async throws {
         #expect(try await save { _ in } == nil)
         let refused = try await save { $0.participants = [participant] }
         #expect(refused?.code == .invalidArguments)
         #expect(try await anna.shared("s").participants.map(\.role) == [.owner])
     }
 
-    @Test func `a participant's id fits into the name of a record`() async throws {
+    @Test func `A participant's ID fits into a record name`() async throws {
         let tooLong = String(repeating: "p", count: 256)
         for id in ["a/b", tooLong] {
             let participant = ShareParticipant(id: id, user: UserID("_bob"))
@@ -194,7 +194,7 @@ import TidemarkModel
         #expect(try await anna.shared("s").participant(UserID("_bob"))?.id == participant.id)
     }
 
-    @Test func `a share has so many participants and no more`() async throws {
+    @Test func `The number of participants of a share is limited`() async throws {
         func invite(_ count: Int) async throws -> SyncError.Code? {
             try await save { content in
                 content.participants = (0..<count).map { ShareParticipant(user: UserID("_u\($0)")) }
@@ -213,9 +213,7 @@ import TidemarkModel
         #expect(try await accept(link, as: world.guest("v4")) == .tooManyParticipants)
     }
 
-    @Test func `closing a share takes out who came by its link, but for those it invites`()
-        async throws
-    {
+    @Test func `Closing a share removes users of its link, except those it invites`() async throws {
         #expect(try await save { $0.publicPermission = .readWrite } == nil)
         let link = store.url(of: try await anna.shared("s"))
         let (bob, carol) = (world.guest("bob"), world.guest("carol"))
@@ -234,7 +232,7 @@ import TidemarkModel
         #expect(try await bob.visible() == ["root", "s"])
     }
 
-    @Test func `what cannot be a share is refused`() async throws {
+    @Test func `An invalid share is rejected`() async throws {
         func code(_ save: RecordSave, as client: Client? = nil) async throws -> SyncError.Code? {
             try await (client ?? anna).modify([save]).saves[0].error?.code
         }
@@ -268,7 +266,7 @@ import TidemarkModel
         #expect(zones.saves[0].error?.code == .badDatabase)
     }
 
-    @Test func `nobody else becomes the owner, and nobody is taken out for it`() async throws {
+    @Test func `Making a participant the owner is rejected and changes nothing`() async throws {
         let bob = ShareParticipant(user: UserID("_bob"))
         #expect(try await save { $0.participants.append(bob) } == nil)
         let error = try await save { content in
@@ -278,7 +276,7 @@ import TidemarkModel
         #expect(try await anna.shared("s").participant(UserID("_bob"))?.role == .privateUser)
     }
 
-    @Test func `merging takes nobody out who was added meanwhile`() async throws {
+    @Test func `A merge removes no participant who was added in the meantime`() async throws {
         #expect(try await save { _ in } == nil)
         let held = try await anna.fetch("s")[0].get()
         let bob = ShareParticipant(user: UserID("_bob"))
@@ -295,7 +293,7 @@ import TidemarkModel
         #expect(try await anna.shared("s").participant(UserID("_bob")) != nil)
     }
 
-    @Test func `an address is one however it is spelled`() async throws {
+    @Test func `Addresses are compared regardless of spelling`() async throws {
         let refused = try await save { content in
             content.participants = ["bob@example.com", "Bob@Example.com"].map {
                 ShareParticipant(email: $0)
@@ -321,9 +319,7 @@ import TidemarkModel
         #expect(try await anna.shared("s").participants.map(\.id) == before.map(\.id))
     }
 
-    @Test func `a share keeps its fields, its link and its root when it is saved again`()
-        async throws
-    {
+    @Test func `A share keeps its fields, link and root when it is saved again`() async throws {
         #expect(try await save { _ in } == nil)
         let before = try await anna.shared("s")
         let fetched = try await anna.fetch("s")[0].get()

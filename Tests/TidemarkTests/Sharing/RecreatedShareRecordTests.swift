@@ -18,7 +18,7 @@ import TidemarkModel
     }
 
     @Test(arguments: Way.allCases, [nil, "other", "root"])
-    func `a record that begins anew is shown where it is now, and gone elsewhere`(
+    func `A recreated record is visible in its new place only`(
         way: Way,
         parent: String?
     ) async throws {

@@ -60,9 +60,7 @@ import TidemarkModel
         return importing
     }
 
-    @Test func `a share begins with its root, and shows what came before and comes after`()
-        async throws
-    {
+    @Test func `A share starts with its root and shows earlier and later records`() async throws {
         let importing = try await take(try await lines())
         #expect(try importing.waitingShares() == [])
         #expect(try await bob.visible() == ["s", "root", "page", "line"])
@@ -70,7 +68,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [false, true])
-    func `an import that ended before the root is finished by the rest, or by all lines`(
+    func `An import that ended before the root is completed by the rest or all lines`(
         takesAll: Bool
     ) async throws {
         let lines = try await lines()
@@ -87,7 +85,7 @@ import TidemarkModel
         try other.close()
     }
 
-    @Test func `a share that ends before its root comes does not begin`() async throws {
+    @Test func `A share that ends before its root does not start`() async throws {
         let lines = try await lines()
         let root = try #require(lines.firstIndex { Self.saves("root", $0) })
         let anna = SharingWorld.owner(in: other)

@@ -11,17 +11,17 @@ import TidemarkModel
 /// exactly what a walk of the owner's tree says they see.
 @Suite struct SharingModelTests {
     @Test(arguments: UInt64(1)...16)
-    func `devices that fetch by token see what the tree says`(seed: UInt64) async throws {
+    func `Devices that fetch by token have what the tree shows`(seed: UInt64) async throws {
         try await play(seed, isStrict: false)
     }
 
     @Test(arguments: UInt64(101)...108)
-    func `so they do where saves touch what they refer to`(seed: UInt64) async throws {
+    func `In a strict store, devices have what the tree shows`(seed: UInt64) async throws {
         try await play(seed, isStrict: true)
     }
 
     @Test(arguments: UInt64(201)...212)
-    func `so they do in a store that is compacted, or begin anew where a token expired`(
+    func `In a compacted store, devices have what the tree shows or start again`(
         seed: UInt64
     ) async throws {
         try await play(seed, isStrict: false, compacts: true)

@@ -61,7 +61,7 @@ import TidemarkTesting
 
     private func partners() async throws -> Int { try await anna.shared("s").participants.count }
 
-    @Test func `accepting again has the first answer, and brings nobody back`() async throws {
+    @Test func `A retried accept has the first result and does not undo leaving`() async throws {
         let link = try await link()
         let first = try await accept(link, "1")
         #expect(try await partners() == 2)
@@ -76,7 +76,7 @@ import TidemarkTesting
         #expect(try await accept(try await self.link("t"), "2").recordID == bob.id("t"))
     }
 
-    @Test func `an id is one of all that the user does with what is shared`() async throws {
+    @Test func `A request ID is unique across all share requests of a user`() async throws {
         let link = try await link()
         _ = try await accept(link, "1")
         let other = try await self.link("t")
@@ -103,7 +103,7 @@ import TidemarkTesting
         #expect(try await partners() == 3)
     }
 
-    @Test func `what was refused is decided afresh`() async throws {
+    @Test func `A rejected request is decided again`() async throws {
         var closed = try anna.share("s", of: "root")
         try await anna.modify([closed])
         let link = try await link()
@@ -115,7 +115,7 @@ import TidemarkTesting
         #expect(try await partners() == 2)
     }
 
-    @Test func `an answer that was lost comes again, also after a restart`() async throws {
+    @Test func `A lost result is returned again, also after a restart`() async throws {
         let service = FaultyService(store)
         service.loseNextAnswer(to: .other)
         var caller = bob.caller
@@ -134,7 +134,7 @@ import TidemarkTesting
         try reopened.close()
     }
 
-    @Test func `leaving zones again has the first answer, and nobody leaves twice`() async throws {
+    @Test func `A retried leave has the first result and does not leave twice`() async throws {
         let (hers, link) = try await shareOfCarol()
         for link in [try await self.link(), try await self.link("t"), link] {
             _ = try await accept(link, nil)
@@ -166,7 +166,7 @@ import TidemarkTesting
         #expect(twice?.code == .invalidArguments)
     }
 
-    @Test func `asking for access again has the first answer too`() async throws {
+    @Test func `A retried access request has the first result`() async throws {
         var save = try anna.share("s", of: "root")
         save.share?.allowsAccessRequests = true
         _ = try await anna.modify([save]).saves[0].get()
@@ -182,7 +182,7 @@ import TidemarkTesting
         #expect(try await anna.shared("s").requesters == requesters)
     }
 
-    @Test func `what was exported can be imported, ids included`() async throws {
+    @Test func `An export can be imported with its request IDs`() async throws {
         let (hers, link) = try await shareOfCarol()
         for (link, request) in [(try await self.link(), "1"), (link, "2")] {
             _ = try await accept(link, request)

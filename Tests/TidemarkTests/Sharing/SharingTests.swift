@@ -30,7 +30,7 @@ import TidemarkModel
         return bob
     }
 
-    @Test func `a participant sees the root, what is below it, and the share`() async throws {
+    @Test func `A participant sees the root, its descendants, and the share`() async throws {
         let bob = try await shareTree()
         #expect(try await bob.visible() == ["root", "leaf", "twig", "s"])
         #expect(try await bob.fetch("leaf")[0].get().recordID.zone == bob.zone)
@@ -42,7 +42,7 @@ import TidemarkModel
         #expect(share.participants.map(\.acceptance) == [.accepted, .accepted])
     }
 
-    @Test func `a stranger sees nothing and cannot accept`() async throws {
+    @Test func `A stranger sees nothing and cannot accept`() async throws {
         _ = try await shareTree()
         let carol = world.guest("carol")
         let link = store.url(of: try await anna.shared("s"))
@@ -58,7 +58,7 @@ import TidemarkModel
         #expect(unknown?.code == .unknownItem)
     }
 
-    @Test func `moving under and out of a shared record reaches the next delta`() async throws {
+    @Test func `Moves into and out of a share are in the next delta`() async throws {
         try await anna.modify([
             try anna.node("a"), try anna.node("a1", under: "a"), try anna.node("a2", under: "a1"),
         ])
@@ -81,8 +81,7 @@ import TidemarkModel
         #expect(try await bob.visible() == ["root", "leaf", "twig", "s", "a"])
     }
 
-    @Test func `a participant writes below the root alone, and only with permission`() async throws
-    {
+    @Test func `A participant writes only below the root, and with permission`() async throws {
         let bob = try await shareTree()
         let codes = try await bob.modify(
             [
@@ -116,7 +115,7 @@ import TidemarkModel
         #expect(refused.error?.code == .permissionFailure)
     }
 
-    @Test func `a participant binds records to what is shown alone`() async throws {
+    @Test func `A participant references only visible records`() async throws {
         let bob = try await shareTree()
         func link(_ name: String, _ action: Reference.Action) throws -> RecordSave {
             try bob.node(
@@ -168,7 +167,7 @@ import TidemarkModel
         #expect(try await bob.visible() == ["root", "leaf", "s"])
     }
 
-    @Test func `who is removed loses the zone, and who leaves does`() async throws {
+    @Test func `Removed and leaving participants lose the zone`() async throws {
         let bob = try await shareTree()
         let database = try await store.databaseChanges(DatabaseChangesRequest(), as: bob.caller)
         #expect(database.changes == [.changed(bob.zone)])
@@ -193,7 +192,7 @@ import TidemarkModel
         #expect(try await anna.visible().contains("s"))
     }
 
-    @Test func `ending a share leaves the records and takes the zone`() async throws {
+    @Test func `Ending a share keeps the records and removes the shared zone`() async throws {
         let bob = try await shareTree()
         try await anna.modify([], delete: [RecordDeletion(anna.id("s"))])
         #expect(try await anna.fetch("root")[0].get().shareID == nil)
@@ -204,7 +203,7 @@ import TidemarkModel
         #expect(try await bob.visible() == ["root", "leaf", "twig", "s"])
     }
 
-    @Test func `two shares of one zone are one zone, and leaving one hides its records`()
+    @Test func `Two shares of a zone are one shared zone; leaving one hides its records`()
         async throws
     {
         let bob = try await shareTree()
@@ -225,7 +224,7 @@ import TidemarkModel
         #expect(try await store.zones(as: bob.caller).map(\.zoneID) == [bob.zone])
     }
 
-    @Test func `nobody is told that a record is gone that they never saw`() async throws {
+    @Test func `A deletion is not reported to users who never saw the record`() async throws {
         let bob = try await shareTree()
         var token = try await bob.changes().token
         try await anna.modify([
@@ -253,7 +252,7 @@ import TidemarkModel
         #expect(delta.deleted == ["other", "seen", "t"])
     }
 
-    @Test func `a share's own record is no place in a tree`() async throws {
+    @Test func `The record of a share cannot be a parent`() async throws {
         let bob = try await shareTree()
         for client in [anna, bob] {
             let save = try client.node("x", under: "s")
@@ -261,7 +260,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a share's own record is not shared`() async throws {
+    @Test func `The record of a share cannot be shared`() async throws {
         _ = try await shareTree()
         func code(_ save: RecordSave) async throws -> SyncError.Code? {
             try await anna.modify([save]).saves[0].error?.code
@@ -273,7 +272,7 @@ import TidemarkModel
         #expect(codes == [.batchRequestFailed, .invalidArguments])
     }
 
-    @Test func `a record is under one share at most`() async throws {
+    @Test func `A record is in at most one share`() async throws {
         _ = try await shareTree()
         func code(_ save: RecordSave) async throws -> SyncError.Code? {
             try await anna.modify([save]).saves[0].error?.code
@@ -288,7 +287,7 @@ import TidemarkModel
         #expect(try await code(anna.node("other", under: "leaf")) == .alreadyShared)
     }
 
-    @Test func `what brings a shared tree under a share is refused, and not what stands between`()
+    @Test func `Moving a tree with a share under a share is rejected, other saves are not`()
         async throws
     {
         try await anna.modify([
@@ -311,7 +310,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [nil, 1])
-    func `what goes from one share to another that is seen too is not gone in between`(
+    func `A record that moves between two visible shares is never reported deleted`(
         limit: Int?
     ) async throws {
         let bob = try await shareTree()
@@ -336,7 +335,7 @@ import TidemarkModel
         #expect(Set(gone) == ["root", "s"])
     }
 
-    @Test func `a whole zone is shared with what is in it and will be`() async throws {
+    @Test func `A zone-wide share includes existing and future records`() async throws {
         try await anna.modify([try anna.node("a"), try anna.node("b")])
         try await anna.modify([
             try anna.share(Share.zoneWideName, of: nil, with: [("bob", .readWrite)])
@@ -353,9 +352,7 @@ import TidemarkModel
         #expect(delta.deleted == ["a"])
     }
 
-    @Test func `an open share takes whoever has its link, and closing it takes them out`()
-        async throws
-    {
+    @Test func `Closing an open share removes everyone who joined by its link`() async throws {
         try await anna.modify([
             try anna.node("root"), try anna.share("s", of: "root", open: .readOnly),
         ])
@@ -387,7 +384,7 @@ import TidemarkModel
         #expect(try await anna.shared("s").participants.count == 1)
     }
 
-    @Test func `deleting the zone or the root ends what is shared`() async throws {
+    @Test func `Deleting the zone or the root ends the share`() async throws {
         let bob = try await shareTree()
         let names = ["root", "leaf", "twig"]
         try await anna.modify([], delete: names.map { RecordDeletion(anna.id($0)) })
@@ -408,7 +405,7 @@ import TidemarkModel
         #expect(delta.changes == [.deleted(bob.zone, .purged)])
     }
 
-    @Test func `a query of a shared zone finds what is shared, in pages`() async throws {
+    @Test func `A query of a shared zone finds the shared records, in pages`() async throws {
         let bob = try await shareTree()
         try await anna.modify(
             try (0..<20).map { index in
@@ -450,9 +447,7 @@ import TidemarkModel
         try reading.close()
     }
 
-    @Test func `who is invited by an address is found by it, also when it comes later`()
-        async throws
-    {
+    @Test func `Invitations by address match accounts, also ones added later`() async throws {
         var account = UserAccount(UserID("_bob"))
         account.emails = ["Bob@Example.com"]
         try await store.setUser(account)
@@ -477,7 +472,7 @@ import TidemarkModel
         #expect(try await carol.visible() == ["root", "s"])
     }
 
-    @Test func `what is shared brings its assets along`() async throws {
+    @Test func `Shared records include their assets`() async throws {
         let bob = try await shareTree()
         let photo = try await store.uploadAsset(
             AsyncStream { stream in
@@ -522,7 +517,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [false, true])
-    func `records that move in one request move in any order`(isReversed: Bool) async throws {
+    func `The order of moves in one request does not matter`(isReversed: Bool) async throws {
         // The leaf leaves the share with what is below it; what comes below that is not shown either.
         let bob = try await shareTree()
         try await anna.modify([try anna.node("hill"), try anna.node("stone", under: "hill")])
@@ -547,9 +542,7 @@ import TidemarkModel
         #expect(delta.changed == all.subtracting(["root", "s"]) && delta.deleted.isEmpty)
     }
 
-    @Test func `a record that moves between two shares takes its tree along in any order`()
-        async throws
-    {
+    @Test func `A record moves between two shares with its tree, in any order`() async throws {
         let bob = try await shareTree()
         try await anna.modify([
             try anna.node("top"), try anna.node("b", under: "top"), try anna.node("d", under: "b"),
@@ -566,7 +559,7 @@ import TidemarkModel
         #expect(try await carl.visible() == ["top", "t"])
     }
 
-    @Test func `a participant's deletion takes no share along, and names nothing that is hidden`()
+    @Test func `A participant's deletion deletes no share and names no hidden record`()
         async throws
     {
         let bob = try await shareTree()
@@ -594,7 +587,7 @@ import TidemarkModel
         #expect(try await anna.fetch("hidden")[0].error?.code == .unknownItem)
     }
 
-    @Test func `a share is not changed and ended at once`() async throws {
+    @Test func `A share cannot be changed and ended in one request`() async throws {
         let bob = try await shareTree()
         var (leaf, share) = (try anna.node("leaf"), try anna.share("s", of: nil))
         leaf.parent = .removed

@@ -63,7 +63,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [26 * Self.year, -2 * Self.hour, Self.hour + 1])
-    func `nothing is written while the clock is wrong`(jump: Int64) async throws {
+    func `Nothing is written while the clock is wrong`(jump: Int64) async throws {
         let client = try machine.open(folder.path())
         try await client.createZone()
         _ = try await save("before", by: client)
@@ -86,7 +86,7 @@ import TidemarkModel
         #expect(record.modified.time == machine.time)
     }
 
-    @Test func `time that passes is no jump, and small corrections are none`() async throws {
+    @Test func `Elapsed time and small corrections are not clock jumps`() async throws {
         let client = try machine.open(folder.path())
         try await client.createZone()
         for number in 1...5 {
@@ -96,7 +96,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `an option allows any jump`() async throws {
+    @Test func `An option allows any jump`() async throws {
         var options = StoreOptions()
         options.clockJumpLimit = nil
         let client = try machine.open(folder.path(), options)
@@ -105,7 +105,7 @@ import TidemarkModel
         #expect(try await save("r", by: client).modified.time == machine.time)
     }
 
-    @Test func `an opening tells how far the log is ahead of the clock, and accepts the clock`()
+    @Test func `Opening a store reports how far the log is ahead, and accepts the clock`()
         async throws
     {
         var client = try machine.open(folder.path())

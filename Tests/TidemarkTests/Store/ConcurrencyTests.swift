@@ -20,7 +20,7 @@ import TidemarkModel
 
     /// Each writer adds to one counter under if-unchanged, and tries again after a conflict with the
     /// server's record: no addition may be lost.
-    @Test func `no update is lost`() async throws {
+    @Test func `No update is lost`() async throws {
         let folder = try ScratchFolder()
         let store = try openStore(folder)
         let client = Client(store: store)
@@ -59,7 +59,7 @@ import TidemarkModel
     }
 
     /// More calls at once than the views on disk have places for readers.
-    @Test func `any number of calls may be under way`() async throws {
+    @Test func `The number of concurrent calls is not limited`() async throws {
         let folder = try ScratchFolder()
         let store = try openStore(folder)
         let client = Client(store: store)
@@ -80,7 +80,7 @@ import TidemarkModel
 
     /// A store that is closed while it is written to has what was acknowledged, and opens as one that was
     /// closed in peace.
-    @Test func `closing in the midst of saves loses none that was acknowledged`() async throws {
+    @Test func `Closing a store during saves loses no acknowledged save`() async throws {
         let folder = try ScratchFolder()
         var acknowledged: Set<String> = []
         for round in 0..<6 {
@@ -124,7 +124,7 @@ import TidemarkModel
 
     /// Each writer reads its own save at once, while a reader follows the zone by token and ends up
     /// with every record.
-    @Test func `everybody sees what was acknowledged`() async throws {
+    @Test func `All readers see acknowledged changes`() async throws {
         let folder = try ScratchFolder()
         let store = try openStore(folder)
         let client = Client(store: store)
@@ -181,7 +181,7 @@ import TidemarkModel
     }
 
     /// The default zone comes into being with its first write, whoever is first.
-    @Test func `a zone that many bring into being is one zone`() async throws {
+    @Test func `Concurrent writers create an implicit zone once`() async throws {
         let folder = try ScratchFolder()
         let store = try openStore(folder)
         var client = Client(store: store)
@@ -204,7 +204,7 @@ import TidemarkModel
     }
 
     /// The same request, sent by many at once, is done once.
-    @Test func `a request that comes several times at once is answered once`() async throws {
+    @Test func `Concurrent requests with one ID are executed once`() async throws {
         let folder = try ScratchFolder()
         let store = try openStore(folder)
         let client = Client(store: store)

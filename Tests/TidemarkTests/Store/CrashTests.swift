@@ -111,7 +111,7 @@ import TidemarkViews
         }
     }
 
-    @Test func `nothing acknowledged is lost, wherever the machine stops`() async throws {
+    @Test func `A crash at any call loses no acknowledged change`() async throws {
         let whole = SimulatedFileSystem(keepsTrace: false)
         var progress = Progress()
         try await work(whole, MemoryViewIndex(), &progress)
@@ -140,9 +140,7 @@ import TidemarkViews
         }
     }
 
-    @Test func `a full disk refuses, still answers, and takes more when there is room`()
-        async throws
-    {
+    @Test func `A full disk rejects writes, serves reads, and later accepts writes`() async throws {
         let files = SimulatedFileSystem(keepsTrace: false)
         let index = MemoryViewIndex()
         var progress = Progress()

@@ -70,8 +70,7 @@ import TidemarkModel
     }
 
     @Test(arguments: ["phone", "pad", "watch", nil])
-    func `a device that begins reads the deletions of a zone in pages`(device: String?) async throws
-    {
+    func `A first sync reads the deletions of a zone in pages`(device: String?) async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path(), access: .creating, options: Self.options)
         let phone = Client(store: store)
@@ -102,7 +101,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a device that begins reads the zones that are gone in pages`() async throws {
+    @Test func `A first sync reads the deleted zones in pages`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path(), access: .creating, options: Self.options)
         let client = Client(store: store)
@@ -131,7 +130,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a participant reads what a share does not show any more in pages`() async throws {
+    @Test func `A participant reads records that left the share in pages`() async throws {
         let world = try await SharingWorld(options: Self.options)
         let anna = world.anna
         let (bob, carol) = (world.guest("bob"), world.guest("carol"))

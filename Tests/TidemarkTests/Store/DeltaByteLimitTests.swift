@@ -63,7 +63,7 @@ import TidemarkLog
         }
     }
 
-    @Test func `a limit in bytes takes the place of the store's limit in records`() async throws {
+    @Test func `A limit in bytes replaces the store's limit in records`() async throws {
         let (store, client) = try await store(of: 100)
         let all = (0..<100).map { "r\($0)" }
         let small = try await pages(client, byteLimit: nil)
@@ -79,7 +79,7 @@ import TidemarkLog
         try store.close()
     }
 
-    @Test func `a record larger than the limit is a page of its own`() async throws {
+    @Test func `A record larger than the limit is a page of its own`() async throws {
         let (store, client) = try await store(of: 5)
         let found = try await pages(client, byteLimit: 1)
         #expect(found.map(\.count) == [1, 1, 1, 1, 1])
@@ -87,8 +87,7 @@ import TidemarkLog
         try store.close()
     }
 
-    @Test func `a strict store keeps to its records, and a page has at least a byte`() async throws
-    {
+    @Test func `A strict store limits records, and a byte limit must be positive`() async throws {
         let (store, client) = try await store(of: 25) { $0.isStrict = true }
         let found = try await pages(client, byteLimit: 1 << 20)
         #expect(found.allSatisfy { $0.count <= 10 } && names(found).count == 25)
@@ -99,7 +98,7 @@ import TidemarkLog
         try store.close()
     }
 
-    @Test func `lines are the same however they are read, and survive their page`() async throws {
+    @Test func `Changes are equal however they are read and outlive their page`() async throws {
         let (store, client) = try await store(of: 3)
         try await client.modify([], delete: [RecordDeletion(client.id("r1"))])
         let page = try await pages(client, byteLimit: 1 << 20)[0]
@@ -119,7 +118,7 @@ import TidemarkLog
 }
 
 @Suite struct RecordVerificationTests {
-    @Test func `verify checks the records that deltas take on a checksum's word`() async throws {
+    @Test func `verify checks the records that deltas trust by checksum`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path(), access: .creating)
         let client = Client(store: store)

@@ -28,7 +28,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a first sync shows what lives, a later one what changed`() async throws {
+    @Test func `A first sync lists live records, and later ones list changes`() async throws {
         for name in ["a", "b", "c"] { try await anna.modify([try anna.save(name, ["n": 1])]) }
         try await anna.modify([], delete: [RecordDeletion(anna.id("b"))])
         let first = try await anna.changes()
@@ -48,7 +48,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [nil, 1, 3])
-    func `without a token a device hears what became of its own records`(
+    func `Without a token, a device is notified of deletions of its own records`(
         limit: Int?
     ) async throws {
         let tablet = anna.client(on: "tablet")
@@ -79,7 +79,7 @@ import TidemarkModel
         #expect(again.contains("r1") && !again.contains("-r1"))
     }
 
-    @Test func `pages end at a commit's end, and say whether more is coming`() async throws {
+    @Test func `Pages end at the end of a commit and report if more is coming`() async throws {
         for commit in 0..<4 {
             try await anna.modify(try (0..<3).map { try anna.save("\(commit)-\($0)", ["n": 1]) })
         }
@@ -105,7 +105,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a deletion during a first sync is told, one before it is not`() async throws {
+    @Test func `A first sync reports deletions during the sync, not earlier ones`() async throws {
         let laptop = anna.client(on: "laptop")
         for index in 0..<6 { try await anna.modify([try anna.save("\(index)", ["n": 1])]) }
         try await anna.modify([], delete: [RecordDeletion(anna.id("5"))])
@@ -121,7 +121,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a zone that was deleted and created again is another zone`() async throws {
+    @Test func `A recreated zone is a different zone`() async throws {
         try await anna.modify([try anna.save("a", ["n": 1])])
         let old = try await anna.changes()
         let database = try await store.databaseChanges(DatabaseChangesRequest(), as: anna.caller)
@@ -153,7 +153,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `zones are listed by name, the default zone among them`() async throws {
+    @Test func `Zones are listed by name, including the default zone`() async throws {
         _ = try await store.modifyZones(
             ModifyZonesRequest(saves: ["b", "é", "a"].map { ZoneID(zoneName: $0) }),
             as: anna.caller
@@ -173,7 +173,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `every wrong token has its error`() async throws {
+    @Test func `Each invalid token has its error`() async throws {
         try await anna.modify([try anna.save("a", ["n": 1])])
         let zoneToken = try await anna.changes().token
         let databaseToken = try await store.databaseChanges(
@@ -212,7 +212,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `deltas stay what they were after checkpoints and restarts`() async throws {
+    @Test func `Deltas do not change after checkpoints and restarts`() async throws {
         var options = StoreOptions()
         options.checkpointEventCount = 20
         let path = folder.path("many.tide")

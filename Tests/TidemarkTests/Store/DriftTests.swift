@@ -36,7 +36,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `what each build writes and production lacks is listed from the log`() async throws {
+    @Test func `Drift lists what each build writes and production lacks`() async throws {
         try await importAndPromote("RECORD TYPE Note (title STRING QUERYABLE);")
         let old = client("1.0")
         let new = client("2.0")
@@ -63,7 +63,7 @@ import TidemarkModel
         #expect(try listed().isEmpty)
     }
 
-    @Test func `indexes that queries bring are listed too`() async throws {
+    @Test func `Indexes that queries create are listed`() async throws {
         try await importAndPromote("RECORD TYPE Note (title STRING);")
         let new = client("2.0")
         let query = Query(
@@ -82,7 +82,7 @@ import TidemarkModel
         #expect(try listed().isEmpty)
     }
 
-    @Test func `drift outlives a restart, and other containers have none of it`() async throws {
+    @Test func `Drift survives a restart and is separate for each container`() async throws {
         try await importAndPromote("RECORD TYPE Note (title STRING);")
         let new = client("2.0")
         try await new.modify([try new.save("a", ["due": .timestamp(1)])])
@@ -92,7 +92,7 @@ import TidemarkModel
         #expect(try again.schemaDrift(of: ContainerID("iCloud.other")).isEmpty)
     }
 
-    @Test func `drift is reported at once, and once for each build`() async throws {
+    @Test func `Drift is reported immediately, and once for each build`() async throws {
         let reports = try store.schemaDriftReports()
         let new = client("2.0")
         try await new.modify([try new.save("before", ["n": 1])])
@@ -133,7 +133,7 @@ import TidemarkModel
         )
     }
 
-    @Test func `a share's type is no drift, and nobody hears of what nobody checks`() async throws {
+    @Test func `The share type and unchecked schemas cause no drift reports`() async throws {
         var options = StoreOptions()
         options.checksSchema = false
         let free = try Store.open(at: folder.path("free.tide"), access: .creating, options: options)

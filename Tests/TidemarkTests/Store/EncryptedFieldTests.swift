@@ -47,7 +47,7 @@ import TidemarkModel
         return record.fields[index].isEncrypted && record["secret"] == Self.ciphertext
     }
 
-    @Test func `ciphertext comes back as it was sent, by every way`() async throws {
+    @Test func `Ciphertext is returned unchanged by every call`() async throws {
         let start = try await anna.changes().token
         let saved = try await save(plain: [("n", 1)]).get()
         #expect(try isSealed(saved))
@@ -74,7 +74,7 @@ import TidemarkModel
         try again.close()
     }
 
-    @Test func `an exported history holds ciphertext that an import seals again`() async throws {
+    @Test func `Ciphertext stays encrypted in an export and an import`() async throws {
         _ = try await save().get()
         let copy = try Store.open(at: folder.path("copy.tide"), access: .creating)
         var changes = try copy.beginImport()
@@ -91,7 +91,7 @@ import TidemarkModel
         try copy.close()
     }
 
-    @Test func `merging looks at encrypted fields as at others`() async throws {
+    @Test func `Encrypted fields merge like other fields`() async throws {
         let first = try await save(plain: [("n", 1)]).get()
         _ = try await save(tag: first.changeTag).get()
         let other = try anna.save("a", ["n": 2], tag: first.changeTag, policy: .merge)
@@ -100,7 +100,7 @@ import TidemarkModel
         #expect(same?.code == .serverRecordChanged)
     }
 
-    @Test func `a plain field takes no encrypted value`() async throws {
+    @Test func `A plain field rejects an encrypted value`() async throws {
         _ = try await save("a", plain: [("secret", "open")], encrypted: []).get()
         let error = try await save("b").error
         #expect(error?.code == .invalidArguments)
@@ -110,7 +110,7 @@ import TidemarkModel
         )
     }
 
-    @Test func `an encrypted field takes no plain value`() async throws {
+    @Test func `An encrypted field rejects a plain value`() async throws {
         _ = try await save("a").get()
         let error = try await save("b", plain: [("secret", .bytes([1]))], encrypted: []).error
         #expect(error?.code == .invalidArguments)
@@ -123,15 +123,14 @@ import TidemarkModel
         #expect(try await anna.fetch("b")[0].error?.code == .unknownItem)
     }
 
-    @Test func `an encrypted field is removed as any other`() async throws {
+    @Test func `An encrypted field is removed like any other`() async throws {
         let first = try await save(plain: [("n", 1)]).get()
         let saved = try await save(plain: [("secret", nil)], encrypted: [], tag: first.changeTag)
         #expect(try saved.get()["secret"] == nil)
         #expect(try await save("b").error == nil)
     }
 
-    @Test func `a query by an encrypted field is refused, and it never has an index`() async throws
-    {
+    @Test func `An encrypted field has no index, and a query of it is rejected`() async throws {
         _ = try await save().get()
         let schema = try store.schema()
         #expect(schema["Note"]?["secret"]?.indexes == [])
@@ -154,7 +153,7 @@ import TidemarkModel
 
     /// Stores that check schemas, and those that do not.
     @Test(arguments: [true, false])
-    func `the public database holds nothing encrypted`(checksSchema: Bool) async throws {
+    func `The public database rejects encrypted fields`(checksSchema: Bool) async throws {
         var options = StoreOptions()
         options.checksSchema = checksSchema
         let store = try Store.open(at: folder.path("b.tide"), access: .creating, options: options)
@@ -170,7 +169,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [true, false])
-    func `references and assets are never encrypted`(checksSchema: Bool) async throws {
+    func `References and assets cannot be encrypted`(checksSchema: Bool) async throws {
         var options = StoreOptions()
         options.checksSchema = checksSchema
         let store = try Store.open(at: folder.path("b.tide"), access: .creating, options: options)
@@ -187,7 +186,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `an import cannot bring what no save can`() async throws {
+    @Test func `An import rejects what a save cannot store`() async throws {
         var builder = FieldsBuilder()
         try builder.set("secret", Self.ciphertext, isEncrypted: true)
         let line = ChangeStreamLine(

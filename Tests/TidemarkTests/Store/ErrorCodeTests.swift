@@ -66,7 +66,7 @@ import Darwin
         .participantAlreadyInvited: Self.participantAlreadyInvited,
     ]
 
-    @Test func `every code has a cause, or a reason why it has none`() {
+    @Test func `Every code has a cause, or a reason why it has none`() {
         let known = Set(Self.causes.keys).union(Self.withoutCause.keys)
         #expect(known == Set(Code.allCases))
         #expect(Set(Self.causes.keys).isDisjoint(with: Self.withoutCause.keys))
@@ -74,7 +74,7 @@ import Darwin
     }
 
     @Test(arguments: causes.keys.sorted { $0.rawValue < $1.rawValue })
-    func `a cause brings its code about`(code: Code) async throws {
+    func `Each cause leads to its code`(code: Code) async throws {
         let cause = try #require(Self.causes[code])
         let error = try #require(try await cause())
         #expect(error.code == code, "\(error)")
@@ -461,7 +461,7 @@ import Darwin
 
 /// Texts that people act on.
 @Suite struct ErrorTextTests {
-    @Test func `a closed store says that it has to be opened again`() async throws {
+    @Test func `The error of a closed store has the remedy to reopen it`() async throws {
         let folder = try ScratchFolder()
         let client = Client(store: try Store.open(at: folder.path(), access: .creating))
         try client.store.close()
@@ -473,7 +473,7 @@ import Darwin
         )
     }
 
-    @Test func `a partial failure names its causes`() {
+    @Test func `A partial failure names its causes`() {
         func failures(_ count: Int) -> [SyncError.ItemError] {
             (1...count).map { number in
                 let id = RecordID(recordName: "r\(number)")

@@ -44,7 +44,7 @@ import TidemarkModel
         _ = try await store.compact(CompactionPolicy())
     }
 
-    @Test func `nobody but the owner reads a store, nor what is made of it`() async throws {
+    @Test func `Only the owner can read a store and its copies`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path(), access: .creating)
         try await use(store, 1)
@@ -67,7 +67,7 @@ import TidemarkModel
     @Test(arguments: [
         (FilePermissions.group, 0o750, 0o640), (FilePermissions.everyone, 0o755, 0o644),
     ])
-    func `what a store makes later has the permissions that it was made with`(
+    func `New files have the permissions that the store was created with`(
         permissions: FilePermissions,
         folderMode: Int,
         fileMode: Int
@@ -93,7 +93,7 @@ import TidemarkModel
     }
 
     @Test
-    func `a folder that somebody made for a store keeps its mode, and what is in it is private`()
+    func `A store in an existing folder keeps the folder's mode, and its files are private`()
         async throws
     {
         let folder = try ScratchFolder()

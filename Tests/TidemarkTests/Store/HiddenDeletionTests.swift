@@ -66,7 +66,7 @@ import TidemarkModel
         return (lines(page.changes), page)
     }
 
-    @Test func `a deletion is told although somebody else has taken the name`() async throws {
+    @Test func `A deletion is reported even if another user reuses the name`() async throws {
         try await save(anna, "a")
         let start = try await anna.changes()
         try await delete(anna, "a")
@@ -82,9 +82,7 @@ import TidemarkModel
         #expect(try await anna.changes(since: delta.token).changes.isEmpty)
     }
 
-    @Test func `so it is where the name's new record is of a type that the caller never reads`()
-        async throws
-    {
+    @Test func `A deletion is reported even if the new record's type is unreadable`() async throws {
         try await save(anna, "a")
         let start = try await anna.changes()
         try await delete(anna, "a")
@@ -95,7 +93,7 @@ import TidemarkModel
         #expect(lines(try await bert.changes().changes) == ["-a Secret"])
     }
 
-    @Test func `so it is where an import has given the record another type`() async throws {
+    @Test func `A deletion is reported even if an import changed the type`() async throws {
         try await save(anna, "a")
         let start = try await anna.changes()
         var changes = try store.beginImport()
@@ -112,7 +110,7 @@ import TidemarkModel
         #expect(lines(try await anna.changes(since: start.token).changes) == ["-a Note"])
     }
 
-    @Test func `between two pages a deletion is not lost`() async throws {
+    @Test func `A deletion between two pages is not lost`() async throws {
         try await save(anna, "a")
         let start = try await anna.changes()
         try await save(anna, "b")
@@ -128,7 +126,7 @@ import TidemarkModel
         #expect(try await anna.changes(since: third.page.token).changes.isEmpty)
     }
 
-    @Test func `a device that begins hears what became of its own records`() async throws {
+    @Test func `A first sync reports deletions of the device's own records`() async throws {
         try await save(anna, "a")
         try await delete(anna, "a")
         try await save(bert, "a")
@@ -140,7 +138,7 @@ import TidemarkModel
         #expect(try await anna.client(on: "pad").changes().changes.isEmpty)
     }
 
-    @Test func `a token expires where compaction has dropped what decides`() async throws {
+    @Test func `A token expires if compaction dropped the events that it needs`() async throws {
         try await save(anna, "a")
         let start = try await anna.changes()
         try await delete(anna, "a")

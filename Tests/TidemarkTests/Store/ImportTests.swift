@@ -59,8 +59,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [UInt64(1), 2, 3])
-    func `a store shows at every commit what an independent fold makes`(_ seed: UInt64) async throws
-    {
+    func `A store equals an independent fold at every commit`(_ seed: UInt64) async throws {
         let history = try GeneratedHistory(seed: seed, lineCount: 120)
         var options = StoreOptions()
         options.checkpointEventCount = 64
@@ -86,9 +85,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `parents that go in a circle, or up a very long line, are imported as they are`()
-        async throws
-    {
+    @Test func `Circular and very long chains of parents are imported unchanged`() async throws {
         func child(_ name: String, of parent: String) throws -> ChangeStreamLine.Change {
             .save(
                 recordID: RecordID(recordName: name, zone: ZoneID(zoneName: "z")),
@@ -112,7 +109,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `importing again, and in parts, doubles nothing`() async throws {
+    @Test func `Repeated and partial imports duplicate nothing`() async throws {
         let history = try GeneratedHistory(seed: 7, lineCount: 60)
         let store = try Store.open(at: folder.path(), access: .creating)
         try await add(history.lines.prefix(25), to: store)
@@ -129,7 +126,7 @@ import TidemarkModel
         try reopened.close()
     }
 
-    @Test func `a line that comes twice is two commits, and stays two`() async throws {
+    @Test func `A line that occurs twice is two commits, also when imported again`() async throws {
         let store = try Store.open(at: folder.path(), access: .creating)
         let twice = [
             line([try save("a", 1)]), line([try save("a", 2)]), line([try save("a", 1)]),
@@ -141,7 +138,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `the whole log, exported and imported, gives the same state`() async throws {
+    @Test func `Importing the exported log gives an equal state`() async throws {
         // Few names, so that lines often delete a record and save it again.
         let history = try GeneratedHistory(seed: 11, lineCount: 80, namesPerZone: 2)
         let store = try Store.open(at: folder.path(), access: .creating)
@@ -168,7 +165,7 @@ import TidemarkModel
         try copy.close()
     }
 
-    @Test func `a line may name a record and a zone more than once`() async throws {
+    @Test func `A line may contain a record and a zone more than once`() async throws {
         let store = try Store.open(at: folder.path(), access: .creating)
         let zone = ZoneID(zoneName: "z")
         #expect(
@@ -194,7 +191,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a time before the last commit's is raised to it`() async throws {
+    @Test func `A time before the last commit's is raised to it`() async throws {
         let store = try Store.open(at: folder.path(), access: .creating)
         let lines = [
             line([try save("a", 1)], time: 5_000), line([try save("b", 1)], time: 3_000),
@@ -216,8 +213,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a line that breaks a rule leaves nothing, and what came before stays`() async throws
-    {
+    @Test func `An invalid line changes nothing, and earlier lines stay`() async throws {
         let store = try Store.open(at: folder.path(), access: .creating)
         var importing = try store.beginImport()
         _ = try await importing.add(line([try save("a", 1)]))
@@ -245,7 +241,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a reader beside the writer sees what is durable`() async throws {
+    @Test func `A reader in parallel to a writer sees what is durable`() async throws {
         let history = try GeneratedHistory(seed: 5, lineCount: 60)
         var options = StoreOptions()
         options.checkpointEventCount = 50

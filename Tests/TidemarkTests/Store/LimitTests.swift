@@ -28,7 +28,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a request takes 400 items and no more`() async throws {
+    @Test func `A request may have at most 400 items`() async throws {
         let saves = try (0..<401).map { try anna.save("r\($0)", ["n": 1]) }
         #expect(await code { try await anna.modify(Array(saves.prefix(400))) } == nil)
         #expect(await code { try await anna.modify(saves) } == .limitExceeded)
@@ -36,7 +36,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a request takes two megabytes and a record one`() async throws {
+    @Test func `A request may have two megabytes, and a record one`() async throws {
         let half = String(repeating: "x", count: 999_990)
         let large = String(repeating: "x", count: 1_000_000)
         let saves = try (0..<3).map { try anna.save("r\($0)", ["text": .string(half)]) }
@@ -56,7 +56,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `no limit is too large to set`() async throws {
+    @Test func `No limit is too large to set`() async throws {
         var options = StoreOptions()
         options.limits.recordsPerPage = .max
         options.limits.recordsPerQueryPage = .max
@@ -80,7 +80,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `the longest names there can be are kept by the views`() async throws {
+    @Test func `The views store the longest possible names`() async throws {
         var options = StoreOptions()
         options.limits.nameByteCount = .max
         let path = folder.path("names")
@@ -115,7 +115,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [Int.min, 0, 1])
-    func `no segment is too short to set`(_ byteCount: Int) async throws {
+    func `No segment size is too small to set`(_ byteCount: Int) async throws {
         var options = StoreOptions()
         options.segmentByteCount = byteCount
         let path = folder.path("short\(byteCount)")
@@ -147,7 +147,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [Int.min, 0, 1, .max])
-    func `views go to disk after any number of events that can be set`(_ count: Int) async throws {
+    func `Any checkpoint interval can be set`(_ count: Int) async throws {
         let anna = try await client(in: "views\(count)") { $0.checkpointEventCount = count }
         for name in ["a", "b", "c"] { try await anna.modify([try anna.save(name, ["n": 1])]) }
         _ = try await anna.store.compact(CompactionPolicy())
@@ -156,7 +156,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [Int64.min, -1, 0, .max])
-    func `a journal of any length can be set`(_ length: Int64) async throws {
+    func `Any journal size can be set`(_ length: Int64) async throws {
         let anna = try await client(in: "journal\(length)") { options in
             options.journalByteCount = Int(length)
             options.journalLifetime = length
@@ -171,7 +171,7 @@ import TidemarkModel
         try anna.store.close()
     }
 
-    @Test func `names are any Unicode, and are their bytes`() async throws {
+    @Test func `Names are any Unicode text and compared by bytes`() async throws {
         let names = ["é", "e\u{301}", "日本", "🏴‍☠️", " ", "a/b", "\u{FEFF}", "_x", "\n"]
         try await anna.modify(try names.map { try anna.save($0, ["name": .string($0)]) })
         for name in names {
@@ -183,7 +183,7 @@ import TidemarkModel
     }
 
     @Test(arguments: ["", "a\0b", String(repeating: "n", count: 256)])
-    func `names that cannot be are refused one by one`(_ name: String) async throws {
+    func `Invalid names are rejected item by item`(_ name: String) async throws {
         let result = try await anna.modify(
             [try anna.save(name, ["n": 1]), try anna.save("fine", ["n": 1])],
             isAtomic: false
@@ -200,7 +200,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a record named twice is refused whole`() async throws {
+    @Test func `A request with a duplicate record is rejected as a whole`() async throws {
         let twice = [try anna.save("a", ["n": 1]), try anna.save("a", ["n": 2])]
         #expect(await code { try await anna.modify(twice) } == .invalidArguments)
         #expect(
@@ -215,7 +215,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a zone is one however its owner is spelled`() async throws {
+    @Test func `A zone is the same however its owner is written`() async throws {
         let user = UserID("_anna")
         var anna = anna
         anna.caller.database = DatabaseID(owner: user)
@@ -252,7 +252,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a record keeps its type, and its fields have names`() async throws {
+    @Test func `A record keeps its type, and field names are checked`() async throws {
         try await anna.modify([try anna.save("a", ["n": 1])])
         let typed = try await anna.modify([
             try anna.save("a", ["n": 2], policy: .allKeys, type: "Other")
@@ -269,7 +269,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `who may ask for what`() async throws {
+    @Test func `Callers are rejected where they have no access`() async throws {
         var nobody = anna
         nobody.caller.user = nil
         #expect(await code { _ = try await nobody.changes() } == .notAuthenticated)
@@ -296,8 +296,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `fields that come from a fetched record are saved as if they were new`() async throws
-    {
+    @Test func `Fields from a fetched record are saved as if they were new`() async throws {
         let first = try await anna.modify([try anna.save("a", ["x": 1, "y": 2])]).saves[0].get()
         let second = try await anna.modify([
             try anna.save("a", ["y": 3], tag: first.changeTag)

@@ -65,7 +65,7 @@ import TidemarkModel
     }
 
     @Test(arguments: Work.allCases)
-    func `long work tells how far it has come`(work: Work) async throws {
+    func `Long work reports its progress`(work: Work) async throws {
         let folder = try ScratchFolder()
         let last = try await makeStore(folder.path())
         let reports = Mutex([WorkProgress]())
@@ -81,7 +81,7 @@ import TidemarkModel
     }
 
     @Test(arguments: Work.allCases)
-    func `long work ends when its task is cancelled, and the store is as it was`(
+    func `Cancelling long work leaves the store unchanged`(
         work: Work
     ) async throws {
         let folder = try ScratchFolder()

@@ -56,7 +56,7 @@ import TidemarkModel
         }
     }
 
-    @Test(arguments: [false, true]) func `is left alone, and can be salvaged`(
+    @Test(arguments: [false, true]) func `Without CURRENT, a store is unchanged and salvageable`(
         isLink: Bool
     ) async throws {
         try await make()
@@ -84,8 +84,7 @@ import TidemarkModel
         try copy.store.close()
     }
 
-    @Test func `a copy that was cut off before its CURRENT was written is made again`() async throws
-    {
+    @Test func `A copy that was interrupted before its CURRENT is made again`() async throws {
         try await make()
         for name in ["backup.tide", "fork.tide"] {
             let path = folder.path(name)
@@ -113,7 +112,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a fork into a folder with other files touches none of them`() async throws {
+    @Test func `A fork into a folder with other files does not change them`() async throws {
         try await make()
         let target = URL(filePath: folder.path("other"))
         let views = target.appending(path: "views")
@@ -132,7 +131,7 @@ import TidemarkModel
         #expect(left == Data("precious".utf8))
     }
 
-    @Test func `no store is made inside of another one`() async throws {
+    @Test func `No store is created inside another store`() async throws {
         try await make()
         for name in ["inner", "views/inner", "segments"] {
             let error = #expect(throws: LogError.self) {
@@ -144,7 +143,7 @@ import TidemarkModel
     }
 
     @Test(arguments: ["CURRENT", "LOCK", "manifest-000001"])
-    func `a pipe in the place of a file keeps nobody waiting`(_ name: String) async throws {
+    func `A named pipe in place of a file does not block opening`(_ name: String) async throws {
         try await make()
         let path = folder.path() + "/" + name
         try FileManager.default.removeItem(atPath: path)

@@ -54,7 +54,7 @@ import TidemarkModel
     }
 
     @Test(arguments: 1...(runsLongTests ? 20 : 3))
-    func `each user sees their own zones and what happened to them`(seed: Int) async throws {
+    func `Each user sees only their own zones and their changes`(seed: Int) async throws {
         var random = SeededGenerator(seed: UInt64(seed))
         let users = 24
         var zones = [Set<String>](repeating: [], count: users)

@@ -22,7 +22,7 @@ import TidemarkModel
         try await anna.modify([save]).saves[0].get()
     }
 
-    @Test func `fields that do not meet are merged over any number of versions`() async throws {
+    @Test func `Changes to different fields are merged over any number of versions`() async throws {
         let first = try await saved(try anna.save("a", ["x": 1, "y": 1, "z": 1]))
         let second = try await saved(try anna.save("a", ["x": 2], tag: first.changeTag))
         _ = try await saved(try anna.save("a", ["z": nil], tag: second.changeTag))
@@ -40,7 +40,7 @@ import TidemarkModel
             ("x", .int64(7)), ("x", nil), ("z", .int64(7)), ("z", nil), ("new", .int64(7)),
         ] as [(String, FieldValue?)]
     )
-    func `a field that was set, removed or added meanwhile is a conflict`(
+    func `A field that was set, removed or added concurrently is a conflict`(
         name: String,
         value: FieldValue?
     ) async throws {
@@ -57,9 +57,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a parent that was changed meanwhile is a conflict, and otherwise merged`()
-        async throws
-    {
+    @Test func `A parent changed concurrently conflicts, and is otherwise merged`() async throws {
         func moved(under parent: ParentChange, _ tag: RecordChangeTag?) throws -> RecordSave {
             var save = try anna.save("a", ["y": 9], tag: tag, policy: .merge)
             save.parent = parent
@@ -82,7 +80,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `without a tag or a record, merging is as strict as comparing`() async throws {
+    @Test func `Without a tag or a record, a merge compares like the default`() async throws {
         let first = try await saved(try anna.save("a", ["x": 1], policy: .merge))
         let again = try await anna.modify([try anna.save("a", ["y": 1], policy: .merge)])
         #expect(again.saves[0].error?.code == .serverRecordChanged)
@@ -95,7 +93,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a tag of another record merges nothing`() async throws {
+    @Test func `A tag of another record merges nothing`() async throws {
         let other = try await saved(try anna.save("b", ["x": 1]))
         _ = try await saved(try anna.save("a", ["x": 1]))
         let save = try anna.save("a", ["y": 1], tag: other.changeTag, policy: .merge)
@@ -103,7 +101,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `where removals were forgotten, unknown fields are a conflict`() async throws {
+    @Test func `If removals were dropped, unknown fields are a conflict`() async throws {
         let count = Fields.keptRemovalCount + 1
         var builder = FieldsBuilder()
         for index in 0..<count { try builder.set("f\(index)", 1) }
@@ -131,7 +129,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `replacing the version that the client holds`() async throws {
+    @Test func `replaceIfUnchanged replaces only the version that the client has`() async throws {
         let first = try await saved(try anna.save("a", ["x": 1, "y": 1]))
         let second = try await saved(
             try anna.save("a", ["x": 2], tag: first.changeTag, policy: .replaceIfUnchanged)
@@ -146,7 +144,7 @@ import TidemarkModel
 }
 
 @Suite struct DesiredKeysTests {
-    @Test func `a record can be fetched in part, and saving the part erases nothing`() async throws
+    @Test func `A record can be fetched in part, and saving the part removes nothing`() async throws
     {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path(), access: .creating)

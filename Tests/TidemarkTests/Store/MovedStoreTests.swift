@@ -46,7 +46,7 @@ import TidemarkModel
         .sorted()
     }
 
-    @Test func `one that is moved goes on where it is, whatever comes in its place`() async throws {
+    @Test func `A moved store continues at its new path, whatever replaces it`() async throws {
         let old = Client(
             store: try Store.open(at: folder.path(), access: .creating, options: options)
         )
@@ -76,7 +76,7 @@ import TidemarkModel
         #expect(try await numbers("backup.tide") == Array(60..<100))
     }
 
-    @Test func `one that is removed takes no more saves`() async throws {
+    @Test func `A removed store accepts no more saves`() async throws {
         let client = Client(
             store: try Store.open(at: folder.path(), access: .creating, options: options)
         )

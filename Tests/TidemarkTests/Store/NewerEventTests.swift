@@ -40,7 +40,7 @@ import TidemarkModel
         try log.close()
     }
 
-    @Test func `events from 128 on are passed over and kept`() async throws {
+    @Test func `Unknown event kinds from 128 are skipped and kept`() async throws {
         try append([200, 1, 2, 3])
         let store = try Store.open(at: folder.path())
         let anna = Client(store: store)
@@ -67,7 +67,7 @@ import TidemarkModel
         #expect(skipped == [[200, 1, 2, 3]])
     }
 
-    @Test func `events below 128 of a kind that is not known refuse the log`() throws {
+    @Test func `An unknown event kind below 128 makes the log unreadable`() throws {
         try append([100, 1, 2, 3])
         let error = #expect(throws: LogError.self) { try Store.open(at: folder.path()) }
         #expect(error?.message.contains("kind 100") ?? false)
@@ -75,7 +75,7 @@ import TidemarkModel
 }
 
 @Suite struct AuthenticationTests {
-    @Test func `a store may refuse users whom nobody authenticated`() async throws {
+    @Test func `A store can reject users who are not authenticated`() async throws {
         let folder = try ScratchFolder()
         var options = StoreOptions()
         options.requiresAuthentication = true

@@ -67,7 +67,7 @@ import TidemarkModel
     }
 
     @Test(arguments: 0..<8)
-    func `pages from the end are the delta, the other way round`(seed: UInt64) async throws {
+    func `Pages from the end are the reversed delta`(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let folder = try ScratchFolder()
         let store = try store(folder, pageByteCount: seed % 2 == 0 ? 4 << 20 : 1_000)
@@ -106,7 +106,7 @@ import TidemarkModel
     }
 
     @Test(arguments: 0..<4)
-    func `what changes while the pages are read comes behind the token that they began at`(
+    func `Changes during paging come after the token of the first page`(
         seed: UInt64
     ) async throws {
         var random = SeededGenerator(seed: seed)
@@ -130,7 +130,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a participant reads from the end too, until shares are joined or left`()
+    @Test func `A participant reads from the end too, until shares are joined or left`()
         async throws
     {
         let world = try await SharingWorld()
@@ -173,7 +173,7 @@ import TidemarkModel
         #expect(Set(held.keys) == (try await bob.visible()))
     }
 
-    @Test func `in a public database only what the caller may read is told`() async throws {
+    @Test func `A public delta contains only what the caller may read`() async throws {
         let folder = try ScratchFolder()
         let store = try store(folder)
         let text = """

@@ -48,7 +48,7 @@ import TidemarkViews
     }
 
     @Test(arguments: Files.allCases)
-    func `what an older copy of the log lacks is named`(_ older: Files) async throws {
+    func `Events missing from an older copy of the log are reported`(_ older: Files) async throws {
         let store = folder.path()
         let client = Client(store: try Store.open(at: store, access: .creating))
         try await client.createZone()
@@ -140,7 +140,7 @@ import TidemarkViews
     }
 
     @Test(arguments: Group.allCases, [false, true])
-    func `no older file on the simulated disk hides an event`(
+    func `No older file on the simulated disk hides an event`(
         group: Group,
         leavesNewerFiles: Bool
     ) async throws {

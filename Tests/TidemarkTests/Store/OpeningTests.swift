@@ -44,13 +44,13 @@ import TidemarkModel
         }
     }
 
-    @Test func `views that are missing are rebuilt`() async throws {
+    @Test func `Missing views are rebuilt`() async throws {
         let state = try await make("a.tide", seed: 21)
         try FileManager.default.removeItem(at: views("a.tide"))
         try expect(state, in: "a.tide")
     }
 
-    @Test(arguments: [0, 1, 2, 3]) func `views with a damaged file are rebuilt`(
+    @Test(arguments: [0, 1, 2, 3]) func `Views with a damaged file are rebuilt`(
         _ number: Int
     ) async throws {
         let state = try await make("a.tide", seed: 22)
@@ -72,7 +72,7 @@ import TidemarkModel
         try expect(state, in: "a.tide")
     }
 
-    @Test func `views of another store are not taken for this one's`() async throws {
+    @Test func `Views of another store are not used`() async throws {
         let state = try await make("a.tide", seed: 23)
         _ = try await make("b.tide", seed: 24)
         try FileManager.default.removeItem(at: views("a.tide"))
@@ -81,7 +81,7 @@ import TidemarkModel
     }
 
     /// Views take in durable events alone, so a log that ends before them has lost its end.
-    @Test func `views that are ahead of the log show that it lost events`() async throws {
+    @Test func `Views ahead of the log show that it lost events`() async throws {
         let state = try await make("a.tide", seed: 25)
         try FileManager.default.copyItem(
             at: URL(filePath: folder.path("a.tide")),
@@ -108,7 +108,7 @@ import TidemarkModel
         try expect(state, in: "old.tide")
     }
 
-    @Test func `a zone that begins and ends in one commit is no more`() async throws {
+    @Test func `A zone created and deleted in one commit does not exist`() async throws {
         let zone = ZoneID(zoneName: "brief")
         let store = try Store.open(at: folder.path(), access: .creating, options: options)
         let id = RecordID(recordName: "a", zone: zone)
@@ -134,7 +134,7 @@ import TidemarkModel
             .count { $0.hasPrefix("manifest-") }
     }
 
-    @Test func `a reader keeps what it sees while writers come, checkpoint and go`() async throws {
+    @Test func `A reader keeps its snapshot while writers open, write and close`() async throws {
         let state = try await make("a.tide", seed: 27)
         let reader = try Store.open(at: folder.path("a.tide"), access: .reading, options: options)
         for round in 0..<3 as Range<UInt64> {
@@ -161,7 +161,7 @@ import TidemarkModel
         #expect(left.sorted() == ["checks", "data.mdb", "lock.mdb"])
     }
 
-    @Test func `a store is opened once for writing, and only where there is one`() async throws {
+    @Test func `A store has one writer, and opening requires an existing store`() async throws {
         _ = try await make("a.tide", seed: 26)
         let store = try Store.open(at: folder.path("a.tide"))
         #expect(store.lastSequence > .zero)
@@ -173,7 +173,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a closed store says so`() async throws {
+    @Test func `A closed store throws`() async throws {
         let store = try Store.open(at: folder.path(), access: .creating)
         try store.close()
         try store.close()

@@ -128,7 +128,7 @@ import TidemarkModel
     }
 
     @Test(arguments: 0..<(runsLongTests ? 24 : 3) as Range<UInt64>)
-    func `they answer as they did then`(_ seed: UInt64) async throws {
+    func `Past reads return the past results`(_ seed: UInt64) async throws {
         let folder = try ScratchFolder()
         var options = StoreOptions()
         options.isStrict = seed % 3 == 2
@@ -203,7 +203,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `an asset is the one that the record named then`() async throws {
+    @Test func `A past read returns the asset of that time`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path(), access: .creating)
         let client = Client(store: store)
@@ -231,7 +231,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `users are who they were`() async throws {
+    @Test func `Past lookups find the users of that time`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path(), access: .creating)
         let caller = Caller(database: .standard, user: UserID("_anna"))
@@ -265,7 +265,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `what nobody can know is refused`() async throws {
+    @Test func `Reads at unknown points are rejected`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path(), access: .creating)
         let client = Client(store: store)

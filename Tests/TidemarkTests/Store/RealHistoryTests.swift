@@ -29,7 +29,7 @@ import TidemarkModel
             "../shared/data/tldr-history.jsonl.gz is not there"
         )
     )
-    func `a real history shows what an independent fold shows`() async throws {
+    func `A real history equals an independent fold`() async throws {
         let lines = try Self.lines()
         let folder = try ScratchFolder()
         var options = StoreOptions()
@@ -152,9 +152,7 @@ import TidemarkModel
             "../shared/data/tldr-history.jsonl.gz is not there"
         )
     )
-    func `as of any point a compacted store is what an independent fold says, or history pruned`()
-        async throws
-    {
+    func `At any point, a compacted store equals an independent fold or is pruned`() async throws {
         let lines = try Self.lines(runsLongTests ? .max : 800)
         let folder = try ScratchFolder()
         let clock = Lock<Int64>(1_800_000_000_000)

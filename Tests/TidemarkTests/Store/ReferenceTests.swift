@@ -55,7 +55,7 @@ import TidemarkModel
         )
     }
 
-    @Test func `deleting a record deletes what is bound to it, in the same commit`() async throws {
+    @Test func `Deleting a record deletes its dependents in the same commit`() async throws {
         #expect(
             try await codes([
                 save("leaf", to: ["branch"]), save("branch", to: ["root"]), save("root"),
@@ -71,7 +71,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `circles end, and a record may be bound to itself`() async throws {
+    @Test func `Circular references are deleted, and a record may reference itself`() async throws {
         try await anna.modify(
             [try save("a", to: ["b"]), try save("b", to: ["c"])]
                 + [try save("c", to: ["a"]), try save("self", to: ["self"])]
@@ -82,7 +82,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `what was bound once and is no longer stays`() async throws {
+    @Test func `Former dependents are not deleted`() async throws {
         try await anna.modify([try save("a"), try save("b", to: ["a"]), try save("c", to: ["a"])])
         try await anna.modify([try save("b", to: [])])
         try await anna.modify([try save("c", to: ["a"], .none)])
@@ -92,7 +92,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [Reference.Action.deleteSelf, .validate])
-    func `a target must be there, in the store or in the request`(
+    func `A target must exist, in the store or in the request`(
         action: Reference.Action
     ) async throws {
         #expect(try await codes([save("a", to: ["absent"], action)]) == [.referenceViolation])
@@ -113,7 +113,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a validated target cannot be deleted while the reference stands`() async throws {
+    @Test func `A validated target cannot be deleted while the reference exists`() async throws {
         try await anna.modify([try save("a"), try save("b", to: ["a"], .validate)])
         #expect(try await codes([], delete: "a") == [.referenceViolation])
         #expect(try await codes([], delete: "a", "b") == [nil, nil])
@@ -122,7 +122,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a cascade stops before what must stay`() async throws {
+    @Test func `A cascade is rejected if a record outside it validates a member`() async throws {
         try await anna.modify([
             try save("root"), try save("branch", to: ["root"]),
             try save("guard", to: ["branch"], .validate),
@@ -134,7 +134,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a request cannot save what it deletes along the way`() async throws {
+    @Test func `A request cannot save what its cascade deletes`() async throws {
         try await anna.modify([try save("a"), try save("b", to: ["a"]), try save("c", to: ["b"])])
         #expect(
             try await codes([save("c", to: ["b"])], delete: "a")
@@ -148,7 +148,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `as many records go with one as CloudKit allows`() async throws {
+    @Test func `The size of a cascade has CloudKit's limit`() async throws {
         var options = StoreOptions()
         options.limits.deleteSelfReferencesPerTarget = 3
         let store = try Store.open(
@@ -170,7 +170,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a reference does not leave its zone, however it names it`() async throws {
+    @Test func `A reference cannot leave its zone, however the zone is written`() async throws {
         let elsewhere = ZoneID(zoneName: "Other")
         let here = ZoneID(zoneName: "Notes", ownerName: ZoneID.currentOwner)
         func link(_ zone: ZoneID) throws -> RecordSave {
@@ -195,7 +195,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `parents are there, above, and not deleted without their children`() async throws {
+    @Test func `A parent must exist, and is not deleted before its children`() async throws {
         #expect(try await codes([save("a", parent: .set("absent"))]) == [.referenceViolation])
         #expect(
             try await codes([save("b", parent: .set("a")), save("a"), save("c", parent: .set("b"))])
@@ -223,7 +223,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `bindings survive checkpoints, restarts, and views that are lost`() async throws {
+    @Test func `References survive checkpoints, restarts, and lost views`() async throws {
         try await anna.modify([
             try save("a"), try save("b", to: ["a"]), try save("c", to: ["b"]),
             try save("kept", parent: .set("d")), try save("d"),
@@ -248,7 +248,7 @@ import TidemarkModel
         try reopened.close()
     }
 
-    @Test func `an export rebuilds parents and what is bound`() async throws {
+    @Test func `An export preserves parents and references`() async throws {
         try await anna.modify([
             try save("a"), try save("b", to: ["a"]), try save("kept", parent: .set("d")),
             try save("d"),
@@ -273,7 +273,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a child and its parent's deletion cannot both win`() async throws {
+    @Test func `A child and its parent's deletion cannot both succeed`() async throws {
         let names = (0..<20).map { "p\($0)" }
         try await anna.modify(try names.map { try save($0) })
         let anna = anna

@@ -48,7 +48,7 @@ import TidemarkModel
         try await client.modify([], delete: [RecordDeletion(client.id(name))]).deletions[0].error
     }
 
-    @Test func `a type that comes by itself is read by all and written by creators`() async throws {
+    @Test func `All users read an implicit type, and creators write it`() async throws {
         #expect(try await save(anna, "a") == nil)
         #expect(try await bert.fetch("a")[0].get().recordID.recordName == "a")
         #expect(try await nobody.fetch("a")[0].get().recordID.recordName == "a")
@@ -63,14 +63,14 @@ import TidemarkModel
         #expect(try await delete(bert, "missing") == nil)
     }
 
-    @Test func `who may not write learns nothing of a conflict`() async throws {
+    @Test func `A caller without write access gets no conflict details`() async throws {
         #expect(try await save(anna, "a") == nil)
         let error = try await save(bert, "a", policy: .ifServerRecordUnchanged)
         #expect(error?.code == .permissionFailure)
         #expect(error?.conflict == nil)
     }
 
-    @Test func `who may write and not read is told what they sent`() async throws {
+    @Test func `A caller who may write but not read gets back only sent values`() async throws {
         try await importGrants(
             #"GRANT CREATE, WRITE TO "_icloud", GRANT READ TO "_creator""#
         )
@@ -87,7 +87,7 @@ import TidemarkModel
         #expect(try await anna.fetch("a")[0].get().fields.map(\.name) == ["n", "text"])
     }
 
-    @Test func `custom roles add to what a user may do`() async throws {
+    @Test func `Custom roles add permissions to a user`() async throws {
         try await importGrants("GRANT READ, CREATE TO Editor, GRANT READ TO Reader")
         #expect(try await save(anna, "a")?.code == .permissionFailure)
         try await store.setRoles([Schema.Role("Editor")], of: UserID("_anna"))
@@ -103,7 +103,7 @@ import TidemarkModel
         #expect(try await bert.fetch("a")[0].error?.code == .permissionFailure)
     }
 
-    @Test func `a delta holds what its caller may read`() async throws {
+    @Test func `A delta contains only what its caller may read`() async throws {
         try await importGrants(#"GRANT CREATE TO "_icloud", GRANT READ, WRITE TO "_creator""#)
         #expect(try await save(anna, "a") == nil)
         #expect(try await save(bert, "b") == nil)
@@ -117,7 +117,7 @@ import TidemarkModel
         #expect(try await bert.changes(since: start.token).changes.count == 2)
     }
 
-    @Test func `a token is answered as long as its caller may read the same`() async throws {
+    @Test func `A token is valid as long as its caller may read the same`() async throws {
         try await importGrants(#"GRANT CREATE TO "_icloud", GRANT READ, WRITE TO "_creator""#)
         #expect(try await save(anna, "a") == nil)
         let (owns, none) = (try await anna.changes(), try await nobody.changes())
@@ -151,7 +151,7 @@ import TidemarkModel
         #expect(try await bert.changes().changes.compactMap(\.changedName).sorted() == ["a", "t"])
     }
 
-    @Test func `production refuses without telling its rules`() async throws {
+    @Test func `Production rejects without naming its rules`() async throws {
         #expect(try await save(anna, "a") == nil)
         try await store.promoteSchema()
         var clients = [anna, bert]
@@ -163,7 +163,7 @@ import TidemarkModel
 
     private var released: DatabaseID { DatabaseID(environment: .production, scope: .public) }
 
-    @Test func `only roles of the schema can be given`() async throws {
+    @Test func `Only roles of the schema can be assigned`() async throws {
         for role in [Schema.Role("Editor"), .world] {
             let error = await #expect(throws: SyncError.self) {
                 try await store.setRoles([role], of: UserID("_anna"))
@@ -173,7 +173,7 @@ import TidemarkModel
         #expect(try store.roles(of: UserID("_anna")).isEmpty)
     }
 
-    @Test func `roles outlive a restart, and an export brings them along`() async throws {
+    @Test func `Roles survive a restart and are exported`() async throws {
         try await importGrants("GRANT CREATE TO Editor")
         try await store.setRoles([Schema.Role("Editor")], of: UserID("_anna"))
         var lines: [ChangeStreamLine] = []
@@ -195,7 +195,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `private databases have no roles`() async throws {
+    @Test func `Private databases have no roles`() async throws {
         try await importGrants("GRANT READ TO Reader")
         var client = anna
         client.caller.database = .standard
@@ -203,7 +203,7 @@ import TidemarkModel
         #expect(try await client.fetch("a")[0].error == nil)
     }
 
-    @Test func `what an import brought without a schema can be read`() async throws {
+    @Test func `Records imported without a schema can be read`() async throws {
         var changes = try store.beginImport()
         let line = ChangeStreamLine(
             time: 1,

@@ -19,7 +19,7 @@ import TidemarkModel
         try await anna.createZone()
     }
 
-    @Test func `what was saved is fetched, with who and when`() async throws {
+    @Test func `A saved record is fetched with its users and times`() async throws {
         let before = StoreEnvironment().log.now()
         let result = try await anna.modify([try anna.save("a", ["text": "one", "count": 3])])
         let saved = try result.saves[0].get()
@@ -34,7 +34,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a save over a version that the client does not have is a conflict`() async throws {
+    @Test func `A save over a version that the client lacks is a conflict`() async throws {
         let first = try await anna.modify([try anna.save("a", ["text": "one", "kept": 1])])
             .saves[0].get()
         let second = try await anna.modify([
@@ -55,7 +55,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `inserting over a record is a conflict that carries the record`() async throws {
+    @Test func `Inserting over a record is a conflict that contains the record`() async throws {
         let first = try await anna.modify([try anna.save("a", ["text": "one"])]).saves[0].get()
         let error = try await anna.modify([try anna.save("a", ["text": "two"])]).saves[0].error
         #expect(error?.code == .serverRecordChanged)
@@ -65,7 +65,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `other policies do not compare`() async throws {
+    @Test func `Other policies do not compare`() async throws {
         try await anna.modify([try anna.save("a", ["text": "one", "kept": 1])])
         let changed = try await anna.modify([
             try anna.save("a", ["text": "two"], policy: .changedKeys)
@@ -86,7 +86,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a tag on a record that is not there`() async throws {
+    @Test func `A save with a tag of a missing record fails`() async throws {
         let first = try await anna.modify([try anna.save("a", ["text": "one"])]).saves[0].get()
         try await anna.modify([], delete: [RecordDeletion(anna.id("a"))])
         for policy in [SavePolicy.ifServerRecordUnchanged, .changedKeys, .allKeys] {
@@ -101,7 +101,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a custom zone is all or nothing, and the innocent are told so`() async throws {
+    @Test func `In custom zones, one failure fails valid items with its batch`() async throws {
         try await anna.modify([try anna.save("there", ["n": 1])])
         let saves = [
             try anna.save("new", ["n": 1]), try anna.save("there", ["n": 2]),
@@ -121,7 +121,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a default zone comes into being by itself and takes what it can`() async throws {
+    @Test func `A default zone is created implicitly and saves each valid item`() async throws {
         var client = anna
         client.zone = .default
         #expect(try await client.fetch("x")[0].error?.code == .unknownItem)
@@ -137,7 +137,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `deleting what is not there succeeds, also twice`() async throws {
+    @Test func `Deleting a missing record succeeds, also twice`() async throws {
         try await anna.modify([try anna.save("a", ["n": 1])])
         for _ in 0..<2 {
             let result = try await anna.modify([], delete: [RecordDeletion(anna.id("a"))])
@@ -147,7 +147,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a deletion that holds a tag deletes that version alone`() async throws {
+    @Test func `A deletion with a tag deletes only that version`() async throws {
         let first = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
         let second = try await anna.modify([try anna.save("a", ["n": 2], tag: first.changeTag)])
             .saves[0].get()
@@ -165,9 +165,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a request that comes again gets its first answer, also after a restart`()
-        async throws
-    {
+    @Test func `A retried request gets its first result, also after a restart`() async throws {
         try await anna.modify([try anna.save("there", ["n": 1])])
         let saves = [try anna.save("a", ["n": 1]), try anna.save("there", ["n": 2])]
         let first = try await anna.modify(saves, isAtomic: false, request: "R1")

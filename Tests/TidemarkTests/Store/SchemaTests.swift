@@ -37,7 +37,7 @@ import TidemarkModel
 
     // MARK: Development
 
-    @Test func `a save brings its record type, and a later one a field`() async throws {
+    @Test func `A save adds its record type, and a later save adds a field`() async throws {
         _ = try await anna.modify([try anna.save("a", ["text": "milk"])]).saves[0].get()
         let type = try #require(try store.schema()["Note"])
         #expect(
@@ -51,7 +51,7 @@ import TidemarkModel
         #expect(try store.schema(in: .production) == Schema())
     }
 
-    @Test func `what a save brings is in its commit, before the record`() async throws {
+    @Test func `Schema changes of a save are in its commit, before the record`() async throws {
         let before = store.lastSequence
         _ = try await anna.modify([try anna.save("a", ["text": "milk"])]).saves[0].get()
         let grown = store.lastSequence
@@ -70,7 +70,7 @@ import TidemarkModel
         #expect(line.database == anna.caller.database)
     }
 
-    @Test func `a field keeps its type`() async throws {
+    @Test func `A field keeps its type`() async throws {
         _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
         let schema = try store.schema()
         let before = store.lastSequence
@@ -85,7 +85,7 @@ import TidemarkModel
         _ = try await anna.modify([try anna.save("a", ["n": nil], policy: .allKeys)]).saves[0].get()
     }
 
-    @Test func `in a default zone each save stands alone, and only what is saved grows`()
+    @Test func `In a default zone, each save is separate and grows the schema only if saved`()
         async throws
     {
         var client = anna
@@ -99,7 +99,7 @@ import TidemarkModel
         #expect(fields == ["more", "n"])
     }
 
-    @Test func `a conflict brings nothing`() async throws {
+    @Test func `A conflict adds nothing to the schema`() async throws {
         _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
         let error = try await anna.modify([try anna.save("a", ["other": 1])]).saves[0].error
         #expect(error?.code == .serverRecordChanged)
@@ -107,7 +107,7 @@ import TidemarkModel
     }
 
     /// Each writer brings a field of its own, and one that all bring.
-    @Test func `writers that bring fields at once lose none`() async throws {
+    @Test func `Concurrent writers that add fields lose none`() async throws {
         let client = anna
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<8 {
@@ -123,7 +123,7 @@ import TidemarkModel
         #expect(fields?.count == 9)
     }
 
-    @Test func `two types for one new field at once: one is refused`() async throws {
+    @Test func `If two writers give a new field different types, one is rejected`() async throws {
         let client = anna
         let errors = try await withThrowingTaskGroup(of: SyncError?.self) { group in
             for value in [FieldValue.int64(1), .string("one")] {
@@ -139,7 +139,7 @@ import TidemarkModel
 
     // MARK: Production
 
-    @Test func `production takes what was promoted, and nothing else`() async throws {
+    @Test func `Production accepts only what was promoted`() async throws {
         _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
         var error = try await released.modify([try released.save("a", ["n": 1])]).saves[0].error
         #expect(error?.code == .invalidArguments)
@@ -156,7 +156,7 @@ import TidemarkModel
         #expect(try await store.promoteSchema().changes.isEmpty)
     }
 
-    @Test func `a file replaces development's schema, as far as production allows`() async throws {
+    @Test func `An import replaces development's schema if production allows it`() async throws {
         func schema(_ fields: String) throws -> Schema {
             try SchemaFile("DEFINE SCHEMA CREATE ROLE Editor; RECORD TYPE Note (\(fields));").schema
         }
@@ -180,7 +180,7 @@ import TidemarkModel
         #expect(gone?.message.contains("record type Note is missing") == true)
     }
 
-    @Test func `a type that leaves development's schema takes its record along`() async throws {
+    @Test func `Removing a type from development's schema removes its record`() async throws {
         _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
         try await store.importSchema(Schema())
         #expect(try store.schema() == Schema())
@@ -190,7 +190,7 @@ import TidemarkModel
 
     // MARK: The log
 
-    @Test func `a schema outlives a restart and its views`() async throws {
+    @Test func `A schema survives a restart and the loss of its views`() async throws {
         _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
         try await store.promoteSchema()
         let schema = try store.schema()
@@ -210,7 +210,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `an exported change stream brings the schema along`() async throws {
+    @Test func `An exported change stream contains the schema`() async throws {
         _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
         try await store.promoteSchema()
         _ = try await released.modify([try released.save("a", ["n": 1])]).saves[0].get()
@@ -227,7 +227,7 @@ import TidemarkModel
         try copy.close()
     }
 
-    @Test func `an import neither checks nor grows the schema`() async throws {
+    @Test func `An import neither checks nor grows the schema`() async throws {
         _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
         let schema = try store.schema()
         var changes = try store.beginImport()
@@ -252,7 +252,7 @@ import TidemarkModel
     @Test(arguments: [
         "RECORD TYPE Note (n INT64", "RECORD TYPE Other (n INT64);", "CREATE ROLE Note;",
     ])
-    func `an import cannot make the schema unreadable`(definition: String) async throws {
+    func `An import cannot make the schema unreadable`(definition: String) async throws {
         var changes = try store.beginImport()
         let record = RecordID(recordName: "Note", zone: ZoneID(zoneName: "_schema"))
         let line = ChangeStreamLine(
@@ -273,7 +273,7 @@ import TidemarkModel
 
     // MARK: System zones
 
-    @Test func `clients neither see nor name system zones`() async throws {
+    @Test func `Clients can neither see nor access system zones`() async throws {
         var client = anna
         client.caller.database = DatabaseID(scope: .public)
         client.zone = .default
@@ -304,7 +304,7 @@ import TidemarkModel
         #expect(reading?.code == .invalidArguments)
     }
 
-    @Test func `an operator reads system zones, as of any point`() async throws {
+    @Test func `An operator reads system zones, at any point`() async throws {
         _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
         let point = store.lastSequence
         _ = try await anna.modify([try anna.save("b", ["text": "x"])]).saves[0].get()
@@ -320,7 +320,7 @@ import TidemarkModel
         #expect(!then.contains(" text ") && then.contains(" n "))
     }
 
-    @Test func `a store may leave the schema alone`() async throws {
+    @Test func `A store can disable schema checks`() async throws {
         try store.close()
         var options = StoreOptions()
         options.checksSchema = false

@@ -64,7 +64,7 @@ import TidemarkModel
         return events
     }
 
-    @Test func `a new reference touches its target once, whatever its action`() async throws {
+    @Test func `A new reference touches its target once, whatever its action`() async throws {
         try await notes.modify(try ["a", "b", "c"].map { try notes.save($0, ["n": 1]) })
         let list = FieldValue.referenceList([
             Reference(recordName: "a", action: .deleteSelf),
@@ -85,7 +85,7 @@ import TidemarkModel
         #expect(try await touched(by: whole) == ["a"])
     }
 
-    @Test func `each save of a child touches its parent, and nothing above`() async throws {
+    @Test func `Each save of a child touches only its parent`() async throws {
         var middle = try notes.save("middle", ["n": 1], policy: .allKeys)
         middle.parent = .set(Name("top"))
         var child = try notes.save("child", ["n": 1], policy: .allKeys)
@@ -98,7 +98,7 @@ import TidemarkModel
         #expect(try await touched(by: child).isEmpty)
     }
 
-    @Test func `what is deleted or refused is not touched, nor does it touch`() async throws {
+    @Test func `Deleted and rejected records are not touched and touch nothing`() async throws {
         try await notes.modify(
             try ["a", "b"].map { try notes.save($0, ["n": 1]) }
                 + [try notes.save("goes", ["to": link("a", .deleteSelf)])]
@@ -125,7 +125,7 @@ import TidemarkModel
         #expect(try await plain.fetch("b")[0].get()["n"] == .int64(1))
     }
 
-    @Test func `a touch keeps who set which field, and when`() async throws {
+    @Test func `A touch keeps the stamps of all fields`() async throws {
         let first = try await notes.modify([try notes.save("a", ["n": 1, "m": 1])]).saves[0].get()
         let second = try await notes.modify([
             try notes.save("a", ["n": 2, "m": nil], tag: first.changeTag)
@@ -149,7 +149,7 @@ import TidemarkModel
         #expect(try await notes.modify([late]).saves[0].error?.code == .serverRecordChanged)
     }
 
-    @Test func `a delta tells what was touched, and a query finds it with its tag`() async throws {
+    @Test func `A delta contains touched records, and a query returns their tags`() async throws {
         try await notes.modify([try notes.save("a", ["n": 1])])
         #expect(try await notes.find("n == 1") == ["a"])
         let token = try await notes.changes().token
@@ -169,7 +169,7 @@ import TidemarkModel
         #expect(store.lastSequence == last)
     }
 
-    @Test func `nobody is told that a touched record was updated`() async throws {
+    @Test func `Touching a record sends no notification`() async throws {
         try await notes.modify([try notes.save("a", ["n": 1])])
         let pad = notes.client(on: "pad")
         try await pad.subscribe("q", where: .always, in: notes.zone)
@@ -179,7 +179,7 @@ import TidemarkModel
         #expect(try await pad.summary(since: token) == ["z zone Notes"])
     }
 
-    @Test func `an export leaves touches out, and gives the same when imported`() async throws {
+    @Test func `An export omits touches, and importing it gives the same state`() async throws {
         try await notes.modify([try notes.save("a", ["n": 1])])
         var child = try notes.save("x", ["n": 2])
         child.parent = .set(Name("a"))
@@ -208,8 +208,7 @@ import TidemarkModel
         #expect(saves.count == 2)
     }
 
-    @Test func `what a quota counts, and the assets of a touched record, stay right`() async throws
-    {
+    @Test func `Quotas and assets of a touched record stay correct`() async throws {
         var options = StoreOptions()
         options.isStrict = true
         options.limits.bytesPerPrivateDatabase = 1_000_000
@@ -230,7 +229,7 @@ import TidemarkModel
     }
 
     /// Many children at once: each save that lands touches the parent's latest version.
-    @Test func `touches of one record follow one another`() async throws {
+    @Test func `Touches of one record are serialized`() async throws {
         let folder = try ScratchFolder()
         var options = StoreOptions()
         options.isStrict = true
@@ -293,7 +292,7 @@ import TidemarkModel
         return try client.node(name, ["to": .reference(link)])
     }
 
-    @Test func `a touch from outside of the share reaches its participants`() async throws {
+    @Test func `A touch from outside the share reaches its participants`() async throws {
         let token = try await bob.changes().token
         try await anna.modify([try linking(anna, "other", to: "leaf")])
         let delta = try await bob.changes(since: token)
@@ -305,7 +304,7 @@ import TidemarkModel
         #expect(record.changeTag == (try await anna.fetch("leaf")[0].get().changeTag))
     }
 
-    @Test func `a participant touches nothing that is not shown to them`() async throws {
+    @Test func `A participant touches only visible records`() async throws {
         let tag = try await anna.fetch("below")[0].get().changeTag
         let save = try linking(bob, "leaf", to: "below")
         _ = try await bob.modify([save]).saves[0].get()
@@ -316,8 +315,7 @@ import TidemarkModel
     }
 
     /// The record is moved by its parent and touched by a reference, in one commit.
-    @Test func `what is moved under a share and touched at once comes once, as it is`() async throws
-    {
+    @Test func `A record moved and touched in one commit is reported once`() async throws {
         var token = try await bob.changes().token
         try await anna.modify([
             try anna.node("other", under: "root"), try linking(anna, "free", to: "below"),
@@ -336,7 +334,7 @@ import TidemarkModel
         #expect(try await bob.fetch("below")[0].error?.code == .unknownItem)
     }
 
-    @Test func `a share that ends in the same commit shows nothing of a touch`() async throws {
+    @Test func `A share that ends in the same commit reports no touch`() async throws {
         let token = try await bob.changes().token
         let result = try await anna.modify(
             [try linking(anna, "other", to: "leaf")],

@@ -30,7 +30,7 @@ import TidemarkModel
             (.encryptedDataReset, .zoneNotFound),
         ] as [(ZoneDeletionReason, SyncError.Code)]
     )
-    func `whoever uses a zone learns why it is gone`(
+    func `Every use of a deleted zone fails with the reason`(
         reason: ZoneDeletionReason,
         code: SyncError.Code
     ) async throws {
@@ -54,7 +54,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `an export tells why a zone ended`() async throws {
+    @Test func `An export contains the reason why a zone was deleted`() async throws {
         try await end(.purged)
         var lines: [ChangeStreamLine] = []
         try store.visitCommits { line in
@@ -77,7 +77,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a strict store gives no deltas where CloudKit does not`() async throws {
+    @Test func `A strict store has no deltas where CloudKit has none`() async throws {
         var options = StoreOptions()
         options.isStrict = true
         let store = try Store.open(
@@ -101,7 +101,7 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `a delta can be fetched in part`() async throws {
+    @Test func `A delta can be limited to desired keys`() async throws {
         try await anna.modify([try anna.save("b", ["n": 2, "text": "long"])])
         try await anna.modify([], delete: [RecordDeletion(anna.id("a"))])
         let page = try await store.zoneChanges(

@@ -111,7 +111,7 @@ import TidemarkViews
         try again.close()
     }
 
-    @Test func `everything is told exactly once, wherever the machine stops`() async throws {
+    @Test func `After a crash at any call, each notification is made exactly once`() async throws {
         let whole = SimulatedFileSystem(keepsTrace: false)
         let wholeIndex = MemoryViewIndex()
         try await work(whole, wholeIndex)
@@ -139,7 +139,7 @@ import TidemarkViews
     }
 
     /// A sync fails while notifications are made: later they are made all the same.
-    @Test func `a fault passes over nothing`() async throws {
+    @Test func `A fault skips no notification`() async throws {
         let healthy = SimulatedFileSystem(keepsTrace: false)
         let index = MemoryViewIndex()
         try await work(healthy, index)

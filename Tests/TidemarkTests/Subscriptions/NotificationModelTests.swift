@@ -12,12 +12,12 @@ import TidemarkModel
 /// and from every token.
 @Suite struct NotificationModelTests {
     @Test(arguments: 1...12 as ClosedRange<UInt64>)
-    func `everybody hears what the model says`(seed: UInt64) async throws {
+    func `Notifications of all users equal the model's`(seed: UInt64) async throws {
         try await play(NotificationHistory(seed: seed))
     }
 
     @Test(arguments: 101...108 as ClosedRange<UInt64>)
-    func `so they do in a store that is compacted, or begin anew where a token expired`(
+    func `In a compacted store, notifications equal the model's or a token expires`(
         seed: UInt64
     ) async throws {
         try await play(NotificationHistory(seed: seed, compacts: true))

@@ -55,7 +55,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `of too many the oldest go, and tokens before them are expired`() async throws {
+    @Test func `Notifications over the limit are dropped, earlier tokens expire`() async throws {
         let world = try await World(limit: 16)
         let start = try await world.laptop.heard().token
         try await world.put(0..<4)
@@ -78,7 +78,7 @@ import TidemarkModel
         #expect(await world.code(since: early) == .changeTokenExpired)
     }
 
-    @Test func `what was read makes room`() async throws {
+    @Test func `Read notifications free space`() async throws {
         let world = try await World(limit: 10)
         let start = try await world.laptop.heard().token
         try await world.put(0..<10)
@@ -95,7 +95,7 @@ import TidemarkModel
         #expect(told.filter { $0.kind == .read }.map(\.id) == first.map(\.id))
     }
 
-    @Test func `what is too old goes with the next, by our own clock`() async throws {
+    @Test func `The next notification drops expired ones, by the store's clock`() async throws {
         let world = try await World(lifetime: 2 * Self.day)
         let start = try await world.laptop.heard().token
         try await world.put(0..<3)
@@ -116,7 +116,7 @@ import TidemarkModel
         #expect(try await world.kept() == [7])
     }
 
-    @Test func `those of zones and databases stay, and other users keep theirs`() async throws {
+    @Test func `Zone notifications and those of other users are not dropped`() async throws {
         let world = try await World(limit: 2)
         let zone = Subscription("zone", .zone(world.phone.zone))
         try await world.laptop.subscribe(zone, Subscription("database", .database()))
@@ -134,9 +134,7 @@ import TidemarkModel
         #expect(try await bert.heard().notifications.count == 2)
     }
 
-    @Test func `a dropped notification can still be marked as read, which changes nothing`()
-        async throws
-    {
+    @Test func `Marking a dropped notification as read changes nothing`() async throws {
         let world = try await World(limit: 1)
         try await world.put(0..<1)
         let id = try #require(try await world.laptop.heard().notifications[0].id)
@@ -151,7 +149,7 @@ import TidemarkModel
         #expect(try await world.kept() == [1])
     }
 
-    @Test func `a stream that was too slow ends with the token's error`() async throws {
+    @Test func `A stream that is too slow ends with changeTokenExpired`() async throws {
         let world = try await World(limit: 4)
         let start = try await world.laptop.heard().token
         try await world.put(0..<8)
@@ -165,7 +163,7 @@ import TidemarkModel
         #expect(error?.code == .changeTokenExpired)
     }
 
-    @Test func `bounds hold after a restart, and so does what was dropped`() async throws {
+    @Test func `Limits and dropped notifications persist across a restart`() async throws {
         let disk = SimulatedFileSystem(keepsTrace: false)
         let start: ChangeToken
         let late: ChangeToken
@@ -184,7 +182,7 @@ import TidemarkModel
         #expect(try await world.kept() == Array(4..<8))
     }
 
-    @Test func `an export has what was dropped, and not where`() async throws {
+    @Test func `An export contains dropped notifications, but no drop positions`() async throws {
         let world = try await World(limit: 4)
         try await world.put(0..<6)
         var lines: [ChangeStreamLine] = []
@@ -203,7 +201,7 @@ import TidemarkModel
     /// Clients that fetch now and then, by pages of any size: each is told everything, once, or that
     /// its token is expired.
     @Test(arguments: UInt64(1)...6)
-    func `no client misses a notification without hearing of it`(seed: UInt64) async throws {
+    func `A client that misses a notification gets an expired token`(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let world = try await World(limit: Int.random(in: 1...20, using: &random))
         let store = world.scratch.store

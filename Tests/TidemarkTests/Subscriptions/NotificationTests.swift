@@ -35,7 +35,7 @@ import TidemarkModel
 
     // MARK: What fires
 
-    @Test func `the new version counts, and of a deletion the last one`() async throws {
+    @Test func `A predicate applies to the new version, or the deleted one`() async throws {
         try await laptop.subscribe("open", where: .compare("done", .equal, 0))
         try await put("a", ["done": 0])
         try await put("b", ["done": 1])
@@ -52,7 +52,7 @@ import TidemarkModel
         )
     }
 
-    @Test func `only the chosen events fire, of the chosen type and zone`() async throws {
+    @Test func `Only events of the chosen kind, type and zone fire`() async throws {
         let other = ZoneID(zoneName: "Other")
         _ = try await store.modifyZones(.init(saves: [other]), as: phone.caller)
         try await laptop.subscribe("created", on: [.create])
@@ -74,7 +74,7 @@ import TidemarkModel
         )
     }
 
-    @Test func `what was there before is not told`() async throws {
+    @Test func `Changes before a subscription and after its end are not reported`() async throws {
         try await put("a", ["n": 1])
         try await laptop.subscribe("late")
         try await put("b", ["n": 1])
@@ -85,7 +85,7 @@ import TidemarkModel
         #expect(try await laptop.summary() == ["late query created b"])
     }
 
-    @Test func `a predicate may ask for whoever asks, and for the time`() async throws {
+    @Test func `A predicate may use the current user and the time`() async throws {
         let mine = Query.Predicate.compare("creatorUserRecordID", .equal, "__defaultOwner__")
         try await laptop.subscribe("mine", where: mine)
         try await laptop.subscribe("due", where: .compare("due", .lessThan, .now))
@@ -104,7 +104,7 @@ import TidemarkModel
         )
     }
 
-    @Test func `a cascade is told like any deletion`() async throws {
+    @Test func `A cascade is reported like other deletions`() async throws {
         try await laptop.subscribe("all", on: [.delete])
         try await put("a", ["n": 1])
         let link = Reference(recordName: "a", action: .deleteSelf)
@@ -117,7 +117,7 @@ import TidemarkModel
 
     // MARK: Who hears
 
-    @Test func `never for one's own change`() async throws {
+    @Test func `A device is not notified of its own changes`() async throws {
         try await laptop.subscribe("all")
         let nameless = phone.client(on: nil)
         try await put("a", ["n": 1])
@@ -133,7 +133,7 @@ import TidemarkModel
         #expect(try await heard(phone.client("_bob")).isEmpty)
     }
 
-    @Test func `a named owner's private database is heard of by its owner alone`() async throws {
+    @Test func `Only the owner is notified of changes in a private database`() async throws {
         let own = DatabaseID(owner: UserID("_anna"))
         let annas = phone.client(on: "phone", in: own)
         try await annas.createZone()
@@ -148,7 +148,7 @@ import TidemarkModel
         #expect(try await released.summary().isEmpty)
     }
 
-    @Test func `in the public database roles say who hears`() async throws {
+    @Test func `In the public database, roles determine who is notified`() async throws {
         let everybody = DatabaseID(scope: .public)
         let schema = try SchemaFile(
             """
@@ -183,7 +183,7 @@ import TidemarkModel
         )
     }
 
-    @Test func `what is imported is not told`() async throws {
+    @Test func `Imported changes are not reported`() async throws {
         try await laptop.subscribe("all")
         var stream = try store.beginImport()
         let change = ChangeStreamLine.Change.save(
@@ -201,7 +201,7 @@ import TidemarkModel
 
     // MARK: What it brings along
 
-    @Test func `fields come along, cut and only where they can`() async throws {
+    @Test func `Notifications contain fields, truncated and where possible`() async throws {
         var content = NotificationContent()
         content.desiredKeys = ["text", "n", "gone"]
         content.alert = .init(localizationKey: "KEY", localizationArguments: ["n", "text", "gone"])
@@ -229,7 +229,7 @@ import TidemarkModel
 
     // MARK: Once
 
-    @Test func `what fires once is gone with its first notification`() async throws {
+    @Test func `A subscription that fires once ends with its first notification`() async throws {
         try await laptop.subscribe("once", on: [.update, .once])
         try await put("a", ["n": 1])
         #expect(try await laptop.summary().isEmpty)
@@ -246,7 +246,7 @@ import TidemarkModel
 
     // MARK: Zones and databases
 
-    @Test func `changes of a zone are one notification until it is fetched`() async throws {
+    @Test func `Changes of a zone are one notification until it is fetched`() async throws {
         try await laptop.subscribe(
             Subscription("zone", .zone(phone.zone)),
             Subscription("notes", .zone(phone.zone, recordType: "Note")),
@@ -272,7 +272,7 @@ import TidemarkModel
         #expect(try await laptop.heard().notifications.count == 3)
     }
 
-    @Test func `a database is its custom zones, as they come and go`() async throws {
+    @Test func `A database subscription covers creation and deletion of zones`() async throws {
         try await laptop.subscribe(
             Subscription("base", .database()),
             Subscription("tasks", .database(recordType: "Task"))
@@ -296,7 +296,7 @@ import TidemarkModel
         #expect(try await news() == ["base database"])
     }
 
-    @Test func `a zone takes its subscriptions along`() async throws {
+    @Test func `Deleting a zone deletes its subscriptions`() async throws {
         try await laptop.subscribe(
             Subscription("zone", .zone(phone.zone)),
             Subscription("notes", .zone(phone.zone, recordType: "Note"))
@@ -313,7 +313,7 @@ import TidemarkModel
 
     // MARK: The collection
 
-    @Test func `pages and tokens`() async throws {
+    @Test func `Pages and tokens continue a fetch`() async throws {
         try await laptop.subscribe("all")
         let empty = try await laptop.heard().token
         for number in 0..<7 { try await put("r\(number)", ["n": 1]) }
@@ -334,7 +334,7 @@ import TidemarkModel
         await #expect(throws: SyncError.self) { try await bob.heard(since: all.token) }
     }
 
-    @Test func `reading reaches the other clients`() async throws {
+    @Test func `Marking a notification as read reaches the other clients`() async throws {
         let tablet = phone.client(on: "tablet")
         try await laptop.subscribe("all")
         try await put("a", ["n": 1])
@@ -366,7 +366,7 @@ import TidemarkModel
         )
     }
 
-    @Test func `reading an earlier notification of a zone leaves a later one`() async throws {
+    @Test func `Marking an earlier zone notification as read keeps a later one`() async throws {
         try await laptop.subscribe(Subscription("zone", .zone(phone.zone)))
         try await put("a", ["n": 1])
         let first = try #require(try await laptop.heard().notifications.first?.id)
@@ -381,7 +381,7 @@ import TidemarkModel
 
     // MARK: As they come
 
-    @Test func `notifications come by themselves, each with its token`() async throws {
+    @Test func `A stream delivers notifications, each with its token`() async throws {
         try await laptop.subscribe("all")
         let stream = try await store.notifications(as: laptop.caller)
         let reader = Task {
@@ -404,7 +404,7 @@ import TidemarkModel
         #expect(rest == ["r3", "r4"])
     }
 
-    @Test func `a push is pruned, what is fetched is not`() async throws {
+    @Test func `A push is truncated, and a fetched notification is not`() async throws {
         try store.close()
         var options = StoreOptions()
         options.limits.bytesPerPush = 150
@@ -428,7 +428,7 @@ import TidemarkModel
         try small.close()
     }
 
-    @Test func `a stream ends with the store, and with its task`() async throws {
+    @Test func `A stream ends with its store or its task`() async throws {
         let stream = try await store.notifications(as: laptop.caller)
         let reader = Task {
             var count = 0
@@ -447,7 +447,7 @@ import TidemarkModel
         #expect(try await reader.value == 0)
     }
 
-    @Test func `a restart tells nothing twice and forgets nothing`() async throws {
+    @Test func `A restart repeats and loses no notification`() async throws {
         try await laptop.subscribe("all")
         try await laptop.subscribe("once", on: [.create, .once])
         try await put("a", ["n": 1])
@@ -470,7 +470,7 @@ import TidemarkModel
         try opened.close()
     }
 
-    @Test func `marking a notification read twice in one call marks it once`() async throws {
+    @Test func `Marking a notification twice in one call marks it once`() async throws {
         try await laptop.subscribe("all")
         try await put("a", ["n": 1])
         let id = try #require(try await laptop.heard().notifications.first?.id)

@@ -32,7 +32,7 @@ import TidemarkModel
         )
     }
 
-    @Test func `a participant hears of what is shared, and of nothing else`() async throws {
+    @Test func `A participant is notified only of changes to shared records`() async throws {
         let carol = world.guest("carol")
         try await carol.subscribe(Subscription("hers", .database()))
         var token = try await bob.heard().token
@@ -60,7 +60,7 @@ import TidemarkModel
         #expect(try await carol.summary().isEmpty)
     }
 
-    @Test func `being taken out is heard of, and what comes after is not`() async throws {
+    @Test func `A removed participant is notified of the removal and not later`() async throws {
         let token = try await bob.heard().token
         _ = try await anna.modify([try anna.share("s", of: "root")]).saves[0].get()
         let heard = try await bob.heard(since: token)
@@ -70,9 +70,7 @@ import TidemarkModel
     }
 
     @Test
-    func `a subscription in the place of one that ended hears nothing of what that was about`()
-        async throws
-    {
+    func `A subscription with a reused ID gets no notification of its predecessor`() async throws {
         try await world.guest("dave").subscribe(Subscription("his", .database()))
         let home = DatabaseID(owner: UserID("_carol"))
         let carol = anna.client("_carol", in: home)
@@ -102,9 +100,7 @@ import TidemarkModel
     }
 
     @Test
-    func `what is heard of a change does not depend on who takes part by the time it is told`()
-        async throws
-    {
+    func `Notifications of a change depend on its time, not on when they are made`() async throws {
         let carol = world.guest("carol")
         try await carol.subscribe(Subscription("hers", .database()))
         let invited = [("bob", SharePermission.readWrite), ("carol", .readOnly)]
@@ -128,8 +124,7 @@ import TidemarkModel
         #expect(try await carol.summary().isEmpty)
     }
 
-    @Test func `who subscribes while others are being told hears of what comes after`() async throws
-    {
+    @Test func `A subscription created during notification gets only later changes`() async throws {
         let carol = world.guest("carol")
         let invited = [("bob", SharePermission.readWrite), ("carol", .readOnly)]
         _ = try await anna.modify([try anna.share("s", of: "root", with: invited)]).saves[0].get()

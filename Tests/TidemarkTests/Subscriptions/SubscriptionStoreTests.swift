@@ -63,7 +63,7 @@ import TidemarkModel
         ]
     }
 
-    @Test func `what is saved is listed, also after a restart and read-only`() async throws {
+    @Test func `Saved subscriptions are listed after a restart and read-only`() async throws {
         let request = ModifySubscriptionsRequest(saves: everything)
         let result = try await store.modifySubscriptions(request, as: anna.caller)
         #expect(try result.saves.map { try $0.get() } == everything)
@@ -79,7 +79,7 @@ import TidemarkModel
         try again.close()
     }
 
-    @Test func `subscriptions belong to a user in a database`() async throws {
+    @Test func `Subscriptions belong to a user in a database`() async throws {
         try await anna.subscribe(query("a"))
         let bob = anna.client("_bob")
         let annasOwn = anna.client(in: DatabaseID(owner: UserID("_anna")))
@@ -94,7 +94,7 @@ import TidemarkModel
         #expect(try await store.subscriptions(as: anna.client().caller) == [query("a")])
     }
 
-    @Test func `the same id replaces, the same subscription changes nothing`() async throws {
+    @Test func `An existing ID replaces, and an equal subscription changes nothing`() async throws {
         try await anna.subscribe(query("a"))
         let before = store.lastSequence
         try await anna.subscribe(query("a"))
@@ -106,7 +106,7 @@ import TidemarkModel
         #expect(try await store.subscriptions(as: anna.caller).isEmpty)
     }
 
-    @Test func `two subscriptions by one query are one too many`() async throws {
+    @Test func `Two subscriptions with equal queries are rejected`() async throws {
         try await anna.subscribe(query("a"))
         let error = try await anna.refusal(of: query("b"))
         #expect(error?.code == .serverRejectedRequest)
@@ -122,7 +122,7 @@ import TidemarkModel
         #expect(try await store.subscriptions(as: anna.caller).map(\.id) == ["b", "c", "d"])
     }
 
-    @Test func `subscriptions to one zone are alike however its owner is spelled`() async throws {
+    @Test func `A zone of subscriptions is the same however its owner is written`() async throws {
         var anna = anna
         anna.caller.database = DatabaseID(owner: UserID("_anna"))
         try await anna.createZone()
@@ -135,7 +135,7 @@ import TidemarkModel
         #expect(error?.code == .serverRejectedRequest)
     }
 
-    @Test func `the error of each item says which subscription it is about`() async throws {
+    @Test func `The error of each item names its subscription`() async throws {
         let request = ModifySubscriptionsRequest(
             saves: [
                 query("good"), query("same"), Subscription("lost", .zone(ZoneID(zoneName: "No"))),
@@ -154,7 +154,7 @@ import TidemarkModel
         #expect(done.partialFailure(of: rest) == nil)
     }
 
-    @Test func `items stand alone, requests as a whole do not`() async throws {
+    @Test func `Items fail separately, and invalid requests fail as a whole`() async throws {
         let silent = query("silent", .always, [.once])
         let request = ModifySubscriptionsRequest(saves: [silent, query("a")])
         let result = try await store.modifySubscriptions(request, as: anna.caller)
@@ -182,7 +182,7 @@ import TidemarkModel
         )
     }
 
-    @Test func `a zone must be there, and the database must have it`() async throws {
+    @Test func `A subscription's zone must exist and support it`() async throws {
         let gone = ZoneID(zoneName: "Gone")
         #expect(
             try await anna.refusal(of: Subscription("z", .zone(gone)))?.code == .zoneNotFound
@@ -201,7 +201,7 @@ import TidemarkModel
         #expect(try await anna.refusal(of: system)?.code == .invalidArguments)
     }
 
-    @Test func `a request id gets its first answer`() async throws {
+    @Test func `A retried request gets its first result`() async throws {
         var caller = anna.caller
         caller.requestID = "once"
         let silent = query("silent", .always, [.once])
@@ -218,7 +218,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `clients neither see nor name what the store keeps`() async throws {
+    @Test func `Clients can neither see nor name the zones of the store`() async throws {
         let token = try await store.databaseChanges(.init(), as: anna.caller).token
         try await anna.subscribe(query("a"))
         try await anna.client().modify([try anna.save("r", ["n": 1])])
@@ -243,7 +243,7 @@ import TidemarkModel
 
     // MARK: The schema
 
-    @Test func `in development a type may come later, and indexes come along`() async throws {
+    @Test func `In development, a type may be created later, with its indexes`() async throws {
         try await anna.subscribe(query("early", .compare("later", .equal, 1)))
         _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
         #expect(try store.schema()["Note"]?["___recordID"]?.indexes.isEmpty == true)
@@ -262,7 +262,7 @@ import TidemarkModel
         )
     }
 
-    @Test func `in production what is missing is refused`() async throws {
+    @Test func `In production, missing types and indexes are rejected`() async throws {
         _ = try await anna.modify([try anna.save("a", ["n": 1, "text": "x"])]).saves[0].get()
         try await store.promoteSchema()
         let released = anna.client(in: DatabaseID(environment: .production))
@@ -287,7 +287,7 @@ import TidemarkModel
         #expect(try await error(query("all")) == nil)
     }
 
-    @Test func `the strict switch refuses what CloudKit does not know`() async throws {
+    @Test func `A strict store rejects what CloudKit does not support`() async throws {
         try store.close()
         var options = StoreOptions()
         options.isStrict = true
@@ -307,7 +307,7 @@ import TidemarkModel
 
     // MARK: Export and import
 
-    @Test func `an export brings subscriptions and notifications along`() async throws {
+    @Test func `An export contains subscriptions and notifications`() async throws {
         try await anna.subscribe(everything[0], everything[1], query("plain"))
         let bob = anna.client("_bob", on: nil)
         try await bob.subscribe(query("bobs"))
@@ -351,7 +351,7 @@ import TidemarkModel
         try copy.close()
     }
 
-    @Test func `an import cannot bring what is no subscription`() async throws {
+    @Test func `An import rejects an invalid subscription`() async throws {
         let zone = ZoneID(zoneName: "_subscriptions")
         func error(_ name: String, _ fields: Fields, _ zone: ZoneID) async throws -> SyncError? {
             var stream = try store.beginImport()

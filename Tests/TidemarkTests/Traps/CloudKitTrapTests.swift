@@ -32,7 +32,7 @@ import TidemarkModel
     // MARK: 1
 
     @Test(arguments: SavePolicy.allCases)
-    func `1: tags count under some policies alone, and no tag means insert`(
+    func `1: Only some policies compare tags, and no tag means insert`(
         policy: SavePolicy
     )
         async throws
@@ -55,7 +55,7 @@ import TidemarkModel
     // MARK: 2
 
     @Test(arguments: [SavePolicy.ifServerRecordUnchanged, .changedKeys, .allKeys])
-    func `2: what a save leaves out stays, what it sets to nil goes`(
+    func `2: A save keeps unnamed fields and removes those set to nil`(
         policy: SavePolicy
     )
         async throws
@@ -83,7 +83,7 @@ import TidemarkModel
         #expect(try await saved(back)["kept"] == .int64(1))
     }
 
-    @Test func `2: only replacing takes away what is not named`() async throws {
+    @Test func `2: Only replacing removes unnamed fields`() async throws {
         _ = try await saved(try notes.save("a", ["kept": 1, "set": 1]))
         let next = try await saved(try notes.save("a", ["set": 2], policy: .replace))
         #expect(next["kept"] == nil)
@@ -91,7 +91,7 @@ import TidemarkModel
 
     // MARK: 3
 
-    @Test func `3: a request is atomic by custom zone, and default zones are not`() async throws {
+    @Test func `3: A request is atomic by custom zone, and not in default zones`() async throws {
         let other = scratch.client(zone: ZoneID(zoneName: "Other"))
         try await other.createZone()
         let plain = scratch.client()
@@ -114,7 +114,7 @@ import TidemarkModel
 
     // MARK: 4
 
-    @Test func `4: an empty page can have more coming`() async throws {
+    @Test func `4: An empty page can have more coming`() async throws {
         let text = """
             DEFINE SCHEMA RECORD TYPE Secret (n INT64, GRANT CREATE TO "_icloud",
             GRANT READ TO "_creator");
@@ -139,7 +139,7 @@ import TidemarkModel
         #expect(try await bert.changes(limit: 2).changes.count == 1)
     }
 
-    @Test func `4: tokens of databases and of zones are two things`() async throws {
+    @Test func `4: Tokens of databases and zones are not interchangeable`() async throws {
         let zone = try await notes.changes().token
         let database = try await store.databaseChanges(DatabaseChangesRequest(), as: notes.caller)
         await #expect(throws: SyncError.self) { try await notes.changes(since: database.token) }
@@ -158,7 +158,7 @@ import TidemarkModel
 
     // MARK: 5
 
-    @Test func `5: a cascade is not in the answer, is in the delta, and ends on a circle`()
+    @Test func `5: A cascade is in the delta, not in the result, and ends at a cycle`()
         async throws
     {
         func link(_ name: String) -> FieldValue {
@@ -179,7 +179,7 @@ import TidemarkModel
         #expect(try await notes.changes().changes.isEmpty)
     }
 
-    @Test func `5: so many records may go with one, and no more`() async throws {
+    @Test func `5: The number of records deleted with one is limited`() async throws {
         var options = StoreOptions()
         options.limits.deleteSelfReferencesPerTarget = 2
         let scratch = try ScratchAssets(options: options)
@@ -197,7 +197,7 @@ import TidemarkModel
 
     // MARK: 6
 
-    @Test func `6: a parent has to be there, and is not deleted under its children`() async throws {
+    @Test func `6: A parent must exist and is not deleted before its children`() async throws {
         func child(_ parent: String) throws -> RecordSave {
             var save = try notes.save("child", ["n": 1], policy: .allKeys)
             save.parent = .set(Name(parent))
@@ -213,7 +213,7 @@ import TidemarkModel
         #expect(try await notes.fetch("parent")[0].get() == parent)
     }
 
-    @Test func `6: strictly, a child gives its parent a new tag, and a reference its target`()
+    @Test func `6: In strict mode, children and references change the tags of their targets`()
         async throws
     {
         var options = StoreOptions()
@@ -248,7 +248,7 @@ import TidemarkModel
 
     // MARK: 8
 
-    @Test func `8: items fail inside a request that succeeds`() async throws {
+    @Test func `8: Items can fail in a request that succeeds`() async throws {
         let plain = scratch.client()
         _ = try await plain.modify([try plain.save("a", ["n": 1])]).saves[0].get()
         let result = try await plain.modify([
@@ -263,7 +263,7 @@ import TidemarkModel
 
     // MARK: 9
 
-    @Test func `9: queries have limits of their own`() async throws {
+    @Test func `9: Queries have their own limits`() async throws {
         _ = try await saved(try notes.save("a", ["n": 1, "tags": .stringList(["x"])]))
         #expect(try await notes.find("n == 1 OR n == 2") == ["a"])
         #expect(try await notes.find("tags CONTAINS 'x'") == ["a"])
@@ -281,7 +281,7 @@ import TidemarkModel
         #expect(refusal?.message.hasPrefix("CloudKit does not support OR") == true)
     }
 
-    @Test func `9: in production matching all needs an index on the name`() async throws {
+    @Test func `9: In production, matching all needs an index on the name`() async throws {
         _ = try await saved(try notes.save("a", ["n": 1]))
         try await store.promoteSchema()
         var released = notes
@@ -295,7 +295,7 @@ import TidemarkModel
     // MARK: 10
 
     @Test(arguments: ZoneDeletionReason.allCases)
-    func `10: a zone is lost in ways that ask for different things`(
+    func `10: Each way to lose a zone requires a different reaction`(
         reason: ZoneDeletionReason
     )
         async throws
@@ -328,14 +328,14 @@ import TidemarkModel
         (#""x": [1, "a"]"#, "A list must not mix types"),
         (#""x": 9223372036854775808"#, "an integer beyond 64 bits"),
     ])
-    func `11: JSON alone does not tell types apart`(field: String, reason: String) {
+    func `11: JSON alone does not distinguish types`(field: String, reason: String) {
         var reader = RecordLineReader()
         let line = #"{"recordName":"a","recordType":"T","fields":{\#(field)}}"#
         let error = #expect(throws: JSONError.self) { try reader.read(Array(line.utf8)) }
         #expect(error?.message.contains(reason) == true)
     }
 
-    @Test func `11: a whole number with its type stays a double`() async throws {
+    @Test func `11: An integer with the type DOUBLE stays a double`() async throws {
         var reader = RecordLineReader()
         let line =
             #"{"recordName":"a","recordType":"T","fields":{"x":{"value":1,"type":"DOUBLE"}}}"#
@@ -348,7 +348,7 @@ import TidemarkModel
 
     // MARK: 14
 
-    @Test func `14: the public database has one zone, and items stand alone in it`() async throws {
+    @Test func `14: The public database has one zone, whose items fail separately`() async throws {
         let open = scratch.client(of: DatabaseID(scope: .public))
         var custom = open
         custom.zone = ZoneID(zoneName: "Notes")
@@ -369,7 +369,7 @@ import TidemarkModel
     // MARK: 15
 
     @Test(arguments: [false, true])
-    func `15: a person with two credentials is two creators`(isStrict: Bool) async throws {
+    func `15: A person with two credentials is two creators`(isStrict: Bool) async throws {
         var options = StoreOptions()
         options.isStrict = isStrict
         let scratch = try ScratchAssets(options: options)

@@ -28,9 +28,7 @@ import TidemarkModel
         try await notes.modify([save]).saves[0].get()
     }
 
-    @Test func `2: a conflict brings the server's record, also to who believed to insert`()
-        async throws
-    {
+    @Test func `2: A conflict contains the server's record, also for an insert`() async throws {
         let server = try await saved(try notes.save("a", ["n": 1]))
         let conflict = try #require(
             try await notes.modify([try notes.save("a", ["n": 2])]).saves[0].error?.conflict
@@ -41,7 +39,7 @@ import TidemarkModel
         #expect(conflict.ancestor == nil)
     }
 
-    @Test func `3: a request that is too large is told its size and the limit`() async throws {
+    @Test func `3: The error of an oversized request has its size and the limit`() async throws {
         let saves = try (0..<401).map { try notes.save("r\($0)", ["n": 1]) }
         let error = await #expect(throws: SyncError.self) { try await notes.modify(saves) }
         #expect(error?.code == .limitExceeded)
@@ -51,7 +49,7 @@ import TidemarkModel
         #expect(error?.remedy.hasPrefix("Split the request in half") == true)
     }
 
-    @Test func `4: a token is a position, whatever clocks say`() async throws {
+    @Test func `4: A token is a position, independent of clocks`() async throws {
         _ = try await saved(try notes.save("a", ["n": 1]))
         let token = try await notes.changes().token
         // The clock of the machine is set back by a day, and a line claims to be from long ago.
@@ -78,9 +76,7 @@ import TidemarkModel
         #expect(times == times.sorted())
     }
 
-    @Test func `6: deleting and inserting one name is the same on one device and on two`()
-        async throws
-    {
+    @Test func `6: Delete and insert of one name work alike on one or two devices`() async throws {
         let first = try await saved(try notes.save("a", ["old": 1]))
         let token = try await notes.changes().token
         // In one request it would have no order.
@@ -107,7 +103,7 @@ import TidemarkModel
     }
 
     @Test(arguments: ZoneDeletionReason.allCases)
-    func `7: the removal of a zone gives its reason`(reason: ZoneDeletionReason) async throws {
+    func `7: The removal of a zone has its reason`(reason: ZoneDeletionReason) async throws {
         let start = try await store.databaseChanges(DatabaseChangesRequest(), as: notes.caller)
         let ending = ModifyZonesRequest(deletions: [notes.zone], deletionReason: reason)
         _ = try await store.modifyZones(ending, as: notes.caller)
@@ -118,7 +114,7 @@ import TidemarkModel
         #expect(told.changes == [.deleted(notes.zone, reason)])
     }
 
-    @Test func `9: a missing index fails that query alone, and names what adds it`() async throws {
+    @Test func `9: A missing index fails only its query and names the remedy`() async throws {
         _ = try await saved(try notes.save("a", ["n": 1]))
         var schema = try store.schema()
         schema = try SchemaFile(schema.text.replacing("QUERYABLE SORTABLE", with: "QUERYABLE"))
@@ -137,8 +133,7 @@ import TidemarkModel
         #expect(try await released.changes().changes.count == 1)
     }
 
-    @Test func `11: a first sync sees what happens on its way, and nothing of before`() async throws
-    {
+    @Test func `11: A first sync includes changes during it, no earlier deletions`() async throws {
         for index in 0..<6 { _ = try await saved(try notes.save("r\(index)", ["n": 0])) }
         try await notes.modify([], delete: [RecordDeletion(notes.id("r5"))])
         var known: [String: Int64] = [:]
@@ -172,7 +167,7 @@ import TidemarkModel
         #expect(deletionCount == 1)
     }
 
-    @Test func `13: what is replayed does not ask clocks and dice again`() async throws {
+    @Test func `13: A replay does not read clocks or random numbers again`() async throws {
         for index in 0..<5 { _ = try await saved(try notes.save("r\(index)", ["n": 1])) }
         try await notes.modify([], delete: [RecordDeletion(notes.id("r2"))])
         let before = try await notes.changes()
@@ -186,7 +181,7 @@ import TidemarkModel
         #expect(try await reader.changes(since: before.token).changes.isEmpty)
     }
 
-    @Test func `14: limits and indexes are the same in both environments, and can be set`()
+    @Test func `14: Limits and indexes are equal in both environments, and configurable`()
         async throws
     {
         var options = StoreOptions()
@@ -204,7 +199,7 @@ import TidemarkModel
         #expect(try scratch.store.schema() == scratch.store.schema(in: .production))
     }
 
-    @Test func `15: saving a child leaves its parent's version as it is`() async throws {
+    @Test func `15: Saving a child does not change its parent's version`() async throws {
         let parent = try await saved(try notes.save("parent", ["n": 1]))
         let token = try await notes.changes().token
         var child = try notes.save(

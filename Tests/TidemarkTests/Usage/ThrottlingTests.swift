@@ -22,8 +22,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a device may ask so often, and again after the time that it is told`() async throws
-    {
+    @Test func `A device has a request rate, and can retry after the given time`() async throws {
         let scratch = try scratch { $0.requestsPerDevice = .init(4, per: .seconds(10)) }
         let anna = scratch.client()
         for _ in 0..<4 { _ = try await anna.fetch("a") }
@@ -40,7 +39,7 @@ import TidemarkModel
         #expect(await error { _ = try await anna.fetch("a") }?.code == .requestRateLimited)
     }
 
-    @Test func `every kind of request counts, and each device and user for itself`() async throws {
+    @Test func `Every kind of request counts, separately for each device and user`() async throws {
         let scratch = try scratch { $0.requestsPerDevice = .init(3, per: .seconds(60)) }
         let anna = scratch.client()
         _ = try await anna.changes()
@@ -54,7 +53,7 @@ import TidemarkModel
         _ = try await scratch.client(nil, of: DatabaseID(scope: .public)).fetch("a")
     }
 
-    @Test func `devices that could ask for everything again are forgotten`() {
+    @Test func `Devices without pending limits are forgotten`() {
         var counts = RequestCounts()
         let rate = Throttling.Rate(2, per: .seconds(1))
         func caller(_ number: Int) -> Caller { Caller(device: "d\(number)") }
@@ -69,7 +68,7 @@ import TidemarkModel
         #expect(counts.take(caller(29_999), rate, at: 0) == 0.5)
     }
 
-    @Test func `a zone that is written to is busy, others are not`() async throws {
+    @Test func `A zone with too many writes is busy, and others are not`() async throws {
         let scratch = try scratch {
             $0.writesPerZone = 1
             $0.retryAfter = .seconds(3)
@@ -88,7 +87,7 @@ import TidemarkModel
         #expect(await error { try await notes.modify([try notes.save("a", ["n": 1])]) } == nil)
     }
 
-    @Test func `a store that is written to by many is not available for more`() async throws {
+    @Test func `A store with too many writes is unavailable for more`() async throws {
         let scratch = try scratch { $0.writesPerStore = 2 }
         let notes = scratch.client()
         let writer = try scratch.store.parts.writer()

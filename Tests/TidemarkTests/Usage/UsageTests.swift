@@ -32,7 +32,7 @@ import TidemarkModel
 
     // MARK: Counting
 
-    @Test func `live records and their assets count, by zone and by database`() async throws {
+    @Test func `Live records and their assets count, by zone and by database`() async throws {
         let scratch = try scratch()
         let anna = scratch.client()
         let notes = scratch.client(zone: ZoneID(zoneName: "Notes"))
@@ -68,7 +68,7 @@ import TidemarkModel
         #expect(try scratch.store.usage(of: DatabaseID(owner: UserID("_b"))).zones.isEmpty)
     }
 
-    @Test func `sizes that an import only claims do not overflow`() async throws {
+    @Test func `Sizes that an import claims do not overflow`() async throws {
         let scratch = try scratch(private: 1 << 40)
         let asset = AssetReference(
             checksum: [UInt8](repeating: 1, count: 32),
@@ -98,7 +98,7 @@ import TidemarkModel
     }
 
     @Test(arguments: 0..<4)
-    func `what commits add up to is what counting anew finds`(seed: UInt64) async throws {
+    func `The sum over commits equals a full count`(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let scratch = try scratch(private: 1 << 40)
         let notes = scratch.client(zone: ZoneID(zoneName: "Notes"))
@@ -150,7 +150,7 @@ import TidemarkModel
 
     // MARK: Quotas
 
-    @Test func `a database grows up to its quota and not past it`() async throws {
+    @Test func `A database grows up to its quota`() async throws {
         let scratch = try scratch(private: 10_000)
         let anna = scratch.client()
         let first = try await anna.modify([try anna.save("a", ["text": text(6000)])]).saves[0].get()
@@ -180,7 +180,7 @@ import TidemarkModel
         )
     }
 
-    @Test func `assets count, and each database for itself`() async throws {
+    @Test func `Assets count, separately for each database`() async throws {
         let scratch = try scratch(private: 3000, public: 3000)
         let anna = scratch.client()
         let open = scratch.client(of: DatabaseID(scope: .public))
@@ -195,7 +195,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `what a participant writes counts against the owner`() async throws {
+    @Test func `Writes of a participant count for the owner`() async throws {
         var options = StoreOptions()
         options.limits.bytesPerPrivateDatabase = 10_000
         let world = try await SharingWorld(options: options)
@@ -218,7 +218,7 @@ import TidemarkModel
         #expect(try world.store.usage(of: own).total.recordCount == 0)
     }
 
-    @Test func `a quota on private data leaves the public database alone`() async throws {
+    @Test func `A private quota does not affect the public database`() async throws {
         let scratch = try scratch(private: 10)
         let open = scratch.client(of: DatabaseID(scope: .public))
         #expect(try await open.modify([try open.save("a", ["n": 1])]).saves[0].error == nil)
@@ -229,9 +229,7 @@ import TidemarkModel
         try await anna.modify([], delete: [RecordDeletion(anna.id("a"))])
     }
 
-    @Test func `what is there already counts after an opening, and an import is not refused`()
-        async throws
-    {
+    @Test func `Existing records count after opening, and an import ignores quotas`() async throws {
         let first = try scratch()
         let anna = first.client()
         _ = try await anna.modify([try anna.save("a", ["text": text(5000)])]).saves[0].get()
@@ -265,7 +263,7 @@ import TidemarkModel
         #expect(try await again.modify([small]).saves[0].error == nil)
     }
 
-    @Test func `many writers at once do not get past a quota`() async throws {
+    @Test func `Concurrent writers cannot exceed a quota`() async throws {
         var options = StoreOptions()
         options.limits.bytesPerPrivateDatabase = 20_000
         let scratch = try ScratchAssets(options: options, isInline: false)
@@ -314,7 +312,7 @@ import TidemarkModel
     }
 
     @Test(arguments: 0..<6)
-    func `what the databases of a container add up to is what counting them anew finds`(
+    func `The sum over the databases of a container equals a full count`(
         seed: UInt64
     ) async throws {
         var random = SeededGenerator(seed: seed)
@@ -370,8 +368,7 @@ import TidemarkModel
         #expect(checkedCount > 10)
     }
 
-    @Test func `a container grows up to its quota, whichever of its databases grows`() async throws
-    {
+    @Test func `A container grows up to its quota, whichever database grows`() async throws {
         let scratch = try scratch()
         var quota = ContainerQuota()
         quota.bytes = 10_000
@@ -407,7 +404,7 @@ import TidemarkModel
         #expect(try await clients[1].modify([huge]).saves[0].error == nil)
     }
 
-    @Test func `a retry gets its first answer, also when the quota is used up`() async throws {
+    @Test func `A retry gets its first result, also when the quota is full`() async throws {
         let scratch = try scratch(private: 3000)
         let anna = scratch.client()
         let save = try anna.save("a", ["text": text(2000)])
@@ -417,7 +414,7 @@ import TidemarkModel
 
     // MARK: The sums
 
-    @Test func `what commits add while a count is under way is added at its end`() {
+    @Test func `Growth during a count is added at its end`() {
         var counts = UsageCounts()
         let wanted = UsageCounts.Reservation(.standard, growth: 10)
         #expect(counts.reserve(wanted, quota: 100) == .notCounted)
@@ -439,7 +436,7 @@ import TidemarkModel
         #expect(counts.reserve(wanted, quota: 60) == .refused(byteCount: 70))
     }
 
-    @Test func `a count that was forgotten on its way does not end`() {
+    @Test func `A count that was discarded has no effect`() {
         var counts = UsageCounts()
         let id = counts.begin(.standard)
         counts.forget(.standard)

@@ -47,7 +47,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `both clients of a user hear each change, and nobody else does`() async throws {
+    @Test func `Only the clients of a user are notified of each change`() async throws {
         let phone = try await listen(caller("_anna"), until: .noAccount)
         let bert = try await listen(caller("_bert"), until: .restricted)
         var pad = try await store.accountStatuses(as: caller("_anna", on: "pad"))
@@ -70,7 +70,7 @@ import TidemarkModel
         #expect(try await bert.value == [.available, .restricted])
     }
 
-    @Test func `what is no change of the status is not told`() async throws {
+    @Test func `A change that keeps the status is not reported`() async throws {
         var heard = try await store.accountStatuses(as: caller("_anna")).makeAsyncIterator()
         #expect(try await heard.next() == .available)
         var account = UserAccount(UserID("_anna"))
@@ -84,7 +84,7 @@ import TidemarkModel
         #expect(try await heard.next() == .noAccount)
     }
 
-    @Test func `an import is heard of before it is finished`() async throws {
+    @Test func `An import is reported before it is finished`() async throws {
         let anna = try await listen(caller("_anna"), until: .temporarilyUnavailable)
         let other = try Store.open(at: folder.path("other.tide"), access: .creating)
         var account = UserAccount(UserID("_anna"))
@@ -102,7 +102,7 @@ import TidemarkModel
         try await importing.finish()
     }
 
-    @Test func `nobody has no account, and whoever is not named always has one`() async throws {
+    @Test func `Anonymous callers have no account, unnamed ones always have one`() async throws {
         let nobody = try await listen(caller(nil))
         let anybody = try await listen(Caller(database: .standard, user: .current))
         var first = try await store.accountStatuses(as: caller(nil)).makeAsyncIterator()
@@ -115,7 +115,7 @@ import TidemarkModel
         #expect(late?.code == .serviceUnavailable)
     }
 
-    @Test func `a stream ends with its task, and one of a reader with its store`() async throws {
+    @Test func `A stream ends with its task, and a reader's stream with its store`() async throws {
         try await set(.restricted, of: "_anna")
         let task = try await listen(caller("_anna"))
         task.cancel()
@@ -130,7 +130,7 @@ import TidemarkModel
     }
 
     /// Statuses change while streams look and wait: whoever listens ends with the last one.
-    @Test func `no change is missed between looking and waiting`() async throws {
+    @Test func `No change is missed between reading and waiting`() async throws {
         var listeners: [Task<[AccountStatus], any Error>] = []
         for _ in 0..<4 { listeners.append(try await listen(caller("_anna"), until: .noAccount)) }
         for number in 0..<60 {

@@ -45,7 +45,7 @@ import TidemarkModel
 
     // MARK: Identities
 
-    @Test func `what was said about users is known again after a restart`() async throws {
+    @Test func `User accounts persist across restarts`() async throws {
         try await store.setUser(anna)
         try await store.setUser(account("_bert") { $0.status = .restricted })
         #expect(try store.account(of: UserID("_anna")) == anna)
@@ -63,7 +63,7 @@ import TidemarkModel
         "anna@example.org", "ANNA@EXAMPLE.ORG", "a@example.org", "+49301234", "+49-30-1234",
         "_anna",
     ])
-    func `who wants to be found is found, however it is written`(text: String) async throws {
+    func `A discoverable user is found by any spelling`(text: String) async throws {
         try await store.setUser(anna)
         let lookup = UserLookup(text)
         let found = try await store.lookUpUsers([lookup], as: caller("_bert"))
@@ -71,7 +71,7 @@ import TidemarkModel
         #expect(found == [identity])
     }
 
-    @Test func `who does not want to be found is found by themself alone`() async throws {
+    @Test func `A user who is not discoverable is found only by themself`() async throws {
         var hidden = anna
         hidden.isDiscoverable = false
         try await store.setUser(hidden)
@@ -82,7 +82,7 @@ import TidemarkModel
         #expect(try await find("nobody@example.org") == nil)
     }
 
-    @Test func `an address that is gone leads nowhere, and can be another's`() async throws {
+    @Test func `A removed address finds nobody and can be reused`() async throws {
         try await store.setUser(anna)
         var moved = anna
         moved.emails = ["a@example.org"]
@@ -98,7 +98,7 @@ import TidemarkModel
         #expect(try await find("anna@example.org") == UserID("_carl"))
     }
 
-    @Test func `an address belongs to one user`() async throws {
+    @Test func `An address belongs to one user`() async throws {
         try await store.setUser(anna)
         let before = store.lastSequence
         for change in [
@@ -120,7 +120,7 @@ import TidemarkModel
     }
 
     @Test(arguments: ["", "x", "@", "a@", "a@b@c"])
-    func `what is no address is refused`(text: String) async throws {
+    func `An invalid address is rejected`(text: String) async throws {
         let error = await #expect(throws: SyncError.self) {
             try await store.setUser(account("_anna") { $0.emails = [text] })
         }
@@ -132,7 +132,7 @@ import TidemarkModel
         #expect(try store.accounts().isEmpty)
     }
 
-    @Test func `names that stand for something else are no users`() async throws {
+    @Test func `Reserved names cannot be users`() async throws {
         for name in ["__defaultOwner__", "email/a@b", "phone/1", ""] {
             let error = await #expect(throws: SyncError.self) {
                 try await store.setUser(account(name))
@@ -141,7 +141,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `contacts are those who want to be found`() async throws {
+    @Test func `Contacts are the discoverable users`() async throws {
         try await store.setUser(anna)
         #expect(try await store.contacts(as: caller("_anna")).isEmpty)
         try await store.setUser(
@@ -158,7 +158,7 @@ import TidemarkModel
         #expect(try await store.contacts(as: Caller()).isEmpty)
     }
 
-    @Test func `an export brings users along`() async throws {
+    @Test func `An export contains users`() async throws {
         try await store.setUser(anna)
         var lines: [ChangeStreamLine] = []
         try store.visitCommits { line in
@@ -175,7 +175,7 @@ import TidemarkModel
         try copy.close()
     }
 
-    @Test func `clients do not see the records behind it`() async throws {
+    @Test func `Clients cannot see the records of accounts`() async throws {
         try await store.setUser(anna)
         let caller = caller("_anna", .public)
         #expect(try await store.zones(as: caller).map(\.zoneID) == [.default])
@@ -190,7 +190,7 @@ import TidemarkModel
     // MARK: Status
 
     @Test(arguments: AccountStatus.allCases)
-    func `the account's status decides about private and public calls`(
+    func `The account status allows or rejects private and public calls`(
         status: AccountStatus
     )
         async throws
@@ -227,7 +227,7 @@ import TidemarkModel
         #expect(writes == (expected == .notAuthenticated ? expected : nil))
     }
 
-    @Test func `a status holds from one call to the next, in its environment`() async throws {
+    @Test func `A status applies to the next call, in its environment`() async throws {
         let fetch = FetchRecordsRequest([])
         _ = try await store.fetchRecords(fetch, as: caller("_anna"))
         for status in [AccountStatus.restricted, .available, .noAccount] {
@@ -244,7 +244,7 @@ import TidemarkModel
         _ = try await store.fetchRecords(fetch, as: caller("_bert"))
     }
 
-    @Test func `every change of a status is in the log`() async throws {
+    @Test func `Every change of a status is in the log`() async throws {
         for status in [AccountStatus.restricted, .available] {
             try await store.setUser(account("_anna") { $0.status = status })
         }
@@ -262,7 +262,7 @@ import TidemarkModel
         #expect(statuses == ["restricted", nil])
     }
 
-    @Test func `whoever asks is always there, and nobody never`() async throws {
+    @Test func `An unnamed caller always exists, and an anonymous one never does`() async throws {
         #expect(try await store.accountStatus(as: Caller()) == .available)
         #expect(try await store.currentUser(as: Caller()) == .current)
         #expect(try await store.accountStatus(as: caller(nil, .public)) == .noAccount)

@@ -39,7 +39,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [DatabaseScope.public, .private])
-    func `a user has a record before anybody has saved it`(scope: DatabaseScope) async throws {
+    func `A user has a record before it is first saved`(scope: DatabaseScope) async throws {
         let anna = client("_anna", scope)
         let blank = try await anna.fetch("_anna")[0].get()
         #expect(blank.recordType == "Users")
@@ -54,8 +54,7 @@ import TidemarkModel
         #expect(late?.conflict?.server == next)
     }
 
-    @Test func `another user's record can be read once it was saved, and not changed`() async throws
-    {
+    @Test func `Other users can read a saved user record and cannot change it`() async throws {
         let anna = client("_anna")
         let bert = client("_bert")
         #expect(try await bert.fetch("_anna")[0].error?.code == .unknownItem)
@@ -71,7 +70,7 @@ import TidemarkModel
         }
     }
 
-    @Test func `a role that may write users does not make somebody else's record theirs`()
+    @Test func `A role with write access to users does not own other users' records`()
         async throws
     {
         let text = """
@@ -88,7 +87,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [DatabaseScope.public, .private])
-    func `nobody deletes a user's record`(scope: DatabaseScope) async throws {
+    func `A user record cannot be deleted`(scope: DatabaseScope) async throws {
         let anna = client("_anna", scope)
         _ = try await save(anna, "_anna").get()
         let deletion = RecordDeletion(anna.id("_anna"))
@@ -98,7 +97,7 @@ import TidemarkModel
         #expect(try await anna.fetch("_anna")[0].get().changeTag != nil)
     }
 
-    @Test func `a record of a user is nowhere but in a default zone`() async throws {
+    @Test func `User records exist only in default zones`() async throws {
         var anna = client("_anna", .private)
         anna.zone = ZoneID(zoneName: "Notes")
         try await anna.createZone()
@@ -110,7 +109,7 @@ import TidemarkModel
         #expect(try await save(anna, "_bert", type: "Note").error == nil)
     }
 
-    @Test func `nobody takes the place of a user's record`() async throws {
+    @Test func `Names of user records are reserved`() async throws {
         let bert = client("_bert")
         for name in ["_anna", "_bert", "_"] {
             let error = try await save(bert, name, type: "Note").error
@@ -119,13 +118,13 @@ import TidemarkModel
         }
     }
 
-    @Test func `nobody has no record`() async throws {
+    @Test func `Anonymous callers have no user record`() async throws {
         let nobody = client(nil)
         #expect(try await nobody.fetch("_anna")[0].error?.code == .unknownItem)
         await #expect(throws: SyncError.self) { try await save(nobody, "_anna") }
     }
 
-    @Test func `the user of an embedded store has a record too`() async throws {
+    @Test func `The user of an embedded store has a record`() async throws {
         for database in [DatabaseID.standard, DatabaseID(scope: .public)] {
             let client = Client(store: store, caller: Caller(database: database), zone: .default)
             let name = UserID.current.userRecordName
@@ -138,7 +137,7 @@ import TidemarkModel
         #expect(try await save(carl, "_carl").error == nil)
     }
 
-    @Test func `a user's fields grow the schema in development, and are fixed in production`()
+    @Test func `User fields grow the schema in development and are fixed in production`()
         async throws
     {
         _ = try await save(client("_anna"), "_anna").get()

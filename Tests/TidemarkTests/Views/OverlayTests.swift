@@ -58,7 +58,7 @@ import TidemarkViews
     }
 
     @Test(arguments: [UInt64(1), 7, 5_000])
-    func `every version is found at every bound`(_ slots: UInt64) {
+    func `Every version is found at every bound`(_ slots: UInt64) {
         let (generation, model) = history(slots: slots, count: 3_000, seed: slots)
         for key in model.versions.keys {
             for bound in Self.bounds(through: 6_002, by: 301) {
@@ -72,7 +72,7 @@ import TidemarkViews
         #expect(generation.newest(zone: 1, slot: Slot(rawValue: slots)) == nil)
     }
 
-    @Test func `an entry is newest exactly where the model says so`() {
+    @Test func `An entry is newest exactly where the model agrees`() {
         let (generation, model) = history(slots: 20, count: 1_000, seed: 3)
         for bound in Self.bounds(through: 2_002, by: 97) {
             for entry in generation.entries where entry.sequence <= bound {
@@ -86,7 +86,7 @@ import TidemarkViews
     }
 
     @Test(arguments: [UInt64(3), 1_000])
-    func `a zone's entries and head follow the bound`(_ zones: UInt64) throws {
+    func `Entries and head of a zone follow the bound`(_ zones: UInt64) throws {
         let (generation, model) = history(slots: 20, zones: zones, count: 3_000, seed: 4)
         #expect(Set(generation.zones.map(\.key)) == Set(model.versions.keys.map(\.zone)))
         for zone in generation.zones {
@@ -101,7 +101,7 @@ import TidemarkViews
         }
     }
 
-    @Test func `a checkpoint leaves one entry per record in either table`() throws {
+    @Test func `A checkpoint leaves one entry per record in each table`() throws {
         let index = MemoryViewIndex()
         var random = SeededGenerator(seed: 9)
         var model = Model()

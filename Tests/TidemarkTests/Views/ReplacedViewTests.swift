@@ -16,7 +16,7 @@ import TidemarkViews
         let value = Mutex(false)
     }
 
-    @Test func `views that writers replace can be opened at any moment`() async throws {
+    @Test func `Views that writers replace can be opened at any time`() async throws {
         let folder = try ScratchFolder()
         let path = folder.path()
         let client = Client(store: try Store.open(at: path, access: .creating))
