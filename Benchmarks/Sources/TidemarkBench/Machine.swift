@@ -11,6 +11,8 @@ struct Machine: Encodable {
     var system = ProcessInfo.processInfo.operatingSystemVersionString
     var kernel = "unknown"
     var fileSystem = "unknown"
+    /// The policy by which the system shares its processors.
+    var scheduling = "ordinary"
     /// Runnable processes over the last minute when the run began: more than a little, and the
     /// figures say less.
     var loadBefore = 0.0
@@ -24,6 +26,8 @@ struct Machine: Encodable {
         processor =
             line?.split(separator: ":").last.map { $0.trimmingCharacters(in: .whitespaces) }
             ?? processor
+        let policy = sched_getscheduler(0)
+        if policy == SCHED_FIFO || policy == SCHED_RR { scheduling = "real-time" }
         fileSystem = Tool.output("findmnt", "-n", "-o", "FSTYPE", "-T", folder) ?? fileSystem
         #else
         processor = Tool.output("sysctl", "-n", "machdep.cpu.brand_string") ?? processor

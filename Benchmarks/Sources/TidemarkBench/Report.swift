@@ -32,20 +32,21 @@ struct Report: Encodable {
     }
 
     /// Puts the figures of all repetitions, by measurement and engine, into the table.
-    mutating func fill(_ samples: [String: [String: [Double]]]) {
-        let sync = (samples[Name.sync] ?? [:]).values.flatMap { $0 }
+    mutating func fill(_ samples: Samples) {
+        let sync = (samples.values[Name.sync] ?? [:]).values.flatMap { $0 }
         fdatasyncMicroseconds = sync.isEmpty ? nil : sync.median
         for index in results.indices {
             var line = results[index]
-            for (engine, values) in samples[line.name] ?? [:] {
+            for (engine, values) in samples.values[line.name] ?? [:] {
                 line.medians[engine] = line.showsWorst ? values.max() : values.median
                 line.spreads[engine] = [values.min() ?? 0, values.max() ?? 0]
             }
+            line.disturbance = samples.disturbances[line.name]?.median
             // The probe of Tidemark's own turns is the nearest in time to its saves.
             line.met = line.bar.isMet(
                 tidemark: line.medians["tidemark"],
                 sqlite: line.medians["sqlite"],
-                sync: samples[Name.sync]?["tidemark"]?.median
+                sync: samples.values[Name.sync]?["tidemark"]?.median
             )
             results[index] = line
         }
@@ -68,7 +69,7 @@ struct Report: Encodable {
         var rows = [
             [
                 "work", "unit", "tidemark", "sqlite", "rowid", "rocksdb", "ratio", "rowid ratio",
-                "bar", "met",
+                "switches", "stolen ms", "bar", "met",
             ]
         ]
         for line in results where !line.medians.isEmpty {
@@ -79,7 +80,10 @@ struct Report: Encodable {
             let ratios = ["sqlite", "sqliteRowid"].map { cell(line.ratio(to: $0)) }
             let met = line.met.map { $0 ? "yes" : "NO" } ?? "–"
             rows.append(
-                [line.name, line.unit] + figures + ratios + [line.bar.text(line.unit), met]
+                [line.name, line.unit] + figures + ratios + [
+                    cell(line.disturbance?.involuntarySwitchCount),
+                    cell(line.disturbance?.stolenMilliseconds), line.bar.text(line.unit), met,
+                ]
             )
         }
         let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
@@ -87,10 +91,10 @@ struct Report: Encodable {
             zip(row.indices, row).map { column, cell in
                 let padding = String(repeating: " ", count: widths[column] - cell.count)
                 // Figures stand on the right.
-                return (2...7).contains(column) ? padding + cell : cell + padding
+                return (2...9).contains(column) ? padding + cell : cell + padding
             }.joined(separator: "  ")
         }
-        let machine =
+        let place =
             "\(machine.processor), \(machine.coreCount) cores, "
             + "\(machine.memoryGiB.short) GiB, \(machine.kernel), \(machine.fileSystem), "
             + "load \(machine.loadBefore.short) at the start"
@@ -98,10 +102,13 @@ struct Report: Encodable {
         return """
             \(lines.joined(separator: "\n"))
 
-            \(machine)
+            \(place)
             durability: \(durability); fdatasync \(sync)
             ratio: tidemark's figure divided by SQLite's in the layout that is fastest for the work
             rowid: SQLite with a rowid table for every work
+            scheduling: \(machine.scheduling)
+            switches, stolen ms: involuntary context switches of Tidemark's repetitions, and processor time
+            that the host gave to others meanwhile; medians
             \(allocationLines)
             """
     }

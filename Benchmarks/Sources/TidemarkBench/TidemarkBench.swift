@@ -61,7 +61,7 @@ struct RunCommand: AsyncParsableCommand {
             conditions: conditions(),
             results: Measurement.all(scale)
         )
-        var samples: [String: [String: [Double]]] = [:]
+        var samples = Samples()
         var suites: [Suite] = [
             .oneWriter, .manyWriters, .insertBatches, .updateBatches, .unchangedBatches,
             .subscribed, .whileCompacting, .firstSync, .firstSyncAfterUpdates,
@@ -70,11 +70,10 @@ struct RunCommand: AsyncParsableCommand {
         suites += [.queries, .sharing, .history]
         for suite in suites where only.map(suite.title.contains) ?? true {
             FileHandle.standardError.write(Data("… \(suite.title)\n".utf8))
-            let found = try await rounds.measure(suite)
-            samples.merge(found) { $0.merging($1) { $0 + $1 } }
+            samples.merge(try await rounds.measure(suite))
         }
         if only == nil, let heap = Tool.drive("idle-heap").flatMap(Double.init) {
-            samples[Name.heap] = ["tidemark": [heap]]
+            samples.add(heap, as: Name.heap)
         }
         report.fill(samples)
         if only == nil { report.readAllocations() }
@@ -98,6 +97,43 @@ struct RunCommand: AsyncParsableCommand {
     }
 }
 
+/// One repetition of a work by one engine.
+struct Turn {
+    var values: [String: Double]
+    var disturbance: Disturbance
+
+    var isDisturbed: Bool { disturbance.isLarge }
+}
+
+/// The figures of all repetitions.
+struct Samples {
+    /// By measurement and engine.
+    private(set) var values: [String: [String: [Double]]] = [:]
+    /// Of Tidemark's repetitions, by measurement.
+    private(set) var disturbances: [String: [Disturbance]] = [:]
+
+    /// Adds what one turn measured.
+    mutating func add(_ turn: Turn, of engine: String) {
+        for (name, value) in turn.values {
+            values[name, default: [:]][engine, default: []].append(value)
+            if engine == TidemarkContender.name {
+                disturbances[name, default: []].append(turn.disturbance)
+            }
+        }
+    }
+
+    /// Adds a figure that was measured outside the turns.
+    mutating func add(_ value: Double, as name: String) {
+        values[name] = [TidemarkContender.name: [value]]
+    }
+
+    /// Adds the figures of other works.
+    mutating func merge(_ other: Samples) {
+        values.merge(other.values) { $0.merging($1) { $0 + $1 } }
+        disturbances.merge(other.disturbances) { $0 + $1 }
+    }
+}
+
 /// Lets the engines take turns at a work.
 struct Rounds {
     let scale: Scale
@@ -113,8 +149,14 @@ struct Rounds {
         self.historyPath = historyPath
     }
 
-    /// The figures of every repetition, by measurement and engine.
-    func measure(_ suite: Suite) async throws -> [String: [String: [Double]]] {
+    private static func turn(of trial: any Trial, _ repetition: Int) async throws -> Turn {
+        let probe = DisturbanceProbe()
+        let values = try await trial.measure(repetition)
+        return Turn(values: values, disturbance: probe.sinceStart)
+    }
+
+    /// Measures a work; disturbed repetitions are repeated, at most as often as there were to be.
+    func measure(_ suite: Suite) async throws -> Samples {
         let history = suite == .history ? try RealHistory.read(historyPath) : []
         var trials: [(engine: String, trial: any Trial)] = []
         var folders: [String] = []
@@ -135,15 +177,28 @@ struct Rounds {
             if case .longLog(let eventCount) = suite { setting.eventCount = eventCount }
             trials.append((contender.name, try await suite.trial(contender, setting)))
         }
-        var samples: [String: [String: [Double]]] = [:]
-        for repetition in 0..<suite.repetitionCount(scale) {
+        var turns = trials.map { _ in [Turn]() }
+        let count = suite.repetitionCount(scale)
+        for repetition in 0..<count {
             for turn in trials.indices {
-                // Nobody always goes first.
-                let (engine, trial) = trials[(turn + repetition) % trials.count]
-                for (name, value) in try await trial.measure(repetition) {
-                    samples[name, default: [:]][engine, default: []].append(value)
+                // Another engine goes first each time.
+                let index = (turn + repetition) % trials.count
+                turns[index].append(try await Self.turn(of: trials[index].trial, repetition))
+            }
+        }
+        // Works of one repetition count bytes, which nothing disturbs.
+        if count > 1 {
+            for repetition in count..<2 * count {
+                for index in trials.indices where turns[index].contains(where: \.isDisturbed) {
+                    turns[index].append(try await Self.turn(of: trials[index].trial, repetition))
+                    turns[index].sort { $0.disturbance.weight < $1.disturbance.weight }
+                    turns[index].removeLast()
                 }
             }
+        }
+        var samples = Samples()
+        for (index, (engine, _)) in trials.enumerated() {
+            for turn in turns[index] { samples.add(turn, of: engine) }
         }
         for (_, trial) in trials { try await trial.end() }
         return samples

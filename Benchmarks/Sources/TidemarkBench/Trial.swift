@@ -96,6 +96,9 @@ struct Scale: Sendable {
     /// Batches of 400 in one repetition.
     var batchCount = 50
 
+    /// True if the zone that is read does not fit into the engines' caches.
+    var isWhole: Bool { zoneRecordCount >= 1_000_000 }
+
     /// All that the bars speak of.
     static let full = Scale()
 
