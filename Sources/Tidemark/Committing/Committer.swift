@@ -39,10 +39,12 @@ package final class Committer: Sendable {
 
     /// Appends a plan, or returns `nil` if the state it depends on has changed; then decide again.
     ///
-    /// The appended events are not durable yet: see ``waitUntilDurable(_:)``. With `beginsSegment`
-    /// the commit is the first of a segment of the log.
+    /// The appended events are not durable yet: see ``waitUntilDurable(_:)``. With `callerWaits`
+    /// the caller must call it next, and may be the one that writes. With `beginsSegment` the commit
+    /// is the first of a segment of the log.
     package func append(
         _ plan: inout CommitPlan,
+        callerWaits: Bool = false,
         beginsSegment: Bool = false
     ) throws(SyncError) -> Placed? {
         try clock.check(plan.draft.received)
@@ -52,7 +54,12 @@ package final class Committer: Sendable {
         return try SyncError.wrapping { () throws(LogError) in
             try views.overlay.withLock { overlay throws(LogError) in
                 guard plan.stillHolds(in: overlay) else { return nil }
-                return try place(&plan, in: &overlay, beginsSegment: beginsSegment)
+                return try place(
+                    &plan,
+                    in: &overlay,
+                    callerWaits: callerWaits,
+                    beginsSegment: beginsSegment
+                )
             }
         }
     }
@@ -60,6 +67,7 @@ package final class Committer: Sendable {
     private func place(
         _ plan: inout CommitPlan,
         in overlay: inout Overlay,
+        callerWaits: Bool,
         beginsSegment: Bool
     ) throws(LogError) -> Placed {
         let lastTime = log.lastTime
@@ -75,7 +83,11 @@ package final class Committer: Sendable {
             envelope: plan.draft.envelope,
             received: plan.draft.received
         )
-        let position = try log.append(plan.draft, beginsSegment: beginsSegment)
+        let position = try log.append(
+            plan.draft,
+            callerWaits: callerWaits,
+            beginsSegment: beginsSegment
+        )
         precondition(position == first, "the log gave out a position that was not next")
         plan.apply(to: overlay.current, at: first)
         overlay.current.countPayloads(byteCount: payloads.count)

@@ -15,11 +15,14 @@ extension Writer {
     /// counts its records, and every commit reads the versions that it replaces. Unlimited changes,
     /// such as an import, are counted and not rejected.
     ///
+    /// With `callerWaits`, the caller calls ``Committer/waitUntilDurable(_:)`` next.
+    ///
     /// Throws `quotaExceeded`.
     func append(
         _ plan: inout CommitPlan,
         over picture: ViewPicture,
-        isLimited: Bool = true
+        isLimited: Bool = true,
+        callerWaits: Bool = false
     ) async throws(SyncError) -> Committer.Placed? {
         let known = quotas.withLock { $0 }
         defer {
@@ -28,14 +31,14 @@ extension Writer {
                 usages.withLock { $0.forgetAll() }
             }
         }
-        guard known.isSome else { return try committer.append(&plan) }
+        guard known.isSome else { return try committer.append(&plan, callerWaits: callerWaits) }
         let effect = try usageEffect(of: plan, over: picture, known)
         var reservations: [UsageCounts.Reservation] = []
         do throws(SyncError) {
             for wanted in effect.growths {
                 reservations.append(isLimited ? try await reserve(wanted, committer) : wanted)
             }
-            guard let placed = try committer.append(&plan) else {
+            guard let placed = try committer.append(&plan, callerWaits: callerWaits) else {
                 release(reservations)
                 return nil
             }

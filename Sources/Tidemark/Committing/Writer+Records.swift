@@ -39,7 +39,9 @@ extension Writer {
                 reader.reportDrift(of: request, answer, as: caller, picture)
                 return try answer.withoutUnreadable(to: access, request)
             }
-            guard let placed = try await append(&decision.plan, over: picture) else { continue }
+            guard
+                let placed = try await append(&decision.plan, over: picture, callerWaits: true)
+            else { continue }
             try await committer.waitUntilDurable(placed.last)
             let answer = try answers(to: request, as: caller, decision, placed)
             reader.reportDrift(of: request, answer, as: caller, picture)

@@ -48,7 +48,7 @@ struct CompactedSegment: ~Copyable {
             salt: environment.random()
         )
         if groupsByZone { header.version = Layout.formatVersion }
-        let stored = header.setDictionary(sample)
+        let stored = header.setDictionary(sample, level: .high)
         self.header = header
         compressor = FrameCompressor(dictionary: sample.bytes, level: .high)
         measure = FrameCompressor(dictionary: sample.bytes, level: .fast)

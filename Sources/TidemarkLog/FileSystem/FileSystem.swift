@@ -92,6 +92,10 @@ package protocol FileSystem: Sendable {
     /// For callers that have files opened by libraries that only know paths.
     func isInPlace() throws(FileError) -> Bool
 
+    /// Returns true if a directory is known to be on a disk of this machine, so that a sync of a file
+    /// in it never waits for a network.
+    func isLocal(_ directory: String) -> Bool
+
     /// Returns the same file system with new files and directories readable by other users too.
     func permitting(_ permissions: FilePermissions) -> any FileSystem
 }
@@ -137,6 +141,8 @@ extension FileSystem {
 
     /// The default implementation for file systems whose directories cannot be moved.
     package func isInPlace() throws(FileError) -> Bool { true }
+
+    package func isLocal(_ directory: String) -> Bool { false }
 
     /// Gives a file an additional name; `false` if the file system does not support that, so that
     /// the file must be copied.

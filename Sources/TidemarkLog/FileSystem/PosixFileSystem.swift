@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import CPlatform
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Musl)
@@ -42,6 +44,10 @@ package struct PosixFileSystem: FileSystem {
             let mine = try readStatus(held.path)
         else { return false }
         return there.st_dev == mine.st_dev && there.st_ino == mine.st_ino
+    }
+
+    package func isLocal(_ directory: String) -> Bool {
+        tidemark_is_local(directory)
     }
 
     /// Returns the directory descriptor and path that a call on a path uses.

@@ -273,18 +273,19 @@ enum LZ4 {
     }
 
     /// Compresses a dictionary for its place behind a file header.
-    static func compressDictionary(_ raw: [UInt8]) -> [UInt8] {
+    static func compressDictionary(_ raw: [UInt8], level: CompressionLevel) -> [UInt8] {
         let bound = Int(LZ4_compressBound(Int32(raw.count)))
         return [UInt8](unsafeUninitializedCapacity: bound) { buffer, count in
             let stored = raw.withUnsafeBytes { source in
-                LZ4_compress_HC(
-                    source.baseAddress?.assumingMemoryBound(to: CChar.self),
-                    UnsafeMutableRawPointer(buffer.baseAddress)?
-                        .assumingMemoryBound(to: CChar.self),
-                    Int32(source.count),
-                    Int32(buffer.count),
-                    LZ4HC_CLEVEL_DEFAULT
-                )
+                let target = UnsafeMutableRawPointer(buffer.baseAddress)?
+                    .assumingMemoryBound(to: CChar.self)
+                let (count, room) = (Int32(source.count), Int32(buffer.count))
+                return switch level {
+                case .fast:
+                    LZ4_compress_default(source.text, target, count, room)
+                case .high:
+                    LZ4_compress_HC(source.text, target, count, room, LZ4HC_CLEVEL_DEFAULT)
+                }
             }
             count = Int(stored)
         }

@@ -44,6 +44,8 @@ struct AppendQueue {
     /// The remaining room below which preparing a spare segment is retried after a failure.
     var roomForNextPreparation = Int.max
     private var waiters: [Waiter] = []
+    /// True if the last frame held one commit that at most one caller waited for.
+    private var wasAlone = true
 
     /// A caller that waits for a position to become durable.
     struct Waiter: Sendable {
@@ -148,6 +150,19 @@ struct AppendQueue {
         return true
     }
 
+    /// True if there is one commit to write, of a caller that is probably the only one.
+    ///
+    /// After a frame of many callers, the first of them to come back is not alone: the others are
+    /// about to append, and its commit shares a sync with theirs if the writer's thread is woken.
+    var isAlone: Bool { wasAlone && closed.isEmpty && open?.builder.commitCount == 1 }
+
+    /// Ends the writing if there is nothing to write; returns false if there is.
+    mutating func endWritingIfIdle() -> Bool {
+        guard failure != nil || open == nil && closed.isEmpty else { return false }
+        isWriting = false
+        return true
+    }
+
     /// Returns the next batch to write, or `nil` if there is none, which ends the writing.
     mutating func takeBatch() -> Batch? {
         if failure == nil {
@@ -176,6 +191,7 @@ struct AppendQueue {
     /// Records that a batch is on disk, and returns the callers that waited for it.
     mutating func wrote(
         through last: SequenceNumber,
+        commitCount: Int,
         byteCount: Int,
         bound: Int,
         segmentNumber: UInt64
@@ -183,6 +199,7 @@ struct AppendQueue {
         if segmentNumber == self.segmentNumber { room += bound - byteCount }
         lacksMarker = true
         durable = last
+        wasAlone = commitCount == 1 && waiters.count <= 1
         let ready = waiters.filter { $0.sequence <= last }
         waiters.removeAll { $0.sequence <= last }
         return ready

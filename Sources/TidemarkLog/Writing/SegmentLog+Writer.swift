@@ -9,18 +9,35 @@ extension SegmentLog {
     ///
     /// Only one thread at a time runs this (`isWriting`).
     func drain() {
-        while let batch = queue.withLock({ $0.takeBatch() }) {
-            let tell = environment.observeSync?()
-            let outcome = disk.withLock { disk in
+        while let batch = queue.withLock({ $0.takeBatch() }) { write(batch) }
+        scheduleMarker()
+    }
+
+    /// Writes one batch, and leaves those that were appended meanwhile to the writer's thread.
+    ///
+    /// Only the thread that started writing calls this.
+    func writeOnce() {
+        if let batch = queue.withLock({ $0.takeBatch() }) { write(batch) }
+        if queue.withLock({ $0.endWritingIfIdle() }) {
+            scheduleMarker()
+        } else {
+            writer.async { self.drain() }
+        }
+    }
+
+    private func write(_ batch: consuming AppendQueue.Batch) {
+        let tell = environment.observeSync?()
+        let batch = batch
+        let outcome = callerWrites.timing {
+            disk.withLock { disk in
                 Result<Written, LogError> { () throws(LogError) in try write(batch, to: &disk) }
             }
-            if let tell { tell(outcome.map(frame)) }
-            switch outcome {
-            case .success(let written): publish(written)
-            case .failure(let error): fail(error)
-            }
         }
-        scheduleMarker()
+        if let tell { tell(outcome.map(frame)) }
+        switch outcome {
+        case .success(let written): publish(written)
+        case .failure(let error): fail(error)
+        }
     }
 
     private struct Written {
@@ -73,6 +90,7 @@ extension SegmentLog {
         let ready = queue.withLock {
             $0.wrote(
                 through: written.last,
+                commitCount: written.commitCount,
                 byteCount: written.byteCount,
                 bound: written.bound,
                 segmentNumber: written.segmentNumber

@@ -9,7 +9,8 @@ import TidemarkLock
 ///
 /// Appending copies a commit into the open batch and returns. One writer at a time takes the batch,
 /// compresses it, writes it and syncs it; meanwhile, the next batch grows. A single caller
-/// therefore gets one commit per sync, and many callers share a sync, without any timer.
+/// therefore gets one commit per sync, and many callers share a sync, without any timer. A caller
+/// that is alone writes its commit itself (`CallerWrites`); else the writer's own thread does.
 ///
 /// After a sync, in this order: the durable watermark moves, `onDurable` is called, and waiting
 /// callers continue. No reader reads past the watermark.
@@ -38,6 +39,7 @@ package final class SegmentLog: EventSource {
     let markerIsDue = Atomic<Bool>(false)
     /// True if a compaction uses the reserved disk space.
     let isUsingReserve = Atomic<Bool>(false)
+    let callerWrites: CallerWrites
     /// True if a reader held an older manifest at the last check.
     private let olderReaders: Atomic<Bool>
     private let lockFile: any LogFile
@@ -66,6 +68,9 @@ package final class SegmentLog: EventSource {
         self.onDurable = onDurable
         self.onFinished = onFinished
         watermark = Atomic(opened.lastSequence.rawValue)
+        callerWrites = CallerWrites(
+            isLocal: environment.fileSystem.isLocal(opened.folder.segments)
+        )
         queue = Lock(
             AppendQueue(
                 lastSequence: opened.lastSequence,
@@ -118,6 +123,9 @@ package final class SegmentLog: EventSource {
     /// calls this inside its serialization point, where it reads `lastSequence` to compute the
     /// positions. An `ownSequence` zone becomes the event's own position.
     ///
+    /// With `callerWaits`, the commit may stay unwritten until `waitUntilDurable` is called for it,
+    /// which must be the caller's next step: then the caller can write it itself.
+    ///
     /// With `beginsSegment`, everything appended before is in finished segments once the commit is
     /// durable. With `withoutDictionary`, the new segment contains no data of them.
     ///
@@ -126,6 +134,7 @@ package final class SegmentLog: EventSource {
     /// closed, and `tooLarge` for a commit above 1 GiB.
     package func append(
         _ draft: consuming CommitDraft,
+        callerWaits: Bool = false,
         beginsSegment: Bool = false,
         withoutDictionary: Bool = false
     ) throws(LogError) -> SequenceNumber {
@@ -153,7 +162,7 @@ package final class SegmentLog: EventSource {
             }
             return queue.append(draft, bound: bound, beginsSegment: beginsSegment)
         }
-        if !environment.writesInline { startWriting() }
+        if !environment.writesInline, !callerWaits { startWriting() }
         return first
     }
 
@@ -162,8 +171,14 @@ package final class SegmentLog: EventSource {
         queue.withLock { $0.appendGap(gapCount) }
     }
 
-    private func startWriting() {
-        if queue.withLock({ $0.startWriting() }) {
+    /// Has waiting commits written, by the caller if it may and its commit is the only one.
+    private func startWriting(asCaller: Bool = false) {
+        let (isStarted, isAlone) = queue.withLock { ($0.startWriting(), $0.isAlone) }
+        guard isStarted else { return }
+        if asCaller, isAlone, callerWrites.enter() {
+            writeOnce()
+            callerWrites.leave()
+        } else {
             writer.async { self.drain() }
         }
     }
@@ -179,6 +194,7 @@ package final class SegmentLog: EventSource {
     package func waitUntilDurable(_ sequence: SequenceNumber) async throws(LogError) {
         if isPublished(sequence) { return }
         if environment.writesInline { return try blockUntilDurable(sequence) }
+        startWriting(asCaller: true)
         let failure = await withCheckedContinuation { continuation in
             wait(for: sequence) { continuation.resume(returning: $0) }
         }

@@ -34,7 +34,7 @@ struct SpareSegment: Sendable {
             created: 0,
             salt: environment.random()
         )
-        let stored = header.setDictionary(sample)
+        let stored = header.setDictionary(sample, level: .fast)
         let offset = UInt64(Layout.fileHeaderByteCount)
         header.allocatedByteCount = UInt64(header.framesOffset + Layout.aligned(room))
         let byteCount = header.allocatedByteCount
@@ -117,8 +117,12 @@ extension DictionarySample {
 
 extension FileHeader {
     /// Sets the dictionary's fields, and returns the bytes to write after the header.
-    mutating func setDictionary(_ sample: DictionarySample) -> [UInt8] {
-        let stored = sample.bytes.isEmpty ? [] : LZ4.compressDictionary(sample.bytes)
+    mutating func setDictionary(
+        _ sample: DictionarySample,
+        level: CompressionLevel
+    ) -> [UInt8] {
+        let stored =
+            sample.bytes.isEmpty ? [] : LZ4.compressDictionary(sample.bytes, level: level)
         dictionary.storedByteCount = UInt32(stored.count)
         dictionary.rawByteCount = UInt32(sample.bytes.count)
         dictionary.sourceFirst = sample.source.first

@@ -27,7 +27,7 @@ import Testing
             salt: 7
         )
         let bytes = (0..<20_000).map { UInt8(truncatingIfNeeded: $0 / 3) }
-        let stored = header.setDictionary(DictionarySample(bytes: bytes))
+        let stored = header.setDictionary(DictionarySample(bytes: bytes), level: .fast)
         let file = try disk.open("/store/segment", .create)
         let start = UInt64(Layout.fileHeaderByteCount)
         try file.allocate(to: UInt64(header.framesOffset))

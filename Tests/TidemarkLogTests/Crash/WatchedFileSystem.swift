@@ -11,12 +11,19 @@ import TidemarkLog
 final class WatchedFileSystem: FileSystem {
     let disk: SimulatedFileSystem
     private let willChange: @Sendable (SimulatedFileSystem) -> Void
+    private let isLocal: Bool
 
-    init(_ disk: SimulatedFileSystem, willChange: @escaping @Sendable (SimulatedFileSystem) -> Void)
-    {
+    init(
+        _ disk: SimulatedFileSystem,
+        isLocal: Bool = false,
+        willChange: @escaping @Sendable (SimulatedFileSystem) -> Void
+    ) {
         self.disk = disk
+        self.isLocal = isLocal
         self.willChange = willChange
     }
+
+    func isLocal(_ directory: String) -> Bool { isLocal }
 
     func createDirectory(_ path: String) throws(FileError) {
         willChange(disk)
