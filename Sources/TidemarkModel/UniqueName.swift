@@ -13,12 +13,20 @@ package enum UniqueName {
     package static func make(using random: inout some RandomNumberGenerator) -> String {
         let high = random.next() & ~0xF000 | 0x4000
         let low = random.next() >> 2 | 1 << 63
-        func digits(_ word: UInt64) -> String {
-            let digits = String(word, radix: 16, uppercase: true)
-            return String(repeating: "0", count: 16 - digits.count) + digits
+        return String(unsafeUninitializedCapacity: 36) { text in
+            var place = 0
+            for digit in 0..<32 {
+                if [8, 12, 16, 20].contains(digit) {
+                    text[place] = UInt8(ascii: "-")
+                    place += 1
+                }
+                let word = digit < 16 ? high : low
+                let value = UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * (digit % 16))) & 15
+                text[place] =
+                    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
+                place += 1
+            }
+            return place
         }
-        let text = Array(digits(high) + digits(low))
-        let parts = [text[..<8], text[8..<12], text[12..<16], text[16..<20], text[20...]]
-        return parts.map { String($0) }.joined(separator: "-")
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TidemarkModel
 
 /// Times of the past as the command line takes them: RFC 3339, a date, or an age.
 enum PastTime {

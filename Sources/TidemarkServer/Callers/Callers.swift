@@ -42,7 +42,7 @@ struct Callers: Sendable {
         _ token: APIToken?,
         for place: Place
     ) async throws(WebError) -> Found {
-        if let keyID = incoming.header("X-Apple-CloudKit-Request-KeyID") {
+        if let keyID = incoming.header(.keyID) {
             return Found(caller: try await signer(keyID, incoming, body, place))
         }
         guard let token, token.container == place.container.identifier,
@@ -76,7 +76,7 @@ struct Callers: Sendable {
             !text.isEmpty
         else { return nil }
         let session = try await answered {
-            try await directory.session(ofWebToken: String(text.map { $0 == " " ? "+" : $0 }))
+            try await directory.session(ofWebToken: text)
         }
         guard let session, session.container == place.container.identifier,
             session.environment == place.environment.rawValue
@@ -92,8 +92,8 @@ struct Callers: Sendable {
         _ place: Place
     ) async throws(WebError) -> Caller {
         let now = Clock.now()
-        guard let date = incoming.header("X-Apple-CloudKit-Request-ISO8601Date"),
-            let text = incoming.header("X-Apple-CloudKit-Request-SignatureV1"),
+        guard let date = incoming.header(.signatureDate),
+            let text = incoming.header(.signature),
             place.scope == .public, !place.endpoint.hasPrefix("users/"),
             let key = try await answered({ try await directory.key(keyID) }),
             key.container == place.container.identifier,
@@ -122,7 +122,7 @@ struct Callers: Sendable {
             ),
             user: user,
             device: incoming.query["clientId"] ?? device,
-            requestID: incoming.header("X-Tidemark-Request-ID"),
+            requestID: incoming.header(.tidemarkRequestID),
             authentication: authentication,
             trace: incoming.trace
         )

@@ -24,8 +24,8 @@ extension Response {
         )
         headers[.vary] = "Accept-Encoding"
         if coded != nil { headers[.contentEncoding] = "gzip" }
-        headers.set("X-Apple-Request-UUID", to: incoming.uuid)
-        headers.set("X-Apple-CloudKit-Version", to: "1.0")
+        headers[.requestUUID] = incoming.uuid
+        headers[.cloudKitVersion] = "1.0"
     }
 
     /// Creates the answer with the error of a request.
@@ -58,7 +58,7 @@ extension Response {
         )
         // With "no-referrer", browsers send forms with `Origin: null`, as if they came from another
         // page.
-        headers.set("Referrer-Policy", to: "same-origin")
+        headers[.referrerPolicy] = "same-origin"
     }
 
     /// Permits a page of another origin to read the answer.
@@ -77,7 +77,7 @@ extension Response {
         response.allow(origin)
         response.headers[.accessControlAllowMethods] = "GET, POST, PUT, OPTIONS"
         response.headers[.accessControlAllowHeaders] =
-            incoming.header("Access-Control-Request-Headers") ?? "Content-Type"
+            incoming.header(.accessControlRequestHeaders) ?? "Content-Type"
         response.headers[.accessControlMaxAge] = "3600"
         return response
     }
@@ -90,14 +90,6 @@ extension Response {
         )
         response.headers[.allow] = allowed
         return response
-    }
-}
-
-extension HTTPFields {
-    /// Sets a field whose name has no constant.
-    mutating func set(_ name: String, to value: String) {
-        guard let name = HTTPField.Name(name) else { return }
-        self[name] = value
     }
 }
 

@@ -90,7 +90,7 @@ enum Gzip {
 extension Incoming {
     /// True if the client takes an answer that is compressed.
     var takesGzip: Bool {
-        (header("Accept-Encoding") ?? "").split(separator: ",").contains { entry in
+        (header(.acceptEncoding) ?? "").split(separator: ",").contains { entry in
             let parts = entry.split(separator: ";").map { $0.filter { $0 != " " }.lowercased() }
             guard parts.first == "gzip" || parts.first == "x-gzip" else { return false }
             return !parts.dropFirst().contains {
@@ -102,7 +102,7 @@ extension Incoming {
     /// Returns the whole body as it was before it was compressed, up to a limit.
     func body(upTo limit: Int) async throws(WebError) -> [UInt8] {
         let bytes = try await request.collected(upTo: limit)
-        switch header("Content-Encoding")?.lowercased() {
+        switch header(.contentEncoding)?.lowercased() {
         case nil, "", "identity": return bytes
         case "gzip", "x-gzip": return try Gzip.expanded(bytes, upTo: limit)
         case let coding?:

@@ -27,16 +27,19 @@ struct Incoming {
     init(_ request: Request, _ options: ServerOptions, from address: String? = nil) {
         self.request = request
         // The last entry is the proxy's; those before it come from the client and are not trusted.
-        let forwarded = HTTPField.Name("X-Forwarded-For").flatMap { request.headers[$0] }?
-            .split(separator: ",").last?.filter { $0 != " " }
-        self.address = options.trustsProxy ? forwarded ?? address : address
-        trace = HTTPField.Name("traceparent").flatMap { request.headers[$0] }
-            .flatMap { TraceContext(traceparent: $0) }
+        let forwarded =
+            options.trustsProxy
+            ? request.headers[.forwardedFor]?.split(separator: ",").last?.filter { $0 != " " } : nil
+        self.address = forwarded ?? address
+        trace = request.headers[.traceparent].flatMap { TraceContext(traceparent: $0) }
         uuid = UniqueName.make()
         target = request.head.path ?? "/"
-        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        path = parts[0].split(separator: "/").map { PercentCoding.decoded($0) }
-        query = parts.count > 1 ? PercentCoding.query(parts[1]) : [:]
+        // As bytes: grouping a target into characters is slow.
+        let end = target.utf8.firstIndex(of: UInt8(ascii: "?")) ?? target.endIndex
+        path = target.utf8[..<end].split(separator: UInt8(ascii: "/")).map {
+            PercentCoding.decoded(Substring($0))
+        }
+        query = PercentCoding.query(target[end...].dropFirst())
         baseURL = options.publicURL ?? Self.baseURL(request, isSecure: options.certificate != nil)
     }
 
@@ -46,14 +49,12 @@ struct Incoming {
         return (isSecure ? "https://" : "http://") + (isHost ? host : "localhost")
     }
 
-    func header(_ name: String) -> String? {
-        HTTPField.Name(name).flatMap { request.headers[$0] }
-    }
+    func header(_ name: HTTPField.Name) -> String? { request.headers[name] }
 
     /// The origin of the page that sent the request; `nil` if no page did.
-    var origin: String? { header("Origin").flatMap { $0 == "null" ? nil : $0 } }
+    var origin: String? { header(.origin).flatMap { $0 == "null" ? nil : $0 } }
 
     /// True if the answer may contain Tidemark's extensions.
-    var isExtended: Bool { header("X-Tidemark-Extensions") == "1" }
+    var isExtended: Bool { header(.tidemarkExtensions) == "1" }
 }
 #endif

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Server
-import Foundation
 public import Logging
 import TidemarkModel
 
@@ -42,7 +41,8 @@ public struct JSONLogHandler: LogHandler {
     ) {
         var bytes: [UInt8] = []
         bytes.append(literal: "{\"time\":")
-        bytes.append(jsonString: Date().formatted(Self.time))
+        let time = RFC3339.text(milliseconds: Clock.now(), isFixedWidth: true)
+        bytes.append(jsonString: time)
         bytes.append(literal: ",\"level\":")
         bytes.append(jsonString: level.rawValue)
         bytes.append(literal: ",\"message\":")
@@ -57,7 +57,5 @@ public struct JSONLogHandler: LogHandler {
         bytes.append(literal: "}\n")
         write(bytes)
     }
-
-    private static let time = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
 }
 #endif

@@ -117,14 +117,14 @@ extension Server {
 
     /// Returns the members of a form that one of this server's pages sent.
     private func form(_ request: Request, _ incoming: Incoming) async throws -> [String: String] {
-        if let origin = incoming.header("Origin"), origin != incoming.baseURL {
+        if let origin = incoming.header(.origin), origin != incoming.baseURL {
             throw WebError("ACCESS_DENIED", status: 403, "The form came from another page")
         }
         return PercentCoding.form(try await request.collected(upTo: 16 << 10))
     }
 
     private func accountSession(_ incoming: Incoming) async throws -> Session? {
-        let cookies = incoming.header("Cookie") ?? ""
+        let cookies = incoming.header(.cookie) ?? ""
         for cookie in cookies.split(separator: ";") {
             let parts = cookie.split(separator: "=", maxSplits: 1).map { $0.filter { $0 != " " } }
             guard parts.count == 2, parts[0] == Self.cookie else { continue }

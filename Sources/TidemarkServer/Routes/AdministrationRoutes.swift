@@ -67,7 +67,7 @@ extension Server {
     /// Returns the administrator whose secret a request carries.
     private func authenticated(_ incoming: Incoming) async throws -> Operator {
         let scheme = "bearer "
-        guard let header = incoming.header("Authorization"),
+        guard let header = incoming.header(.authorization),
             header.lowercased().hasPrefix(scheme),
             let found = try await directory.administrator(
                 String(header.dropFirst(scheme.count))

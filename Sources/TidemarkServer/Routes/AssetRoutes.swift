@@ -87,7 +87,7 @@ extension Server {
                 "The address of the download is no longer valid; fetch the record again"
             )
         }
-        let range = incoming.header("Range").flatMap { ByteRange($0) }
+        let range = incoming.header(.range).flatMap { ByteRange($0) }
         if let range { ticket.request.range = range.request }
         let download: AssetDownload
         do throws(SyncError) {

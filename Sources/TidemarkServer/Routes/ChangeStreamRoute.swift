@@ -24,7 +24,7 @@ extension Server {
         } catch {
             throw error.webError
         }
-        let text = incoming.header("Last-Event-ID") ?? incoming.query["since"] ?? ""
+        let text = incoming.header(.lastEventID) ?? incoming.query["since"] ?? ""
         var start = text.isEmpty ? nil : ChangeToken(text)
         if start == nil, !text.isEmpty {
             throw .badRequest("\"\(text)\" is not the id of an event of a stream")
@@ -61,7 +61,7 @@ extension Server {
             .xContentTypeOptions: "nosniff",
         ]
         // Proxies must not buffer the stream.
-        headers.set("X-Accel-Buffering", to: "no")
+        headers[.accelBuffering] = "no"
         return headers
     }()
 }

@@ -69,10 +69,7 @@ extension Server {
             )
             var response = Response(json: answer, incoming)
             if let session = found.session {
-                response.headers.set(
-                    "X-Apple-CloudKit-Web-Auth-Token",
-                    to: directory.webToken(of: session)
-                )
+                response.headers[.webAuthToken] = directory.webToken(of: session)
             }
             return response
         } catch {

@@ -101,10 +101,7 @@ extension Server {
             case .registerToken: response = try await registerToken(incoming, body, found)
             }
             if let session = found.session {
-                response.headers.set(
-                    "X-Apple-CloudKit-Web-Auth-Token",
-                    to: directory.webToken(of: session)
-                )
+                response.headers[.webAuthToken] = directory.webToken(of: session)
             }
             return response
         } catch {

@@ -221,14 +221,24 @@ public final class Server: Sendable {
             idleTimeout: TimeAmount(options.idleTimeout),
             httpDecoderConfiguration: decoder
         )
-        guard let reloader else { return .http1(configuration: connection) }
-        return try .http2Upgrade(
-            tlsConfiguration: .makeServerConfiguration(certificateReloader: reloader),
-            configuration: HTTP2ChannelConfiguration(
-                idleTimeout: options.idleTimeout,
-                streamConfiguration: connection
-            )
+        guard let reloader else {
+            return HTTPServerBuilder { responder in
+                LoopChannel(base: HTTP1Channel(responder: responder, configuration: connection))
+            }
+        }
+        let secure = HTTP2ChannelConfiguration(
+            idleTimeout: options.idleTimeout,
+            streamConfiguration: connection
         )
+        return HTTPServerBuilder { responder in
+            LoopChannel(
+                base: try HTTP2UpgradeChannel(
+                    tlsConfiguration: .makeServerConfiguration(certificateReloader: reloader),
+                    configuration: secure,
+                    responder: responder
+                )
+            )
+        }
     }
 }
 #endif

@@ -30,10 +30,7 @@ extension Server {
             call.response = Response(failure, incoming)
         }
         if let session = call.session {
-            call.response.headers.set(
-                "X-Apple-CloudKit-Web-Auth-Token",
-                to: directory.webToken(of: session)
-            )
+            call.response.headers[.webAuthToken] = directory.webToken(of: session)
         }
         if let origin = call.origin { call.response.allow(origin) }
         call.line.end(metrics, logger, status: call.response.status.code)
@@ -95,7 +92,7 @@ extension Server {
         }
         call.line.endpoint = "tidemark/\(name)"
         try check(incoming.request.method)
-        let type = incoming.header("Content-Type") ?? ""
+        let type = incoming.header(.contentType) ?? ""
         guard let form = WireForm(mediaType: type), method.has(form) else {
             return .unknownForm(type, incoming)
         }
@@ -163,17 +160,18 @@ extension Server {
         }
         call.session = found.session
         var caller = found.caller
-        let text = { (name: String) in incoming.header(name).map { PercentCoding.decoded($0[...]) }
+        let text = { (name: HTTPField.Name) in
+            incoming.header(name).map { PercentCoding.decoded($0[...]) }
         }
-        caller.requestID = text(HeaderValue.requestID)
-        caller.build = text(HeaderValue.build)
-        if let user = text(HeaderValue.user), user != caller.user?.userRecordName {
+        caller.requestID = text(.tidemarkRequestID)
+        caller.build = text(.tidemarkBuild)
+        if let user = text(.tidemarkUser), user != caller.user?.userRecordName {
             throw SyncError(
                 .notAuthenticated,
                 "The request is for the user \(user), who has not signed in on this connection."
             )
         }
-        if let owner = text(HeaderValue.owner) {
+        if let owner = text(.tidemarkOwner) {
             // The store checks the access to the database.
             caller.database = DatabaseID(
                 container: place.container,
@@ -231,7 +229,7 @@ extension SyncError {
 extension Incoming {
     /// The form in which the client accepts an answer: JSON by default.
     fileprivate var takenForm: WireForm {
-        let types = (header("Accept") ?? "").split(separator: ",")
+        let types = (header(.accept) ?? "").split(separator: ",")
         return types.contains { WireForm(mediaType: String($0)) == .records } ? .records : .json
     }
 }
@@ -274,7 +272,7 @@ extension Response {
             ],
             body: ResponseBody(byteBuffer: body)
         )
-        headers.set("X-Apple-Request-UUID", to: incoming.uuid)
+        headers[.requestUUID] = incoming.uuid
     }
 
     /// Returns the answer to a request in a form that its method does not support; nothing was

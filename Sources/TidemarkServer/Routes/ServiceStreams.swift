@@ -39,7 +39,7 @@ extension Server {
         _ place: Callers.Place
     ) async throws(SyncError) -> Response {
         let incoming = call.incoming
-        let request = incoming.header(HeaderValue.request)
+        let request = incoming.header(.tidemarkRequest)
             .flatMap { HeaderValue.value(UploadAssetRequest.self, from: $0) }
         guard let request else {
             throw SyncError(
@@ -74,10 +74,7 @@ extension Server {
             }
             try await writer.write(ByteBuffer(bytes: end))
         }
-        response.headers.set(
-            HeaderValue.answer,
-            to: try HeaderValue.text(of: DownloadHead(download)).text
-        )
+        response.headers[.tidemarkAnswer] = try HeaderValue.text(of: DownloadHead(download)).text
         return response
     }
 }
@@ -102,9 +99,9 @@ extension Response {
                 try await writer.finish(nil)
             }
         )
-        response.headers.set("X-Apple-Request-UUID", to: incoming.uuid)
+        response.headers[.requestUUID] = incoming.uuid
         // A proxy that buffers the answer would delay the stream.
-        response.headers.set("X-Accel-Buffering", to: "no")
+        response.headers[.accelBuffering] = "no"
         return response
     }
 

@@ -58,7 +58,7 @@ extension Server {
             let (state, found) = try await opened(form["s"])
             token = found
             // A page of another site could otherwise send a form in the user's name.
-            if let origin = incoming.header("Origin"), origin != incoming.baseURL {
+            if let origin = incoming.header(.origin), origin != incoming.baseURL {
                 throw WebError("ACCESS_DENIED", status: 403, "The form came from another page")
             }
             try limits.take(.signIn, of: incoming.address)
@@ -169,7 +169,7 @@ extension Server {
             var response = Response(status: .found)
             response.headers[.location] =
                 "\(callback)\(separator)ckWebAuthToken=\(text)&ckSession=\(text)"
-            response.headers.set("Referrer-Policy", to: "no-referrer")
+            response.headers[.referrerPolicy] = "no-referrer"
             response.headers[.cacheControl] = "no-store"
             return response
         }

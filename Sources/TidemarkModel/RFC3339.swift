@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Times as people write them: RFC 3339, to the millisecond.
-enum RFC3339 {
+package enum RFC3339 {
     /// Milliseconds since 1970 of a time such as `2026-02-03T04:05:06.789+01:00`.
     ///
     /// Strict: date, `T`, time and offset must all be there. Digits after the millisecond are cut
     /// off, so that the result is never after the time that was written. A leap second counts as
     /// the first second of the next minute.
-    static func milliseconds(_ text: String) -> Int64? {
+    package static func milliseconds(_ text: String) -> Int64? {
         var scanner = DigitScanner(text)
         guard
             let year = scanner.number(digits: 4), scanner.skip("-"),
@@ -27,8 +27,9 @@ enum RFC3339 {
         return (minutes * 60 + second) * 1000 + fraction
     }
 
-    /// The time in UTC, with three digits after the second where they are not all zero.
-    static func text(milliseconds: Int64) -> String {
+    /// The time in UTC, with three digits after the second unless they are all zero; with
+    /// `isFixedWidth`, always.
+    package static func text(milliseconds: Int64, isFixedWidth: Bool = false) -> String {
         let (days, inDay) = flooredDivision(milliseconds, by: 86_400_000)
         let (year, month, day) = date(daysSince1970: days)
         let seconds = inDay / 1000
@@ -36,7 +37,8 @@ enum RFC3339 {
         let date = "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
         let time =
             "\(padded(seconds / 3600, 2)):\(padded(seconds / 60 % 60, 2)):\(padded(seconds % 60, 2))"
-        return fraction == 0 ? "\(date)T\(time)Z" : "\(date)T\(time).\(padded(fraction, 3))Z"
+        if fraction == 0, !isFixedWidth { return "\(date)T\(time)Z" }
+        return "\(date)T\(time).\(padded(fraction, 3))Z"
     }
 
     // Counting years from March makes the leap day the last one, so that a month's first day in

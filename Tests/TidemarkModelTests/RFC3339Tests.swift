@@ -3,9 +3,9 @@
 
 import Testing
 
-@testable import TidemarkCommand
+@testable import TidemarkModel
 
-@Suite struct TimeTests {
+@Suite struct RFC3339Tests {
     @Test(arguments: [
         ("1970-01-01T00:00:00Z", 0),
         ("1969-12-31T23:59:59.999Z", -1),

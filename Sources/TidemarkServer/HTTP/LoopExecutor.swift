@@ -1,0 +1,55 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import HummingbirdCore
+import Logging
+import NIOCore
+import TidemarkLock
+
+/// Runs the tasks of a connection on the thread of its event loop.
+///
+/// Otherwise every step of a request moves between that thread and Swift's thread pool: a request of
+/// microseconds wakes sleeping threads several times.
+final class LoopExecutor: TaskExecutor {
+    private let loop: any EventLoop
+
+    private init(_ loop: any EventLoop) {
+        self.loop = loop
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        loop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+
+    private static let known = Lock<[ObjectIdentifier: LoopExecutor]>([:])
+
+    /// The executor of an event loop; the same one each time.
+    static func of(_ loop: any EventLoop) -> LoopExecutor {
+        known.withLock { known in
+            if let executor = known[ObjectIdentifier(loop)] { return executor }
+            let executor = LoopExecutor(loop)
+            known[ObjectIdentifier(loop)] = executor
+            return executor
+        }
+    }
+}
+
+/// A channel whose requests are answered on the thread of its event loop.
+struct LoopChannel<Base: ServerChildChannel>: ServerChildChannel {
+    typealias Value = Base.Value
+
+    let base: Base
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        base.setup(channel: channel, logger: logger)
+    }
+
+    func handle(value: Value, logger: Logger) async {
+        await withTaskExecutorPreference(LoopExecutor.of(value.channel.eventLoop)) {
+            await base.handle(value: value, logger: logger)
+        }
+    }
+}
+#endif
