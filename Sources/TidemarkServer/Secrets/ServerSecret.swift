@@ -11,12 +11,13 @@ import TidemarkModel
 /// It is in its own file next to the log, so that a backup does not contain it. A restored or
 /// forked store gets a new key, and all earlier signatures become invalid.
 struct ServerSecret: Sendable {
-    private let key: SymmetricKey
+    /// A code that has taken the key and nothing else; copying it costs less than taking the key.
+    private let keyed: HMAC<SHA256>
     private static let byteCount = 32
     private static let macByteCount = 16
 
     init(key: SymmetricKey = SymmetricKey(size: .bits256)) {
-        self.key = key
+        keyed = HMAC(key: key)
     }
 
     private static func path(inStoreAt folder: String) -> String { folder + "/server.key" }
@@ -30,21 +31,22 @@ struct ServerSecret: Sendable {
     init(inStoreAt folder: String) throws {
         let path = Self.path(inStoreAt: folder)
         if let bytes = FileManager.default.contents(atPath: path), bytes.count == Self.byteCount {
-            key = SymmetricKey(data: bytes)
+            self.init(key: SymmetricKey(data: bytes))
             return
         }
-        key = SymmetricKey(size: .bits256)
+        let key = SymmetricKey(size: .bits256)
         let bytes = key.withUnsafeBytes { Data($0) }
         let attributes = [FileAttributeKey.posixPermissions: 0o600]
         guard FileManager.default.createFile(atPath: path, contents: bytes, attributes: attributes)
         else {
             throw SyncError(.serviceUnavailable, "The file \(path) cannot be written.")
         }
+        self.init(key: key)
     }
 
     /// Returns a code of some bytes for one purpose, which only this server can create.
     func code(of bytes: some Sequence<UInt8>, for purpose: String) -> [UInt8] {
-        var mac = HMAC<SHA256>(key: key)
+        var mac = keyed
         mac.update(data: Array(purpose.utf8) + [0])
         mac.update(data: Array(bytes))
         return Array(mac.finalize())

@@ -44,15 +44,17 @@ public struct WebEndpoint: Hashable, Sendable {
     public let needsUser: Bool
 
     /// True if an answer may take reading much: queries and deltas.
-    public var scans: Bool { path == "records/query" || path.contains("changes") }
+    public let scans: Bool
 
     private init(
         _ path: String,
         _ scopes: Set<DatabaseScope> = [.public, .private, .shared],
         allowsGET: Bool = false,
-        needsUser: Bool = false
+        needsUser: Bool = false,
+        scans: Bool = false
     ) {
         self.path = path
+        self.scans = scans
         self.scopes = scopes
         self.allowsGET = allowsGET
         self.needsUser = needsUser
@@ -60,18 +62,18 @@ public struct WebEndpoint: Hashable, Sendable {
 
     /// Every endpoint.
     public static let all: [WebEndpoint] = [
-        WebEndpoint("records/query"),
+        WebEndpoint("records/query", scans: true),
         WebEndpoint("records/modify"),
         WebEndpoint("records/lookup"),
-        WebEndpoint("records/changes"),
+        WebEndpoint("records/changes", scans: true),
         WebEndpoint("records/resolve", needsUser: true),
         WebEndpoint("records/accept", needsUser: true),
         WebEndpoint("zones/list", allowsGET: true),
         WebEndpoint("zones/lookup"),
         WebEndpoint("zones/modify"),
-        WebEndpoint("zones/changes"),
-        WebEndpoint("changes/database"),
-        WebEndpoint("changes/zone"),
+        WebEndpoint("zones/changes", scans: true),
+        WebEndpoint("changes/database", scans: true),
+        WebEndpoint("changes/zone", scans: true),
         WebEndpoint("subscriptions/list", allowsGET: true, needsUser: true),
         WebEndpoint("subscriptions/lookup", needsUser: true),
         WebEndpoint("subscriptions/modify", needsUser: true),
