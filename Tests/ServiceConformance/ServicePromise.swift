@@ -5,20 +5,20 @@ import Testing
 
 /// A promise of a `DatabaseService`, which every way to a store keeps.
 package enum ServicePromise: String, CaseIterable, Sendable, CustomTestStringConvertible {
-    case records = "records of every type of field come back as they were saved"
-    case conflicts = "a conflict carries the server's record, its ancestor and the client's"
-    case items = "items fail alone, and together where they are atomic"
-    case requestIDs = "a write under one request id is done once"
-    case deltas = "deltas come in pages, by records and by bytes"
-    case narrowed = "a delta tells what the store tells, also of some fields alone"
-    case saves = "saves say all that there is to say"
-    case zones = "zones are listed, told of and deleted"
-    case queries = "queries are answered in their order, a page at a time"
-    case assets = "assets are uploaded, held, and downloaded whole and in part"
-    case users = "users are found as they want to be"
-    case shares = "a share is made, followed, accepted and read"
-    case subscriptions = "subscriptions are kept, and fire without a gap or a repetition"
-    case accountStatuses = "changes of an account are told once each"
+    case records = "records with fields of every type are returned as they were saved"
+    case conflicts = "a conflict carries the server's, the ancestor's and the client's record"
+    case items = "items fail alone, or together in an atomic request"
+    case requestIDs = "a write is performed once for one request id"
+    case deltas = "deltas are returned in pages, limited by records and by bytes"
+    case narrowed = "a delta equals the store's, also with desired fields"
+    case saves = "saves set parents, remove fields and keep encryption"
+    case zones = "zones are listed, reported as changed, and deleted"
+    case queries = "queries return records in their order, in pages"
+    case assets = "assets are uploaded, held, and downloaded in whole and in part"
+    case users = "only discoverable users are found"
+    case shares = "a share is created, looked up, accepted and read"
+    case subscriptions = "subscriptions are stored, and each change notifies once"
+    case accountStatuses = "each account change is reported once"
 
     /// The promise in words.
     package var testDescription: String { rawValue }
