@@ -99,6 +99,8 @@ struct FetchCycle: Sendable {
             if changed.isEmpty, deleted.isEmpty { return take(.done, &state) }
         case (.listing, .failed(let error)):
             if error.code == .changeTokenExpired, state.databaseToken != nil, !restartedList {
+                // The stage stays, so the next step requests the whole list. The tokens of the
+                // zones are kept: each is checked by its own fetch.
                 restartedList = true
                 state.databaseToken = nil
             } else {
@@ -106,6 +108,8 @@ struct FetchCycle: Sendable {
                 stage = .concluding
             }
         case (.tellingList(let page, let changed, let deleted), _):
+            // The token moves only after the app has handled the page. A state that is saved with
+            // an earlier move would skip the page after a crash.
             state.take(changed: changed, deleted: deleted, token: page.token)
             stage = page.moreComing && !isCancelled ? .listing : nextZone(state)
         case (.announcingZone(let zone), _):
@@ -116,14 +120,19 @@ struct FetchCycle: Sendable {
         case (.fetchingZone(let zone), .failed(let error)):
             fail(zone, error, &state)
         case (.tellingZone(let zone, let page), _):
+            // After the app has handled the page, for the same reason as with the list.
             state.zoneTokens[zone] = page.token
             if page.moreComing, !isCancelled {
                 stage = .fetchingZone(zone)
             } else {
+                // A cancelled zone stays unfetched. The next fetch continues from the token of its
+                // last page.
                 if !page.moreComing { state.unfetchedZones.removeAll { $0 == zone } }
                 stage = .concludingZone(zone, page.moreComing ? failure : nil)
             }
         case (.concludingZone(_, let error), _):
+            // A temporary error would probably stop the next zones too. Any other error concerns
+            // this zone only.
             let isOver = isCancelled || error.map(\.code.isPassing) ?? false
             stage = isOver ? .concluding : nextZone(state)
         case (.concluding, _):
@@ -138,6 +147,7 @@ struct FetchCycle: Sendable {
         if error.code == .changeTokenExpired, state.zoneTokens[zone] != nil,
             restartedZones.insert(zone).inserted
         {
+            // The stage stays, so the next step fetches this zone again from its beginning.
             state.zoneTokens[zone] = nil
             return
         }

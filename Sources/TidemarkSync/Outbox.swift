@@ -41,6 +41,8 @@ struct Outbox<Change: Identifiable & Hashable & Sendable>: Sendable where Change
             entries.append(entry)
             return true
         }
+        // The change keeps the place of the earlier one, and gets the new edition: `remove` with an
+        // older edition must not remove it.
         defer { entries[place] = entry }
         return entries[place]?.change != change
     }
@@ -55,6 +57,8 @@ struct Outbox<Change: Identifiable & Hashable & Sendable>: Sendable where Change
         else { return false }
         places[change.id] = nil
         entries[place] = nil
+        // More than half of the entries are empty, so their removals pay for one pass over all
+        // entries.
         if entries.count > 32, places.count * 2 < entries.count { tighten() }
         return true
     }

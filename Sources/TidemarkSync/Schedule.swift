@@ -44,6 +44,7 @@ struct Schedule: Sendable {
     /// A change that is added during the wait for a retry is sent with that retry.
     mutating func sendSoon(_ now: Int64) {
         let soon = max(now, notBefore)
+        // The first retry is immediate anyway, so only a delayed retry is waited for.
         sendAt = failureCounts[Work.sending.rawValue] > 1 ? sendAt ?? soon : soon
     }
 
@@ -66,6 +67,7 @@ struct Schedule: Sendable {
     mutating func retryTime(of work: Work, after error: SyncError, at now: Int64) -> Int64 {
         failureCounts[work.rawValue] += 1
         let failureCount = failureCounts[work.rawValue]
+        // The limit keeps the shift within `Int64`; `longestWait` limits the result long before.
         let doublings = min(failureCount - 2, 20)
         let wait = failureCount == 1 ? 0 : min(1000 << Int64(doublings), Self.longestWait)
         let asked = ((error.retryAfter?.inSeconds ?? 0) * 1000).rounded(.up)

@@ -60,6 +60,9 @@ struct SendCycle: Sendable {
         case (.announcing, _), (.tellingZones, _):
             stage = next(state)
         case (.sendingZones(let zones, let edition), .sentZones(let errors)):
+            // Changes that failed with any other error leave the outbox as well: the app handles
+            // the error and adds the change again. The edition protects a change that the app added
+            // during the request.
             for zone in zones where !(errors[zone.id]?.code.isPassing ?? false) {
                 state.outgoingZones.remove(zone, upTo: edition)
             }
@@ -104,6 +107,8 @@ struct SendCycle: Sendable {
     }
 
     private func next(_ state: SyncState) -> Stage {
+        // After a failure the rest waits for the retry, which fetches first: `SyncLoop` schedules
+        // both.
         guard !isCancelled, failure == nil else { return .concluding }
         let zones = state.outgoingZones.changes.filter { scope.contains($0.id) }
         if !zones.isEmpty {
@@ -112,6 +117,8 @@ struct SendCycle: Sendable {
                 edition: state.outgoingZones.edition
             )
         }
+        // The edition is taken before the app makes the batch. A change that is added meanwhile has
+        // a later edition, and stays pending even if the batch contains an older version of it.
         return .askingBatch(edition: state.outgoingRecords.edition)
     }
 }

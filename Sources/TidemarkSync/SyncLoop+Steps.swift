@@ -18,6 +18,7 @@ extension SyncLoop {
             self.accountNotice = nil
             return tell(accountNotice)
         }
+        // Not while `isTelling`: the app would save a state whose changes it has not handled.
         if !isTelling, isTimeToTell(at: now) { return tell(.stateChanged) }
         if case .none = activity {
             if !answers.isEmpty { return answers.removeFirst() }
@@ -34,6 +35,8 @@ extension SyncLoop {
 
     /// Takes the outcome of a step.
     public mutating func take(_ outcome: SyncOutcome, at now: Int64) {
+        // `nextStep` returns a notice before any step of the activity, so the outcome belongs to
+        // the notice.
         guard notice == nil else {
             notice = nil
             return
@@ -101,6 +104,8 @@ extension SyncLoop {
 extension SyncLoop {
     /// Begins the next activity.
     private mutating func begin(at now: Int64) {
+        // A call of the app checks the account again at once. Automatic work waits for `accountAt`,
+        // or for a change of the account.
         if account == .unusable, !calls.isEmpty || schedule.accountAt.map({ $0 <= now }) ?? false {
             account = .unknown
         }
@@ -123,6 +128,8 @@ extension SyncLoop {
     }
 
     private mutating func beginScheduled(at now: Int64) {
+        // Before the fetch: a change between a fetch and a later subscription would cause no
+        // notification.
         if !state.isSubscribed, schedule.subscribeAt <= now {
             activity = .subscribing
         } else if let time = schedule.fetchAt, time <= now {
@@ -153,9 +160,11 @@ extension SyncLoop {
     private mutating func end(_ cycle: FetchCycle, at now: Int64) {
         if !cycle.calls.isEmpty { answers.append(.finish(cycle.calls, cycle.failure)) }
         guard cycle.failure != nil else { return schedule.succeed(.fetching) }
+        // Other errors are for the app: a retry by the loop would fail again.
         if !cycle.isCancelled, let failure = cycle.passingFailure {
             let time = schedule.retryTime(of: .fetching, after: failure, at: now)
             schedule.fetchAt = time
+            // The same error would probably stop a send operation, so that waits as well.
             schedule.sendAt = schedule.sendAt.map { max($0, time) }
         }
     }

@@ -150,6 +150,8 @@ extension SyncLoop {
         case .fetching(var cycle):
             let wish = WaitingCall.Wish.fetch(cycle.scope)
             calls.insert(contentsOf: cycle.calls.map { WaitingCall(call: $0, wish: wish) }, at: 0)
+            // The calls wait again, so that the end of this cycle does not answer them with the
+            // cancellation.
             cycle.calls = []
             cycle.cancel(error)
             activity = .fetching(cycle)

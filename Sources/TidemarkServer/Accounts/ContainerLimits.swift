@@ -117,6 +117,8 @@ extension Directory {
         let container = ContainerID(identifier)
         guard try await containerEntries().contains(where: { $0.limits.container == identifier })
         else { throw SyncError(.unknownItem, "The server knows no container \(identifier).") }
+        // Tokens first: signing in to a container needs one, so no sign-in that begins later adds a
+        // session.
         for token in try await tokens() where token.value.container == identifier {
             try await revokeToken(token.value.id.text)
         }

@@ -37,6 +37,7 @@ public final class Directory: Sendable {
         at folder: String,
         rotation: TokenRotation = .lenient
     ) async throws {
+        // Before the next line, which creates the key.
         let isNew = !ServerSecret.isThere(inStoreAt: folder)
         try await self.init(of: store, ServerSecret(inStoreAt: folder), rotation)
         // Their tokens were signed with another key: the store was restored or forked.
@@ -308,6 +309,8 @@ public final class Directory: Sendable {
         try Self.check(password)
         guard let account = try await account(email: email) else { throw Self.noAccount(email) }
         let hash = try await passwords.hash(password)
+        // The password changes first. In the other order, the old password could begin a session
+        // after the others have ended.
         try await registry.accounts.update(Account.self, account.id) { $0.password = hash }
         try await endSessions(ofAccount: account.id.text)
     }
@@ -392,6 +395,7 @@ public final class Directory: Sendable {
         _ container: ContainerID,
         _ environment: Environment
     ) async throws {
+        // The rest of the store's account, which this server does not set, is kept.
         var told =
             try store.account(of: user, of: container, in: environment) ?? UserAccount(user)
         let before = told
@@ -421,6 +425,8 @@ public final class Directory: Sendable {
 
     /// Ends a session: its tokens become invalid.
     func endSession(_ id: String) async throws {
+        // Twice: a request during the update can read the record before it changes, and cache it
+        // again.
         state.withLock { $0.sessions[id] = nil }
         try await registry.sessions.update(Session.self, RecordName(id)) { $0.hasEnded = true }
         state.withLock { $0.sessions[id] = nil }
@@ -501,10 +507,16 @@ public final class Directory: Sendable {
         let now = Clock.now()
         let isStrict = isStrict(session)
         let isGood = state.withLock { state in
+            // Last uses are only in memory. After a restart, the lifetime counts from the time in
+            // the token.
             let last = max(issued, state.lastUses[id] ?? 0)
             guard now < last + session.lifetime else { return false }
             if isStrict {
+                // After a restart the next token is unknown. The first token that arrives is then
+                // accepted.
                 guard state.nextTokens[id].map({ $0 == issued }) ?? true else { return false }
+                // Later than `issued` even within one millisecond, or the same token would be valid
+                // again.
                 state.nextTokens[id] = max(now, issued + 1)
             }
             state.lastUses[id] = now

@@ -100,6 +100,8 @@ struct Callers: Sendable {
             key.environment == place.environment.rawValue
         else { throw .authenticationFailed }
         let signature = RequestSignature(keyID: keyID, date: date, signature: text)
+        // In this order, only valid signatures are remembered. Otherwise anyone could fill the
+        // table.
         guard signature.isValid(for: body, target: incoming.target, key, now: now),
             seen.takes(keyID + text, now: now)
         else { throw .authenticationFailed }

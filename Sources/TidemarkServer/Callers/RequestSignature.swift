@@ -68,6 +68,8 @@ final class SeenSignatures: Sendable {
     func takes(_ signature: String, now: Int64) -> Bool {
         seen.withLock { seen in
             if let first = seen[signature] { return now - first <= 1_000 }
+            // A signature can be dropped once its time is outside the window: `isValid` then
+            // rejects it. A signature may be dated one window ahead, so it is kept for two.
             if seen.count >= Self.limit {
                 seen = seen.filter { now - $0.value <= 2 * RequestSignature.window }
             }

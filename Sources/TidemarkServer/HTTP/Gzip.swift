@@ -31,6 +31,7 @@ enum Gzip {
         else { return nil }
         defer { deflateEnd(&stream) }
         var input = bytes
+        // With this much room, one call of `deflate` with `Z_FINISH` compresses everything.
         let room = Int(deflateBound(&stream, UInt(bytes.count)))
         return input.withUnsafeMutableBufferPointer { input in
             var isWhole = false
@@ -68,6 +69,8 @@ enum Gzip {
             stream.next_in = input.baseAddress
             stream.avail_in = UInt32(input.count)
             while status == Z_OK, output.count <= limit {
+                // Up to one byte beyond the limit: a longer result is detected without expanding
+                // the rest.
                 let room = min(max(4 * bytes.count, 4096), limit + 1 - output.count)
                 output += [UInt8](unsafeUninitializedCapacity: room) { piece, count in
                     stream.next_out = piece.baseAddress
@@ -80,6 +83,7 @@ enum Gzip {
         guard output.count <= limit else {
             throw WebError("BAD_REQUEST", status: 413, "The body has more than \(limit) bytes")
         }
+        // Bytes after the first member are an error, even if they are another member.
         guard status == Z_STREAM_END, stream.avail_in == 0 else {
             throw .badRequest("The body is not gzip, or was cut off")
         }

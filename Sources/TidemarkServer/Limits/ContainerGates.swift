@@ -42,6 +42,8 @@ final class ContainerGates: Sendable {
                 retryAfter: 1
             )
         }
+        // This runs after `endScan` below, as deferred statements run in reverse order. `leave` may
+        // remove the gate, and with it the count of scans.
         defer { leave(container) }
         guard let scans else { return try await work() }
         await beginScan(container, limit: scans)
@@ -83,6 +85,8 @@ final class ContainerGates: Sendable {
         let next: CheckedContinuation<Void, Never>? = gates.withLock { gates in
             // The limit may have been lowered in the meantime; then the place is not reused.
             if let gate = gates[container], !gate.waiting.isEmpty, gate.scans <= limit {
+                // The place passes to the next scan, and `scans` stays the same. No later request
+                // can take it first.
                 return gates[container]?.waiting.removeFirst()
             }
             gates[container]?.scans -= 1

@@ -37,6 +37,7 @@ enum ConnectionWatch {
         #if canImport(Darwin)
         let (name, value) = (TCP_RXT_CONNDROPTIME, silence)
         #else
+        // Darwin counts this option in seconds, Linux in milliseconds.
         let (name, value) = (TCP_USER_TIMEOUT, silence * 1000)
         #endif
         let option = ChannelOptions.tcpOption(NIOBSDSocket.Option(rawValue: name))

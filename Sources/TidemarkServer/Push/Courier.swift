@@ -62,6 +62,7 @@ final class Courier: Sendable {
             defer { state.waiting = listener }
             return state.waiting
         }
+        // After the lock is released: `mark` takes the lock of the listener and resumes a task.
         before?.mark(.end)
     }
 
@@ -74,6 +75,8 @@ final class Courier: Sendable {
     ///
     /// Returns `nil` if there is none, or if another request is delivering one.
     func take(from store: Store) async throws(SyncError) -> Handout? {
+        // `isHandingOut` is the right to deliver. It passes to the `Handout` if there is a line.
+        // Otherwise this call must give it back, or the courier delivers nothing more.
         let position = state.withLock { state -> String? in
             if state.isHandingOut {
                 state.isAskedAgain = true
@@ -127,6 +130,8 @@ final class Courier: Sendable {
     }
 
     fileprivate func delivered(_ token: ChangeToken) {
+        // Before the release: `isIdle` must not be true between the two steps, or the cache could
+        // drop a courier with an unsaved position.
         state.withLock { $0.isSaved = false }
         release(at: token)
     }
@@ -137,6 +142,8 @@ final class Courier: Sendable {
             let token = state.withLock { state -> CourierToken? in
                 if state.isSaved || state.isSaving { return nil }
                 state.isSaving = true
+                // Set before the save. A delivery during the save sets it to false again, and the
+                // next round of the loop saves the newer position.
                 state.isSaved = true
                 return state.token
             }

@@ -56,6 +56,8 @@ final class Couriers: Sendable {
         else { return }
         var token = CourierToken(text, found)
         token.position = known.position
+        // A position is a place in the notifications of one user. For another user, delivery begins
+        // at the current end.
         if token.user != known.user {
             token.position = try await store.notificationToken(as: found.caller).description
         }
@@ -83,6 +85,8 @@ final class Couriers: Sendable {
             // Another task may have been faster: there is one courier for a token.
             if let known = state.couriers[name] { return known }
             if state.couriers.count >= Self.cacheLimit {
+                // Only idle couriers: a second object for a courier with a delivery under way could
+                // deliver the same notification again.
                 state.couriers = state.couriers.filter { !$0.value.isIdle }
             }
             state.couriers[name] = found
@@ -106,6 +110,8 @@ final class Couriers: Sendable {
         }
         guard isDue else { return }
         for stored in try await directory.registry.couriers.all(CourierToken.self) {
+            // The last use is only in memory, and the record changes only with a delivery. A
+            // courier in memory is therefore not judged by the date of its record.
             let isKnown = state.withLock { $0.couriers[stored.value.id] != nil }
             let isOld = stored.record.modified.time + Self.lifetime < now && !isKnown
             let isGood = try await directory.isGood(stored.value)

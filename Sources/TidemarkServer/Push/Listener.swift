@@ -43,6 +43,7 @@ final class Listener: Sendable {
             state.marks = marks.intersection(.end)
             return waiter
         }
+        // The lock is not held while the task resumes.
         waiter?.resume(returning: marks)
     }
 
@@ -65,6 +66,8 @@ final class Listener: Sendable {
                 if let marks { continuation.resume(returning: marks) }
             }
         } onCancel: {
+            // If the task is cancelled before the continuation is stored, this leaves the mark in
+            // the state, and the wait returns at once.
             mark(.end)
         }
     }

@@ -98,6 +98,7 @@ final class ListenerHub: Sendable {
         let id = ObjectIdentifier(listener)
         state.withLock { state in
             let collection = listener.collection
+            // A second removal must not lower the count again.
             guard state.listeners[collection]?.removeValue(forKey: id) != nil else { return }
             if state.listeners[collection]?.isEmpty == true { state.listeners[collection] = nil }
             for slot in state.slots.indices where state.slots[slot].removeValue(forKey: id) != nil {
@@ -109,6 +110,8 @@ final class ListenerHub: Sendable {
 
     /// Ends all listeners, and refuses new ones.
     func end() {
+        // One critical section: `add` checks `hasEnded` under the same lock, so no listener is
+        // added after this list is made.
         let listeners = state.withLock { state in
             state.hasEnded = true
             return state.slots.flatMap { Array($0.values) }
@@ -127,6 +130,8 @@ final class ListenerHub: Sendable {
     private func beat() async {
         while true {
             try? await Task.sleep(for: interval / Self.slotCount)
+            // `isTicking` becomes false under the lock of `add`. A listener that is added next
+            // starts a new task, so there is always one wheel for a listener, and never two.
             let listeners = state.withLock { state -> [Listener]? in
                 if state.count == 0 || state.hasEnded {
                     state.isTicking = false

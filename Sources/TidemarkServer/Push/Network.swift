@@ -45,6 +45,8 @@ struct InternetAddress: Hashable, Sendable {
     /// if none does.
     private var embedded: InternetAddress? {
         guard bytes.count == 16 else { return nil }
+        // `::` and `::1` are in the network of compatible addresses too, but lead to no address of
+        // version 4. They are not in `global6`, so they are not public.
         if Network.mapped.contains(self) || Network.translated.contains(self)
             || Network.compatible.contains(self) && bytes[12] != 0
         {

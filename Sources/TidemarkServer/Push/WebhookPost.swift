@@ -61,6 +61,8 @@ struct WebhookPost {
         ]
         request.body = .bytes(body)
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        // Without this, the client looks the name up again. The second answer could be a private
+        // address, which nothing checks.
         configuration.dnsOverride = [host: address.text]
         configuration.timeout.connect = .seconds(10)
         let client = HTTPClient(configuration: configuration)

@@ -60,6 +60,8 @@ final class Webhooks: Sendable {
     /// Ends without waiting for answers: unconfirmed notifications are posted again after the next
     /// start.
     func end() async {
+        // `isRunning` becomes false in the same step, so that a concurrent `reload` starts no task
+        // that nobody ends.
         let tasks = state.withLock { state in
             state.isRunning = false
             defer { state.tasks = [:] }
@@ -71,6 +73,8 @@ final class Webhooks: Sendable {
 
     /// Posts the notifications of a webhook until the task is cancelled or the webhook is disabled.
     private func post(_ webhook: Webhook) async {
+        // The listener is added before the first read. A notification that is committed between a
+        // read and the wait leaves a mark, and the wait returns at once.
         guard let caller = webhook.caller, let collection = caller.notificationCollection,
             let listener = try? hub.add(for: collection)
         else {
@@ -113,6 +117,8 @@ final class Webhooks: Sendable {
         if let key = webhook.key, try await directory.key(key) == nil {
             throw WebhookPost.Failure(description: "The key \(key) was revoked.")
         }
+        // The id depends only on the webhook and the position. After a stop between the post and
+        // the save, the receiver gets the same id and can detect the repetition.
         let name = [UInt8].sha256("\(webhook.id.text) \(line.token)").prefix(16).hexadecimal
         let request = WebhookPost(
             url: webhook.url,

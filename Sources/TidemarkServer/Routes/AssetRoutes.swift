@@ -44,6 +44,8 @@ extension Server {
                 "The address of the upload is no longer valid; call assets/upload for a new one"
             )
         }
+        // Before the first byte is read, so that two concurrent requests cannot both use the
+        // address.
         guard uploads.begins(ticket.nonce, until: ticket.end) else {
             throw WebError(
                 "CONFLICT",

@@ -20,6 +20,7 @@ extension Server {
             throw .authenticationRequired()
         }
         do {
+            // Checked here too, because the body cannot change the status of the response any more.
             try push.hub.check(collection)
         } catch {
             throw error.webError
@@ -32,6 +33,8 @@ extension Server {
         var isComplete = true
         do throws(SyncError) {
             if let start {
+                // This only validates the token, while the response can still have the status of an
+                // error.
                 _ = try await store.pushes(since: start, limit: 1, as: found.caller)
             } else {
                 start = try await store.notificationToken(as: found.caller)
@@ -93,6 +96,7 @@ private struct ChangeStream: Sendable {
         do {
             var token = try await begin(to: &writer)
             var told = token
+            // The first round reads without waiting: notifications after `start` may exist already.
             var marks: Listener.Marks = .news
             // After signing out, a client receives no later notification.
             while !marks.contains(.end), try await server.directory.isGood(found) {

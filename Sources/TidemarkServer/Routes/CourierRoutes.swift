@@ -147,6 +147,8 @@ extension Server {
         of courier: Courier,
         _ connection: (any Channel)?
     ) async throws -> Handout? {
+        // Added before the first search. A notification that is committed between a search and the
+        // wait leaves a mark, and the wait returns at once.
         let listener = try push.hub.add(for: courier.collection)
         defer { push.hub.remove(listener) }
         if let connection { ConnectionWatch.begin(on: connection) }
@@ -158,6 +160,8 @@ extension Server {
             if isLast { return nil }
             let marks = await listener.takeMarks()
             guard marks.contains(.news), !marks.contains(.end) else { return nil }
+            // The beat is the time limit of the request. News that arrived together with it gets
+            // one more search.
             isLast = marks.contains(.beat)
         }
     }
@@ -170,6 +174,8 @@ extension Server {
         let payload = handout.line.payload
         var response = Response(json: [], incoming)
         response.body = ResponseBody(contentLength: payload.count) { writer in
+            // The position is saved after the last byte is written. If a write fails or the server
+            // stops before that, the notification is delivered again, not lost.
             try await writer.write(ByteBuffer(bytes: payload))
             try await writer.finish(nil)
             handout.wasWritten()

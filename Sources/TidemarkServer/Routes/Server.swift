@@ -162,6 +162,8 @@ public final class Server: Sendable {
         logger.logLevel = .warning
         var configuration = ServiceGroupConfiguration(
             // The first service is stopped last: spans of the last requests are posted too.
+            // Push is stopped first: it ends streams and couriers, which the application would wait
+            // for.
             services: [tracer as? OTLPTracer, application, reloader, administration()]
                 .compactMap { $0 } + [push],
             gracefulShutdownSignals: [.sigterm, .sigint],

@@ -96,6 +96,7 @@ extension Server {
         guard let form = WireForm(mediaType: type), method.has(form) else {
             return .unknownForm(type, incoming)
         }
+        // The body before the caller: the signature of a key covers it.
         let body = try await collected(incoming)
         let caller = try await caller(&call, body, place)
         let answer = try await method.answer(

@@ -63,6 +63,8 @@ extension Server {
         let (request, caller) = try await read(DownloadAssetRequest.self, &call, place)
         let download = try await store.downloadAsset(request, as: caller)
         var response = Response.streaming(PieceFrames.mediaType, call.incoming) { writer in
+            // The status is sent before the first piece, so a later error is sent as the last
+            // frame.
             var end = PieceFrames.end
             do {
                 for try await piece in download where !piece.isEmpty {
@@ -133,6 +135,8 @@ extension Response {
                         continue
                     }
                     try await writer.write(ByteBuffer(bytes: line.bytes()))
+                    // The beats never end, so the merged stream does not end by itself after the
+                    // last line.
                     if case .end = line { return }
                 }
             } catch let error as SyncError {

@@ -174,6 +174,7 @@ struct RequestHost: WebHost {
 
     func shortGUID(of record: RecordID, as caller: Caller) -> String {
         var zone = record.zone
+        // The owner by name, so that the owner and a participant get the same GUID for a record.
         if zone.ownerName == ZoneID.currentOwner {
             zone = ZoneID(
                 zoneName: zone.zoneName,

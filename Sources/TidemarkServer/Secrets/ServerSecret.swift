@@ -14,6 +14,7 @@ struct ServerSecret: Sendable {
     /// A code that has taken the key and nothing else; copying it costs less than taking the key.
     private let keyed: HMAC<SHA256>
     private static let byteCount = 32
+    // RFC 2104 allows truncating a code to half of the hash, which keeps tokens short.
     private static let macByteCount = 16
 
     init(key: SymmetricKey = SymmetricKey(size: .bits256)) {
@@ -47,6 +48,8 @@ struct ServerSecret: Sendable {
     /// Returns a code of some bytes for one purpose, which only this server can create.
     func code(of bytes: some Sequence<UInt8>, for purpose: String) -> [UInt8] {
         var mac = keyed
+        // The zero byte ends the purpose. Without it, a purpose and its bytes could equal a longer
+        // purpose with fewer bytes.
         mac.update(data: Array(purpose.utf8) + [0])
         mac.update(data: Array(bytes))
         return Array(mac.finalize())

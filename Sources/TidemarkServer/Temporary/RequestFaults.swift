@@ -38,6 +38,8 @@ package struct RequestFaults: Hashable, Sendable {
         var state = seed ^ 0xCBF2_9CE4_8422_2325
         for byte in path.utf8 { state = (state ^ UInt64(byte)) &* 0x100_0000_01B3 }
         state ^= number &* 0xD6E8_FEB8_6659_FD93
+        // Every request draws all four numbers. A change of one share therefore does not change
+        // which requests the other faults hit.
         let wait = latency * Self.unit(&state)
         let isThrottled = Self.unit(&state) < throttledShare
         let isLost = Self.unit(&state) < lostShare

@@ -292,6 +292,8 @@ package final class TemporaryServer: Sendable {
         let store = try Self.open(path)
         let next: Current
         do {
+            // Before the server opens its directory: without a key file, it would create another
+            // key and end all sessions.
             try key.write(to: URL(filePath: Self.keyFile(inStoreAt: path)))
             next = try await Self.begin(store, at: path, container, person, faults)
         } catch {
@@ -299,6 +301,7 @@ package final class TemporaryServer: Sendable {
             try? FileManager.default.removeItem(atPath: path)
             throw error
         }
+        // Requests that have begun keep the old store until the task below closes it.
         let replaced = current.withLock { current in
             defer { current = next }
             return current

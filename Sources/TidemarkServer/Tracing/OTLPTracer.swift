@@ -156,6 +156,7 @@ public final class OTLPTracer: Tracer, Service {
             }
             await post(by: client)
         }
+        // Spans may have ended during the previous post.
         await post(by: client)
         try await client.shutdown()
     }
@@ -177,6 +178,8 @@ public final class OTLPTracer: Tracer, Service {
             note(problem)
             if problem == .passing {
                 waiting.withLock { waiting in
+                    // Back at the front: `drop` removes from the front, so the limit drops the
+                    // oldest spans first.
                     waiting.spans.insert(contentsOf: batch, at: 0)
                     drop(&waiting)
                 }
