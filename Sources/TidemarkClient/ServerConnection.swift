@@ -45,6 +45,7 @@ public final class ServerConnection: Sendable {
         options: ConnectionOptions = ConnectionOptions()
     ) throws(SyncError) {
         let options = options.resolved(for: try Self.host(of: address))
+        // Two clients: open streams must not use up the connections for requests.
         try self.init(
             to: address,
             credentials: credentials,
@@ -128,6 +129,7 @@ public final class ServerConnection: Sendable {
         }
         request.url = address + authorize(call, &request.headers)
         let answer = try await (call.takesLong ? streams : requests).send(request)
+        // Also from an answer with an error: if tokens are valid once, the previous one is used up.
         if let token = answer.header("X-Apple-CloudKit-Web-Auth-Token") { keep(token) }
         guard answer.status == 200 else { throw await failure(answer) }
         return ServerAnswer(answer: answer, byteLimit: options.answerByteLimit)

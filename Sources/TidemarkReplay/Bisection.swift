@@ -41,12 +41,14 @@ public struct Bisection: Sendable {
         // Probe ever farther away, so that a long undecidable stretch is soon left behind.
         var distance: UInt64 = 0
         while distance < width {
+            // The subtraction may wrap. The result is then above `bad`, and is skipped.
             for candidate in [middle + distance, middle &- distance] {
                 let position = SequenceNumber(rawValue: candidate)
                 if position > good, position < bad, !unknown.contains(position) { return position }
             }
             distance = max(1, distance * 2)
         }
+        // Doubled distances leave positions out, so the rest is searched one by one.
         return (good.rawValue + 1..<bad.rawValue).lazy.map(SequenceNumber.init(rawValue:))
             .first { !unknown.contains($0) }
     }

@@ -57,6 +57,7 @@ public struct LogSteps: Sendable {
         // Compaction leaves holes, and some are large.
         while end > first {
             let start = max(first, first + max(0, Int(end - first) - reach))
+            // A scan reads forward, so its last event is the nearest one before `end`.
             var found: SequenceNumber?
             try log.scan(
                 from: start,
@@ -85,6 +86,7 @@ public struct LogSteps: Sendable {
             return false
         }
         guard let found else {
+            // After the end, so that `previous` returns the last event.
             place = max(last.next, first)
             return nil
         }

@@ -136,6 +136,8 @@ struct HoldingFold {
             commit = event.commit.first
         }
         if event.sequence > first { begin() }
+        // If no record matches, there is none to remove, and the place of the event is not
+        // computed.
         let held = !fulfilling.isEmpty
         switch event.kind {
         case .recordSaved, .recordTouched:
@@ -153,6 +155,7 @@ struct HoldingFold {
         default:
             return
         }
+        // The state turned at this event. A second turn inside the commit cancels the first.
         if held == fulfilling.isEmpty { turn = held == heldBefore ? event.sequence : nil }
     }
 

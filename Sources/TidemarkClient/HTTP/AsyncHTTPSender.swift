@@ -101,11 +101,13 @@ private struct AsyncHTTPBody: IncomingBody {
         body = answer.body
         let isCoded = answer.headers.contains(name: "Content-Encoding")
         let length = answer.headers.first(name: "Content-Length").flatMap { Int($0) }
+        // The length of a compressed answer says nothing about its bytes.
         expected = isCoded ? 0 : length ?? 0
     }
 
     func all(upTo limit: Int) async throws(SyncError) -> [UInt8] {
         var bytes: [UInt8] = []
+        // A server can announce any length, so the limit bounds the reserved memory.
         bytes.reserveCapacity(min(expected, limit))
         do {
             for try await buffer in body {
@@ -179,6 +181,7 @@ extension SyncError {
         case is CancellationError: self.init(.operationCancelled, "The request was cancelled.")
         case let error as HTTPClientError where error == .cancelled:
             self.init(.operationCancelled, "The request was cancelled.")
+        // `networkUnavailable` is only for requests that cannot have reached the server.
         case let error as HTTPClientError
         where [.connectTimeout, .getConnectionFromPoolTimeout].contains(error):
             self.init(.networkUnavailable, "The server cannot be reached: \(error).")

@@ -16,6 +16,8 @@ extension HTTPTransport {
         var call = ServerCall("uploadAsset", .pieces(channel), as: caller)
         let (text, json) = try HeaderValue.text(of: request)
         call.headers.append((HeaderValue.request, text))
+        // A signature is made before the first piece is known, so it covers the request in the
+        // header.
         call.signedJSON = json
         call.takesLong = true
         let sending = Task { [connection, call] in

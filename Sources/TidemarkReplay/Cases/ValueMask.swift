@@ -38,6 +38,7 @@ struct ValueMask {
             )
             if drawn != name, !takenTexts.contains(drawn) { break }
         }
+        // After the last attempt, the substitute may be one that another value has.
         takenTexts.insert(drawn)
         texts[name] = drawn.string
         return drawn.string

@@ -46,6 +46,8 @@ struct DifferingRecords {
             try fold.add(event)
             return true
         }
+        // The end of a zone is not an event of its records. The scan finds only records that
+        // changed after the first point; this adds the others.
         for epoch in epochs where epoch.isThere(at: first) && !epoch.isThere(at: last) {
             for version in try past.newestVersions(in: epoch.key)
             where version.sequence <= first && version.state == .live {

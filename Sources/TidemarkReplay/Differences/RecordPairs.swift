@@ -40,6 +40,8 @@ struct RecordPairs {
         try log.read(records.map { $0.witness }) {
             event throws(EventFormatError) in
             if event.isNote { return true }
+            // Both sequences ascend, so one pass assigns the events to the records. Events that are
+            // gone are skipped.
             while records[index].witness < event.sequence { index += 1 }
             let version = try PastVersion(event)
             if let name {

@@ -81,6 +81,8 @@ struct RecordChains: Sendable {
     mutating func next() throws(SyncError) -> RecordHistory.Entry? {
         while let sequence = chains.map(\.next).max() {
             guard let event = try log.event(at: sequence), !event.isNote else {
+                // Older events of these chains are gone as well: pruning drops the beginning of a
+                // chain.
                 chains.removeAll { $0.next == sequence }
                 return .pruned(through: sequence)
             }

@@ -73,8 +73,8 @@ final class RateLimits: Sendable {
         return fullTimes.withLock { fullTimes in
             let bucket = Bucket(kind: kind, name: name)
             let full = max(fullTimes[bucket] ?? now, now) + each
-            // With this request, an empty bucket would need more than a period to fill again. A request
-            // that is turned away does not change the bucket.
+            // With this request, an empty bucket would need more than a period to fill again. A
+            // request that is turned away does not change the bucket.
             guard full - now <= max(period, each) else { return full - now - period }
             if fullTimes.count >= Self.bucketLimit {
                 fullTimes = fullTimes.filter { $0.value > now }

@@ -68,6 +68,7 @@ struct WireReader {
     /// Throws if the rest is too short for them.
     mutating func count(ofItems least: Int) throws(WireFormError) -> Int {
         let count = Int(try word32())
+        // Callers reserve memory for the items, so a count is checked before they do.
         guard count <= (bytes.count - offset) / least else {
             throw WireFormError("there are not enough bytes for \(count) items", at: offset - 4)
         }
@@ -98,6 +99,8 @@ struct WireReader {
     mutating func zone() throws(WireFormError) -> ZoneID {
         let name = try string()
         let owner = try string()
+        // An empty owner stands for the current user, so that most zones need no owner in a
+        // message.
         return ZoneID(zoneName: name, ownerName: owner.isEmpty ? ZoneID.currentOwner : owner)
     }
 

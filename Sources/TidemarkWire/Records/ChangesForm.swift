@@ -96,6 +96,7 @@ private enum ChangesForm {
         return (0..<rows.count).map { index in
             let row = rows[index]
             guard row.kind == .changed else { return nil }
+            // Only the body is used: zone and tag are placeholders.
             let record = Record(zone: .default, changeTag: nil, body: rows.body(of: row))
             return record.narrowed(to: selection).body
         }
@@ -154,6 +155,7 @@ private enum ChangesForm {
         let flags = try reader.flags(isMoreComing | hasTextTags)
         let zone = try reader.zone()
         let token = ChangeToken(bytes: Array(try reader.blob()))
+        // The smallest item has a kind (1 byte) and the lengths of a tag and a body (4 bytes each).
         let count = try reader.count(ofItems: 9)
         let changes =
             flags & hasTextTags == 0

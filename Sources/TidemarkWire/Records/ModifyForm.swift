@@ -54,6 +54,8 @@ private enum ModifyForm {
                 writer.append(blob: save.fields.bytes)
             }
             writer.append(UInt32(truncatingIfNeeded: request.deletions.count))
+            // The reader begins with an empty memory here too, so the first deletion names its
+            // zone.
             zones = ZoneMemory()
             for deletion in request.deletions {
                 let hasZone = zones.changes(to: deletion.recordID.zone)
@@ -92,6 +94,8 @@ private enum ModifyForm {
         let flags = try reader.flags(isAtomic)
         var request = ModifyRecordsRequest(isAtomic: flags == isAtomic)
         var zones = ZoneMemory()
+        // The smallest save has flags and a policy (1 byte each), and the lengths of its name, type
+        // and fields (4 bytes each).
         let saveCount = try reader.count(ofItems: 14)
         request.saves.reserveCapacity(saveCount)
         for _ in 0..<saveCount { request.saves.append(try save(from: &reader, &zones)) }

@@ -164,6 +164,7 @@ extension WireReader {
     private mutating func outcomes<Success>(
         _ success: (inout WireReader, ZoneID) throws(WireFormError) -> Success
     ) throws(WireFormError) -> [Result<Success, SyncError>] {
+        // The smallest outcome has flags (1 byte) and one length (4 bytes).
         let count = try self.count(ofItems: 5)
         var zones = ZoneMemory()
         var results: [Result<Success, SyncError>] = []

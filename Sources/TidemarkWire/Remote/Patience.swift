@@ -39,6 +39,7 @@ public struct Patience: Sendable {
 
     /// Returns the wait before a repetition; the first is number 0.
     func wait(before repetition: Int) -> Duration {
+        // The exponent is limited so that the shift cannot overflow.
         min(firstWait * (1 << min(repetition, 20)), longestWait)
     }
 
@@ -61,6 +62,8 @@ public struct Patience: Sendable {
 
     /// Returns the wait after an error before the next try; `nil` if there is none.
     private func wait(after error: SyncError, _ repetition: Int) -> Duration? {
+        // The first try may have succeeded. Repeating a write is safe all the same, because
+        // `RemoteService` gives all tries the same request id.
         if error.isLostConnection { return wait(before: repetition) }
         guard error.code.isRetryable, let asked = error.retryAfter, asked <= longestRetryAfter
         else { return nil }

@@ -43,6 +43,7 @@ public struct RemoteService<Transport: ServiceTransport>: Sendable {
         as caller: Caller
     ) async throws(SyncError) -> Answer {
         var caller = caller
+        // Once, before the repetitions: the service recognizes a repeated write by its id.
         if method.writes, caller.requestID == nil { caller.requestID = makeRequestID() }
         let form = method.has(transport.form) ? transport.form : .json
         let message = try method.message(for: request, in: form)

@@ -26,6 +26,7 @@ actor ResumedDownload<Transport: ServiceTransport> {
         self.caller = caller
         self.patience = patience
         self.request = request
+        // Pins the version: a resumed download must not continue in the asset of a newer one.
         self.request.changeTag = first.changeTag ?? request.changeTag
         pieces = first
         byteCount = first.byteCount

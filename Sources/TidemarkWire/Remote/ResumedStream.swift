@@ -29,6 +29,7 @@ actor ResumedStream<Element: Sendable> {
 
     /// Returns the next element; `nil` when the service was closed or the task is cancelled.
     func next() async throws -> Element? {
+        // Counts since the last element, so each element makes the next delay short again.
         var failures = 0
         while !Task.isCancelled {
             do {

@@ -62,6 +62,7 @@ package struct PieceReader: Sendable {
     ///
     /// Throws `internalError` for bytes after the end.
     package mutating func next() throws(SyncError) -> Step {
+        // An error has no length: it is everything until the body ends, and `finish` reads it.
         if isFailing {
             guard waiting.count <= Self.errorByteLimit else { throw Self.unreadable }
             return .starved
@@ -79,6 +80,8 @@ package struct PieceReader: Sendable {
             return try next()
         }
         guard !waiting.isEmpty else { return .starved }
+        // A piece is passed on as it arrives. Its announced length, up to 4 GiB, reserves no
+        // memory.
         let piece = Array(waiting.prefix(left))
         left -= piece.count
         waiting = waiting.dropFirst(piece.count)
@@ -90,6 +93,7 @@ package struct PieceReader: Sendable {
     /// Throws the error that the other side sent, or an error for a lost connection.
     package func finish() throws(SyncError) {
         if hasEnded { return }
+        // Without the last word, the body was cut off, even if it ended between two pieces.
         guard isFailing else {
             throw SyncError(
                 .networkFailure,
