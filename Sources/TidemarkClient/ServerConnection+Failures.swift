@@ -18,6 +18,8 @@ extension ServerConnection {
         } catch {
             return error
         }
+        // A server without the binary form answers 415 and does nothing. `RemoteService` then sends
+        // the request again as JSON.
         if answer.status == 415 { useJSON() }
         if let error = SyncError(wire: body) { return error }
         let wait = answer.header("Retry-After").flatMap { Int($0) }.map { Duration.seconds($0) }
@@ -27,6 +29,7 @@ extension ServerConnection {
             case 403: (.permissionFailure, nil)
             case 413: (.limitExceeded, nil)
             case 429: (.requestRateLimited, nil)
+            // A proxy got no answer, so it is unknown if the request arrived.
             case 502, 504: (.networkFailure, nil)
             case 503: (.serviceUnavailable, nil)
             default:

@@ -34,6 +34,8 @@ extension [FieldChange] {
     ///
     /// A field that was set to the value it had is among them. O(fields).
     init(madeBy new: Fields, over old: Fields?) {
+        // Stamp 0 stands for the event that holds the body: its number is not known during
+        // encoding.
         self = new.filter { $0.stamp == 0 }.map { field in
             FieldChange(field.name, from: old?.field(field.nameBytes), to: field)
         }

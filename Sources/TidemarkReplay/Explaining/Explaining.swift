@@ -140,10 +140,12 @@ struct Explaining {
             }
             guard place.isTold(from: since, to: granted) else { continue }
             if let next, told.told.shownThrough >= next {
+                // A delta has only the last version of a record, so this page has a newer one.
                 later = later ?? told
             } else if version.happening == .deleted, !isOwnDeletion,
                 place.sequence <= since?.quiet ?? told.told.shownThrough
             {
+                // Deletions up to `quiet` are not reported to a device that began without a token.
                 quiet = quiet ?? told
             } else {
                 // A device that restarts receives everything again, so the last time counts.

@@ -46,6 +46,8 @@ public struct Blame: Codable, Sendable {
 extension Fields.Element {
     /// The event that last set or removed the field, in a version that an event holds.
     fileprivate func stamp(in sequence: SequenceNumber) -> SequenceNumber {
+        // Stamp 0 stands for the event that holds the body: its number is not known during
+        // encoding.
         stamp == 0 ? sequence : SequenceNumber(rawValue: stamp)
     }
 }

@@ -36,6 +36,7 @@ final class Passwords: Sendable {
 
     private func run(_ work: @escaping @Sendable () throws -> String) async throws -> String {
         let isAllowed = waiting.withLock { count in
+            // Each waiting call blocks a thread of the queue, so their number is limited.
             guard count < Self.waitingLimit else { return false }
             count += 1
             return true

@@ -45,6 +45,8 @@ struct Incoming {
 
     private static func baseURL(_ request: Request, isSecure: Bool) -> String {
         let host = request.head.authority ?? "localhost"
+        // The client chooses this text, and answers contain it. Only bytes of a host and a port are
+        // accepted: 46, 58, 91 and 93 are `.`, `:`, `[` and `]`.
         let isHost = host.utf8.allSatisfy { $0.isASCIIWordByte || [46, 58, 91, 93].contains($0) }
         return (isSecure ? "https://" : "http://") + (isHost ? host : "localhost")
     }

@@ -110,8 +110,8 @@ final class Couriers: Sendable {
         }
         guard isDue else { return }
         for stored in try await directory.registry.couriers.all(CourierToken.self) {
-            // The last use is only in memory, and the record changes only with a delivery. A
-            // courier in memory is therefore not judged by the date of its record.
+            // The last use is only in memory: a request without a notification does not change the
+            // record. A courier in memory is therefore not judged by the date of its record.
             let isKnown = state.withLock { $0.couriers[stored.value.id] != nil }
             let isOld = stored.record.modified.time + Self.lifetime < now && !isKnown
             let isGood = try await directory.isGood(stored.value)

@@ -197,6 +197,7 @@ private struct CallAnswer<Call: AdministrationCall>: Sendable {
             for await line in lines {
                 try await writer.write(ByteBuffer(bytes: line + [UInt8(ascii: "\n")]))
             }
+            // `tick` ends only when it is cancelled, so the first result is that of `answered`.
             let code = try await group.next() ?? nil
             group.cancelAll()
             return code
@@ -211,6 +212,7 @@ private struct CallAnswer<Call: AdministrationCall>: Sendable {
                 progress.set(done, total)
             } write: { line in
                 await lines.send(line)
+                // A cancelled `send` returns without an error.
                 try Task.checkCancellation()
             }
             return nil

@@ -19,6 +19,8 @@ extension Server {
         var response: Response
         do throws(WebError) {
             let token = try await callers.token(incoming)
+            // Without the headers of `allow`, a browser does not show the answer to a page of that
+            // origin.
             if let known = token, let asking = origin, !known.allows(asking) { origin = nil }
             if request.method == .options {
                 line.endpoint = "preflight"
@@ -51,6 +53,7 @@ extension Server {
         guard method == .post || method == .get && endpoint.allowsGET else {
             return .wrongMethod(endpoint.allowsGET ? "GET, POST" : "POST", incoming)
         }
+        // The body before the caller: the signature of a key covers it.
         let body = try await incoming.body(upTo: options.bodyByteLimit)
         do throws(WebError) {
             let found = try await callers.find(incoming, body, token, for: place)

@@ -178,6 +178,7 @@ enum Page {
 
     /// Text as a literal of a script within a page.
     private static func scriptText(_ text: String) -> String {
+        // A `<` is escaped as well, because `</script>` in a text would end the script.
         var bytes: [UInt8] = []
         bytes.append(jsonString: text)
         return String(decoding: bytes, as: UTF8.self)

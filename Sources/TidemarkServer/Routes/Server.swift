@@ -127,6 +127,8 @@ public final class Server: Sendable {
 
     private func readiness() async -> Response {
         do {
+            // No key has this id, because ids are hexadecimal. Only keys that exist are cached, so
+            // this reads the store.
             _ = try await directory.key("ready")
             if let problem = Readiness(ofStoreAt: folder).problem {
                 throw WebError("TRY_AGAIN_LATER", status: 503, problem)

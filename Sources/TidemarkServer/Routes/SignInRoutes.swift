@@ -61,9 +61,12 @@ extension Server {
             if let origin = incoming.header(.origin), origin != incoming.baseURL {
                 throw WebError("ACCESS_DENIED", status: 403, "The form came from another page")
             }
+            // By address and by account: one client must not try many accounts, nor many clients
+            // one account.
             try limits.take(.signIn, of: incoming.address)
             try limits.take(.signIn, of: form["email"].map { Account.normalized($0) })
             let account = try await account(form)
+            // After the password is checked, so a person can correct a wrong one on the same page.
             guard signIns.begins(state.nonce, until: state.end) else {
                 throw WebError("NOT_FOUND", status: 404, "This page has already been used")
             }

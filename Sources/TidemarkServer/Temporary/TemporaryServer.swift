@@ -292,8 +292,8 @@ package final class TemporaryServer: Sendable {
         let store = try Self.open(path)
         let next: Current
         do {
-            // Before the server opens its directory: without a key file, it would create another
-            // key and end all sessions.
+            // Before the server opens its directory, which would create another key. Tokens from
+            // before the reset would then be invalid.
             try key.write(to: URL(filePath: Self.keyFile(inStoreAt: path)))
             next = try await Self.begin(store, at: path, container, person, faults)
         } catch {

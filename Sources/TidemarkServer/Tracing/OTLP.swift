@@ -35,6 +35,7 @@ extension [UInt8] {
         append(jsonString: span.name)
         append(literal: ",\"kind\":")
         append(jsonNumber: span.kind.number)
+        // The JSON form of Protocol Buffers writes 64-bit integers as strings.
         append(literal: ",\"startTimeUnixNano\":")
         append(jsonString: String(span.start))
         append(literal: ",\"endTimeUnixNano\":")
@@ -71,6 +72,7 @@ extension [UInt8] {
         append(jsonNumber: span.trace.flags)
         append(literal: ",\"status\":{")
         if let status = span.status {
+            // The codes of OTLP: 1 is "ok" and 2 is "error".
             append(literal: status.code == .error ? "\"code\":2" : "\"code\":1")
             if let message = status.message {
                 append(literal: ",\"message\":")

@@ -56,12 +56,15 @@ public struct RemoteAdministration<Transport: AdministrationTransport>: Administ
                     if let found = line.answer { answer = found }
                 }
                 if let answer { return answer }
+                // A cancelled call also ends without an answer, but no connection was lost.
                 try Task.checkCancellation()
                 throw SyncError(
                     .serverResponseLost,
                     "The connection was lost before the answer to '\(Call.name)' was complete."
                 )
             } catch let error as SyncError where error.isLostConnection {
+                // After the first piece, a repetition would pass the same pieces to `receive`
+                // again.
                 guard !Call.writes, !hasBegun, repetition < patience.repetitions,
                     await patience.pause(before: repetition)
                 else { throw error }

@@ -27,6 +27,7 @@ extension WebServices {
         var changes = try await ask { (it) throws(SyncError) in
             try await it.databaseChanges(question, as: request.caller)
         }
+        // An empty token stands for the end of the feed: the answer has no zones, only a token.
         if text == "" {
             while changes.moreComing {
                 let next = DatabaseChangesRequest(since: changes.token)

@@ -39,6 +39,8 @@ extension WebServices {
         modification.decide()
         let outcomes: [Result<Record?, WebError>]
         let canBeAtomic = isAtomic && modification.isInCustomZone
+        // The service does not see operations that were rejected here. All or nothing is decided
+        // here too.
         if canBeAtomic, modification.outcomes.contains(where: \.isRefused) {
             outcomes = modification.refusedTogether
         } else {

@@ -39,6 +39,7 @@ package enum PercentCoding {
 
     /// Returns the members of a form, in which a plus sign is a space.
     package static func form(_ bytes: some Sequence<UInt8>) -> [String: String] {
+        // Before decoding, so that an encoded plus sign stays one. 43 is a plus sign, 32 a space.
         let text = String(decoding: Array(bytes).map { $0 == 43 ? 32 : $0 }, as: UTF8.self)
         return query(Substring(text))
     }

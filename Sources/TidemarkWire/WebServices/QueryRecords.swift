@@ -39,6 +39,7 @@ extension WebServices {
             limit: pageLimit(limit),
             desiredKeys: desiredKeys
         )
+        // Before the query: a change during it is then found by the token.
         let token =
             question.zone == nil
             ? try await databaseToken(request) : syncToken(request, of: question.zone)

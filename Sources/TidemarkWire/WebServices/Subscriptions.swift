@@ -53,6 +53,8 @@ extension WebServices {
         let result = try await ask { (it) throws(SyncError) in
             try await it.modifySubscriptions(modify, as: request.caller)
         }
+        // The service returns saves and deletions apart, each in the order of the request. Taking
+        // them one by one restores the order of the operations.
         var saves = result.saves[...]
         var deletions = result.deletions[...]
         var writer = WebWriter(self, request)

@@ -146,6 +146,8 @@ extension JSONReader {
             }
             return true
         }
+        // Records are read one after another, so all receipts since the previous one are in this
+        // record.
         record.receipts = receipts.take()
         return record
     }

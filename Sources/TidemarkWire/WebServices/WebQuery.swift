@@ -81,6 +81,7 @@ extension JSONReader {
             }
             return .distance(Query.DistanceTest(key, from: place, .lessThanOrEqual, radius))
         }
+        // `NOT_EQUALS` is a relation of its own. Any other `NOT_` negates the relation after it.
         let isNegated = comparator.hasPrefix("NOT_") && comparator != "NOT_EQUALS"
         let name = isNegated ? String(comparator.dropFirst(4)) : comparator
         guard let relation = Self.relations[name] else {

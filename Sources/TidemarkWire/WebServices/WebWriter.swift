@@ -383,6 +383,7 @@ extension RecordChangeTag {
     /// The position in the log of the event that made the version; `nil` for a tag that no store
     /// made.
     fileprivate var sequence: UInt64? {
+        // A tag of a store begins with the sequence number in base 36, before a hyphen.
         UInt64(text.prefix { $0 != "-" }, radix: 36)
     }
 }

@@ -65,6 +65,8 @@ extension WebServices {
                 ? ModifyZonesRequest(deletions: [operation.zone])
                 : ModifyZonesRequest(saves: [operation.zone])
             var caller = request.caller
+            // Each operation is a request of its own. The service rejects a second request under
+            // the same id, if its content is another.
             if let id = caller.requestID, operations.count > 1 {
                 caller.requestID = "\(id)#\(index)"
             }
