@@ -91,6 +91,8 @@ package struct ChangeSort {
             places[0] = range.lowerBound
             for pile in 1...pileCount { places[pile] += places[pile - 1] }
             for index in range {
+                // Ascending, so that changes of equal keys keep their order: a batch keeps the last
+                // one.
                 let pile = pile(index)
                 spare.initializeElement(at: places[pile], to: changes[index])
                 places[pile] += 1

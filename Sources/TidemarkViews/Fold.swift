@@ -69,6 +69,8 @@ package struct Fold: Sendable {
         case nil:
             throw Self.unknown(event, kind: payload.byte(at: 0))
         }
+        // All events of a commit share one envelope, so its request is added once, at the position
+        // by which the index finds the commit.
         if event.sequence == event.commit.first,
             let request = CommitEnvelope.requestKey(in: event.envelope.span.bytes)
         {

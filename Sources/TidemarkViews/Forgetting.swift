@@ -146,6 +146,8 @@ struct Forgetting {
             }
             // The record has begun anew: over its tombstone or, if that was already dropped at the
             // decision, over nothing.
+            // In the first case, `makeBatch` removes and counts the entry, because it is the one
+            // that the record's next event replaces.
             if first.previous == key.sequence { return }
             batch.remove(key, from: .sync)
             count += 1

@@ -47,6 +47,7 @@ extension LMDBEnvironment {
             mdb_txn_abort(transaction)
             throw error
         }
+        // LMDB frees the transaction even if its commit fails, so nothing is aborted after this.
         code = mdb_txn_commit(transaction)
         // An I/O error of LMDB is usually a short write on a full disk.
         if code == EIO, files.isDiskFull { code = ENOSPC }
@@ -71,7 +72,11 @@ extension LMDBEnvironment {
         let room = ViewEntryFormat.maximumKeyByteCount + 8 + ViewEntryFormat.maximumValueByteCount
         return withUnsafeTemporaryAllocation(byteCount: room + 8, alignment: 8) { buffer in
             guard let keyStart = buffer.baseAddress else { return MDB_PANIC }
+            // An encoded key takes up to 26 bytes while it is written, because its words are stored
+            // eight bytes at a time. 32 is the next multiple of eight.
             let valueStart = keyStart + 32
+            // `last` stays the last key from before the batch. Changes ascend and have distinct
+            // keys, so a change after `last` is also after every key that this loop appends.
             for change in changes {
                 var key = MDB_val(
                     mv_size: ViewEntryFormat.encode(change.key, at: keyStart),

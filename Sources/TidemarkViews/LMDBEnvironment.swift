@@ -116,6 +116,8 @@ package final class LMDBEnvironment: Sendable {
     func endReading(_ transaction: LMDBReadTransaction) {
         mdb_txn_reset(transaction.handle)
         runningCount.subtract(1, ordering: .relaxed)
+        // A reset transaction has no snapshot, so an idle one keeps no pages from reuse. It keeps
+        // its slot in LMDB's table of readers.
         idle.withLock { $0.append(transaction) }
     }
 }

@@ -28,6 +28,8 @@ extension LMDBEnvironment {
         chunks.reserveCapacity(masks.count)
         var reader = ChunkReader(files, file, pageByteCount: pageByteCount)
         for (index, used) in masks.enumerated() {
+            // This is right only if `old` is of the previous commit, which `LMDBViewIndex.apply`
+            // ensures. Over two commits, a page could be freed and used again under an equal mask.
             if let old, index < old.chunks.count, old.chunks[index].used == used {
                 chunks.append(old.chunks[index])
             } else {
@@ -60,6 +62,7 @@ extension LMDBEnvironment {
     ) throws(ViewIndexError) -> [UInt16] {
         let chunkCount = (pageCount + 15) / 16
         var used = [UInt16](repeating: .max, count: chunkCount)
+        // Pages 0 and 1 are the meta pages, which are hashed separately.
         used[0] &= ~3
         if pageCount % 16 != 0 { used[chunkCount - 1] &= 1 << UInt16(pageCount % 16) - 1 }
         var opened: OpaquePointer?

@@ -47,6 +47,7 @@ extension LMDBEnvironment {
             var isMore = true
             while isMore { isMore = try write(entriesAt: cursor, to: table, of: target) }
         }
+        // The state is not copied, since it names its own transaction. The caller writes it last.
         return state.checkpoint
     }
 
@@ -68,6 +69,9 @@ extension LMDBEnvironment {
             // The first call of a new cursor returns the first entry.
             code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
             guard code == 0 else { break }
+            // Both files compare keys as bytes, so the cursor returns them in the order that
+            // `MDB_APPEND` requires. The value's check covers table and key but no place in the
+            // file, so it stays valid.
             code = mdb_put(writing, place, &key, &value, UInt32(MDB_APPEND))
             guard code == 0 else {
                 mdb_txn_abort(writing)

@@ -36,6 +36,8 @@ package final class LMDBViewIndex: ViewIndex {
 
     /// The snapshot that readers share when many are in use.
     private struct SharedSnapshot {
+        // Weak, so that the last reader ends the transaction: LMDB reuses no pages that a running
+        // transaction may read.
         weak var snapshot: LMDBViewSnapshot?
     }
 
@@ -217,6 +219,8 @@ package final class LMDBViewIndex: ViewIndex {
             try? copy.remove()
             throw error
         }
+        // Before the files change places: a later batch would go to the old file, and its checks
+        // next to the new one. A reader of this process must not join the old environment either.
         progress.withLock { $0.isReplaced = true }
         environment.setAside()
         try files.replace(by: copy)

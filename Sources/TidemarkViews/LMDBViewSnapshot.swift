@@ -56,6 +56,7 @@ final class LMDBViewSnapshot: ViewSnapshot {
     ) throws(ViewIndexError) {
         guard first <= last else { return }
         let cursor = try openCursor(table)
+        // LMDB does not track the cursors of a read transaction, so closing one needs no lock.
         defer { mdb_cursor_close(cursor) }
         // Entries are read in runs and visited without the lock, so that a visitor may use this
         // snapshot.

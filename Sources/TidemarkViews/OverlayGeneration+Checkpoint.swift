@@ -70,6 +70,8 @@ extension OverlayGeneration {
     /// Adds the changes by one entry to the table of names and the sync index.
     @inline(__always)
     private func add(_ entry: Entry, to batch: inout ViewBatch, _ forgetting: Forgetting) {
+        // Only the first event of a slot in this generation replaces an entry of the index. The
+        // later ones replace entries that never get there.
         if entry.older == SlotChains.none, entry.previous != 0 {
             batch.remove(ViewKey(zone: entry.zone, sequence: entry.previous), from: .sync)
         }

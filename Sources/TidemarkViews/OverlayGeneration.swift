@@ -266,6 +266,7 @@ extension OverlayGeneration {
         let place = Int(
             (key.rawValue &* 0x9E37_79B9_7F4A_7C15) >> (64 - UInt64(Self.recentZoneBits))
         )
+        // A place that was never used holds 0, which is a valid index. Only the key decides.
         let recent = Int(recentZones[place])
         if recent < zones.count, zones[recent].key == key { return recent }
         let index = zoneIndexes[key] ?? zones.count

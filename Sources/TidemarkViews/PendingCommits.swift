@@ -59,6 +59,8 @@ package struct PendingCommits: Sendable {
         while droppedCount < commits.count {
             let commit = commits[droppedCount]
             guard commit.first + (commit.events.count - 1) <= sequence else { break }
+            // The bytes are released at once. The array itself is moved only when half of it is
+            // dropped.
             commits[droppedCount] = Commit(
                 first: 0,
                 payloads: [],

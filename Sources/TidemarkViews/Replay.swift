@@ -81,6 +81,8 @@ package struct Replay {
         var end: SequenceNumber?
         var failure: ReplayError?
         try scan(after: start, through: last) { event in
+            // The waiting changes of a rebuild are not counted, so a generation may exceed its
+            // limit by a few dozen entries, and by the rest of a commit.
             if event.sequence == event.commit.first, generation.heldCount >= limit {
                 end = event.sequence.previous
                 return false

@@ -93,6 +93,7 @@ package struct SlotChains: Sendable {
         let hash = Self.hash(zone: change.zone, slot: change.slot)
         let place = place(hash, zone: change.zone, slot: change.slot)
         let index = UInt32(truncatingIfNeeded: entries.count)
+        // The index plus one of the slot's newest entry; zero if the slot has none.
         let older = UInt32(truncatingIfNeeded: table[place])
         if older != 0 {
             if !keepsVersions {
@@ -142,6 +143,8 @@ package struct SlotChains: Sendable {
         let words = table
         table = [UInt64](repeating: 0, count: words.count * 2)
         let mask = table.count - 1
+        // Each word is of another slot, so no entry has to be compared. The upper half gives the
+        // start of the search in a table of any size.
         for word in words where word != 0 {
             var place = Int(word >> 32) & mask
             while table[place] != 0 { place = (place + 1) & mask }

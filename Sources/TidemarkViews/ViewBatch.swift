@@ -59,6 +59,7 @@ package struct ViewBatch: Sendable {
             precondition(bytes.count <= ViewValue.maximumByteCount, "a view value is too long")
             append(
                 .bytes,
+                // `maximumByteCount` fits into the lower 16 bits.
                 UInt64(payload.count) << 16 | UInt64(bytes.count),
                 0,
                 to: table,
@@ -95,6 +96,7 @@ package struct ViewBatch: Sendable {
         ChangeSort.sort(&sorted)
         var kept = 0
         for index in sorted.indices {
+            // The sort is stable, so the last of equal keys is the change that was made last.
             if kept > 0, sorted[kept - 1].key == sorted[index].key { kept -= 1 }
             sorted[kept] = sorted[index]
             kept += 1

@@ -33,6 +33,8 @@ package enum ViewEntryFormat {
     ///
     /// Larger words have larger first bits, so that the order is kept.
     private static func encode(_ word: UInt64, at start: UnsafeMutableRawPointer) -> Int {
+        // The first byte holds four bits of the word. A word of b bits therefore needs (b - 4) / 8
+        // more bytes, rounded up.
         let following = (UInt64.bitWidth - word.leadingZeroBitCount + 3) / 8
         if following == 8 {
             start.storeBytes(of: 0x80, as: UInt8.self)

@@ -85,6 +85,8 @@ package struct ViewFiles {
     /// Readers that open the files meanwhile find no checks, or those of the copy.
     package func replace(by copy: ViewFiles) throws(ViewIndexError) {
         try translated { () throws(FileError) in
+            // Checks first, durably: after a crash between these steps, the index has no checks and
+            // is folded again. The old table of readers does not belong to the new data.
             for path in [checks, lock] where try fileSystem.exists(path) {
                 try fileSystem.remove(path)
             }

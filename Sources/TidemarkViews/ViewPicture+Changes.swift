@@ -19,6 +19,8 @@ extension ViewPicture {
         var changes: [RecordVersion] = []
         var next = start + 1
         while changes.count < limit, next <= bound {
+            // 64 more, because some entries are left out below, and another scan costs more than a
+            // few entries.
             let count = min(limit - changes.count, Self.scanLimit) + 64
             let scanned = try indexedChanges(in: zone, from: next, count: count)
             guard let last = scanned.last else { break }
@@ -27,6 +29,8 @@ extension ViewPicture {
                 .lazy.filter { !$0.isQuiet(below: quiet) }
                 .prefix(limit - changes.count)
         }
+        // After the entries of the index, since every change in the overlay is newer than all that
+        // are only in the index.
         addOverlaid(in: zone, after: start, quiet: quiet, limit: limit, to: &changes)
         return changes
     }
@@ -75,6 +79,8 @@ extension ViewPicture {
                 generation.newest(zone: zone, slot: $0.slot, through: bound) == nil
             }
         }
+        // Directly after a checkpoint, the frozen generation is also in the index. Its entries are
+        // left out here, so that they are returned once.
         let kept = withCurrent { filter(scanned, $0) }
         return withFrozen { filter(kept, $0) } ?? kept
     }

@@ -42,6 +42,8 @@ extension ViewPicture {
         let slot = hash.slot(ofZone: identity.zoneName.string)
         for probeCount in UInt8(0)...UInt8.max {
             let place = ViewKey(database, slot.probed(probeCount).rawValue)
+            // Entries of zone names are never removed, even after a zone has ended. The first free
+            // place therefore ends the search.
             guard let key = try zoneKey(at: place) else {
                 return ZoneSearch(standing: nil, place: place, probeCount: probeCount)
             }

@@ -84,6 +84,8 @@ extension ViewPicture {
             let place = slots[index]
             if let entry = frozen?.newest(zone: place.zone, slot: place.slot, through: bound) {
                 versions[index] = entry.version
+            // The index needs no bound: a checkpoint takes in only durable events, and a picture is
+            // taken at or after the snapshot's checkpoint.
             } else if case .word(let word, let tag) = try snapshot.value(in: .names, for: place) {
                 versions[index] = RecordVersion(
                     slot: place.slot,
@@ -161,6 +163,7 @@ extension ViewPicture {
             current.references.visit(under: key, through: bound) { changes.append($0) }
             return changes
         }
+        // From old to new, so that the last change of a source decides.
         for change in changes where change.zone == zone {
             bindings[change.source] = change.binding.isEmpty ? nil : change.binding
         }

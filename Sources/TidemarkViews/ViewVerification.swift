@@ -89,6 +89,8 @@ extension ViewFiles {
                     + "expected the one of commit \(checks.transaction), unchanged"
             )
         }
+        // Commits write the two meta pages alternately. The next commit leaves the current page
+        // unchanged, whether or not that commit completed.
         if other.hash == checks.metaHashes[1 - current] { return checks.transaction }
         guard other.transaction == checks.transaction + 1 else {
             throw .damaged(
@@ -128,6 +130,8 @@ struct ChunkReader {
                     + "\(offset + wanted) are in use"
             )
         }
+        // This also clears what an earlier chunk left in the buffer after the end of a short read:
+        // every page after `count` is unused.
         buffer.withUnsafeMutableBytes { [pageByteCount] bytes in
             for page in 0..<ViewChecks.chunkPageCount where used >> page & 1 == 0 {
                 bytes[page * pageByteCount..<(page + 1) * pageByteCount].initializeMemory(

@@ -113,6 +113,8 @@ extension ZoneViews {
     ///
     /// The picture is immutable; release it soon.
     package func picture(_ extent: Extent) throws(ViewIndexError) -> ViewPicture {
+        // A checkpoint is in the index before `finishCheckpoint` drops its stretch under this lock.
+        // Each event is therefore in the snapshot, in a stretch or in both, never in neither.
         try overlay.withLock { (overlay) throws(ViewIndexError) in
             ViewPicture(
                 views: self,
