@@ -42,6 +42,8 @@ extension QueryIndex {
             return QueryPage(records: [], next: nil)
         }
         var statement = QueryStatement(type, zones: zones, now: now, searchedFields: searchedFields)
+        // One row more tells whether another page follows. Rows that `shows` leaves out do not
+        // count, so then SQLite cannot apply the limit.
         let rowLimit = shows == nil ? limit + 1 : .max
         guard let selection = try statement.select(query, after: cursor, limit: rowLimit) else {
             throw SyncError(
@@ -121,6 +123,8 @@ extension QueryIndex {
         _ arguments: [SQLValue],
         _ database: Database
     ) throws -> String {
+        // Probes and page may read different states of the database. Counts only select the plan,
+        // so the result does not depend on them.
         for probe in selection.probes {
             let statement = try PreparedStatement(probe, database)
             defer { statement.reset() }
@@ -158,6 +162,7 @@ extension QueryIndex {
         while try statement.step() {
             let record = try record(of: statement, orderEnd)
             if let shows, try !shows(record) { continue }
+            // The page was full. Only this further row shows that the cursor leads to anything.
             guard next == nil else { return QueryPage(records: records, next: next) }
             records.append(record)
             byteCount += record.body.bytes.count

@@ -86,6 +86,8 @@ package final class QueryIndex: Sendable {
                 let new = changes.firstIndex { $0.sequence > known } ?? changes.endIndex
                 try writer.apply(changes[new...])
                 try writer.finish(through: position)
+                // Published only after the commit: a write that is rolled back leaves the catalog
+                // that matches the tables.
                 let written = writer.catalog
                 database.afterNextTransaction { [self] _ in catalog.withLock { $0 = written } }
             }
@@ -107,6 +109,7 @@ package final class QueryIndex: Sendable {
         do {
             try await database.write { [self] database in
                 var maker = IndexMaker(database, self.catalog.withLock { $0 })
+                // A query that needs one of them meanwhile creates it again, as `page` does.
                 for name in maker.catalog.made.keys.sorted() { try maker.drop(name) }
                 let written = maker.catalog
                 database.afterNextTransaction { [self] _ in self.catalog.withLock { $0 = written } }

@@ -84,9 +84,9 @@ extension ViewPicture {
             let place = slots[index]
             if let entry = frozen?.newest(zone: place.zone, slot: place.slot, through: bound) {
                 versions[index] = entry.version
-            // The index needs no bound: a checkpoint takes in only durable events, and a picture is
-            // taken at or after the snapshot's checkpoint.
             } else if case .word(let word, let tag) = try snapshot.value(in: .names, for: place) {
+                // The index needs no bound: a checkpoint takes in only durable events, and a
+                // picture is taken at or after the snapshot's checkpoint.
                 versions[index] = RecordVersion(
                     slot: place.slot,
                     sequence: SequenceNumber(rawValue: word),

@@ -59,6 +59,7 @@ extension Queries {
                 from: old,
                 to: old.applying(growth)
             )
+            // The state has changed since the picture was taken, so the growth is computed again.
             guard let last = try writer().append(change, as: caller, picture) else {
                 continue
             }

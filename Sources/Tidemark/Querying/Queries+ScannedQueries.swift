@@ -25,6 +25,8 @@ extension Queries {
             let slot = reader.views.hash.slot(ofZone: zone.zoneName)
             return [slot.rawValue, reader.views.hash.target(zone.owner)]
         }
+        // The bound is part of the signature. A result that depends on shares is of the present,
+        // and is therefore not used again after a later commit.
         let signature = QueryCursor.signature(
             of: query,
             zones: [reader.views.hash.key(of: caller.database), bound.rawValue] + (zone ?? [])

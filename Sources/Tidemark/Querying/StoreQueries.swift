@@ -137,8 +137,11 @@ final class StoreQueries: Sendable {
         _ index: QueryIndex
     ) throws(SyncError) -> Task<Void, any Error> {
         let task: Task<Void, any Error>? = state.withLock { state in
+            // It may stop before `bound`. `index(through:)` then starts another one.
             if let catchingUp = state.catchingUp { return catchingUp }
             if state.isStopping { return nil }
+            // Under the lock under which `stop` sets `isStopping`, so that `stop` waits for every
+            // task that started.
             working.enter()
             // Not on the threads that all tasks share: it waits for the disk for long.
             let task = Task(executorPreference: queue) {
@@ -267,6 +270,8 @@ extension StoreQueries {
                 guard let folder = place() else { return }
                 let files = PosixFileSystem()
                 guard try files.exists(folder) else { return }
+                // The prefix includes SQLite's `-wal` and `-shm` files, which must not stay next to
+                // a new database.
                 for name in try files.list(folder) where name.hasPrefix(Self.fileName) {
                     try files.remove(folder + "/" + name)
                 }
@@ -340,6 +345,7 @@ extension StoreQueries {
         while let current = batch {
             try Task.checkCancellation()
             note(last, through: bound)
+            // Without progress, `index(through:)` would start this again forever.
             guard current.position.sequence > last.sequence else {
                 throw SyncError.missingEvent(last.reached.next)
             }
@@ -391,6 +397,8 @@ extension StoreQueries {
         var zone: (key: ZoneKey, isQueried: Bool)?
         try source.visit(from: start.reached.next, through: bound) {
             (event) throws(EventFormatError) in
+            // A batch ends with a commit, because queries between two batches must not see a part
+            // of one.
             if event.sequence == event.commit.first, batch.changes.count >= Self.batchCount {
                 return false
             }

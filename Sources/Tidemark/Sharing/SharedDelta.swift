@@ -258,6 +258,8 @@ extension SharedDelta {
         let now = Set(zoneAccess.parts.keys)
         let left = before.subtracting(now)
         let joined = now.subtracting(before)
+        // Walks that an earlier page began continue. One whose membership changed again starts
+        // anew.
         start.walks.removeAll { left.contains($0.audience) || joined.contains($0.audience) }
         start.walks +=
             left.sorted().map { TokenContent.Walk(audience: $0, isLeaving: true) }
@@ -302,6 +304,9 @@ extension SharedDelta {
             let scan = try reader.scan(
                 walk.audience,
                 after: walk.position,
+                // Of a list that the caller leaves, tombstones up to the token were reported. Of a
+                // list that the caller joins, the device has no record, so no tombstone is
+                // reported.
                 quiet: walk.isLeaving ? start : .max,
                 limit: room + 1,
                 budget: &budget,
@@ -309,6 +314,7 @@ extension SharedDelta {
             )
             var (versions, end) = (scan.entries, scan.end)
             if !walk.isLeaving {
+                // Later entries are listed after all walks, together with those of the other lists.
                 versions = Array(versions.prefix { $0.sequence <= start })
                 if versions.count < scan.entries.count || end ?? 0 > start { end = nil }
             }
@@ -357,6 +363,8 @@ extension SharedDelta {
                 try untold.positions(among: listed.entries, in: audience, isLeaving: false)
             )
         }
+        // The token has one position for all lists. Entries after the shortest of them are listed
+        // again for the next page.
         found.removeAll { $0.sequence > bound }
         found.sort { $0.sequence < $1.sequence }
         entries.append(found.prefix(room), but: untoldHere, isGone: false)

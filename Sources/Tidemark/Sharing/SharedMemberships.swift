@@ -34,6 +34,8 @@ struct SharedMemberships {
         in audience: ZoneKey,
         isLeaving: Bool
     ) throws(SyncError) -> Set<SequenceNumber> {
+        // A participant who did not join or leave since the token could fetch every record that the
+        // list has removed since.
         guard fresh.contains(audience) else { return [] }
         let stays = try stays(in: audience)
         var unseen: Set<SequenceNumber> = []
@@ -53,6 +55,8 @@ struct SharedMemberships {
             var participation: Participation? = part.participation
             var previous = part.previous
             while next != .zero {
+                // Each version of a participation is valid until the next one, so the ranges go
+                // from new to old.
                 if participation?.showsSomething ?? false { stays.append(next..<end) }
                 end = next
                 next = previous

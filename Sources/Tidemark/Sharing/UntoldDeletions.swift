@@ -42,6 +42,8 @@ struct UntoldDeletions {
         try SyncError.wrapping { () throws(ViewIndexError) in
             for version in versions where isLeaving || version.state == .tombstone {
                 let record = ViewKey(zone: zone, slot: version.slot)
+                // This list has removed the record, or the caller has left the list. An audience of
+                // the record in `parts` is therefore another one.
                 let isShown =
                     access.showsAll
                     ? try picture.version(at: record)?.state == .live

@@ -191,6 +191,8 @@ extension QueryStatement {
         isNarrow: Bool
     ) -> String {
         let set = "SELECT record FROM \(column.listTable) WHERE \(isInZones) AND \(condition)"
+        // With two kinds of values, each set has only some of the results, and neither narrows the
+        // search.
         if isNarrow { narrow(to: set) }
         return "sequence IN (\(set))"
     }

@@ -63,6 +63,8 @@ extension QueryCursor {
                 guard let word = Self.popWord(&rest) else { return nil }
                 values.append(.real(Double(bitPattern: word)))
             case 3:
+                // The bytes come from a client, so the count is checked before it is used as a
+                // length.
                 guard let count = Self.popWord(&rest), count <= UInt64(rest.count) else {
                     return nil
                 }

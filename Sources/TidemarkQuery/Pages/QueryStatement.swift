@@ -111,6 +111,8 @@ struct QueryStatement: Sendable {
     private mutating func condition(
         for predicate: Query.Predicate
     ) -> (text: String, isExact: Bool) {
+        // A condition that is not used must not count against the limit of values, nor make the
+        // query create indexes.
         let written = (arguments, neededIndexes, searchedWordCount)
         let condition = sql(for: predicate)
         if Self.depth(of: condition) <= Self.depthLimit, !type.isFull {
@@ -223,6 +225,7 @@ struct QueryStatement: Sendable {
             guard !columns.isEmpty else { return ["NULL"] }
             // Values of different kinds are sorted by kind, and absent values come first.
             let ranks = columns.map { column in
+                // 5 is after all kinds that have an order, so values without one come last.
                 let rank = column.kind.hasOrder ? column.kind.rawValue : 5
                 return "WHEN \(column.name) IS NOT NULL THEN \(rank)"
             }

@@ -52,6 +52,8 @@ struct RowWriter {
         var replaced: Set<UInt64> = []
         var removals: [(sequence: UInt64, type: Int?)] = []
         for change in changes where change.previous > 0 {
+            // `changes` has every change of its zones from `first` on. This version is therefore
+            // one of them, and is never written.
             if change.previous >= first {
                 replaced.insert(change.previous)
             } else {
@@ -357,6 +359,8 @@ extension RowWriter {
         catalog.types[index].rowCount -= count
         for column in catalog.types[index].columns where column.hasStaleRows {
             for table in [column.wordTable, column.placeTable] {
+                // The rows of these tables stay, and match no record, since no row number is used
+                // twice. `settle` drops the table when they are too many.
                 catalog.made[table]? += count
             }
         }
@@ -372,6 +376,8 @@ extension RowWriter {
             try maker.make(.column(table: type.name, name: "name"))
             catalog = maker.catalog
             let rows = "SELECT sequence FROM \(type.name) WHERE zone = ?1"
+            // The type's own rows are deleted last, because the other deletions find their rows
+            // through them.
             let deletions =
                 ["DELETE FROM bodies WHERE sequence IN (\(rows))"]
                 + type.columns.filter(\.kind.hasTable)

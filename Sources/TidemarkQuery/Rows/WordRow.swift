@@ -45,6 +45,7 @@ struct WordRow {
     }
 
     private static func prefix(_ zone: UInt64) -> [UInt8] {
+        // No hexadecimal digit is a `z`, so the first one ends the zone, whatever word follows.
         Array((String(zone, radix: 16) + "z").utf8)
     }
 

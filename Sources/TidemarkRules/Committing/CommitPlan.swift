@@ -190,6 +190,8 @@ package struct CommitPlan: Sendable {
         var bodyOffset = 0
         // The old bindings also end if the record begins anew.
         let wasBound = item.old?.event.state == .live && item.old?.event.binds == true
+        // The event's header precedes the body and depends on the body's bindings, so here the body
+        // is made first. Other saves write it into the draft directly, without a copy.
         if wasBound || save.mayBind {
             let body = RecordBody(
                 header,
@@ -265,6 +267,7 @@ package struct CommitPlan: Sendable {
 
     private mutating func noteKey(_ key: ZoneKey, at offset: Int) {
         if Self.creation(key, eventCount: effects.count) != nil {
+            // The bytes already have the placeholder. `placeAudiences` replaces it there.
             audienceKeyOffsets.append(offset)
         }
     }
@@ -304,6 +307,7 @@ package struct CommitPlan: Sendable {
                 source: item.slot,
                 binding: binding
             )
+            // The index of the event that is being built: it is added after its bindings.
             references.append((effects.count, change))
         }
     }
@@ -423,6 +427,7 @@ extension CommitPlan {
                 change.zone = placed(change.zone, at: first)
                 effects[index] = .record(change)
             case .zoneCreated(var creation):
+                // The committer may have raised the time after the decision.
                 creation.time = draft.time
                 effects[index] = .zoneCreated(creation)
             case .zoneDeleted(let key, let reason):

@@ -56,6 +56,8 @@ package struct ConsultedItems: Sendable {
         var open = order.map(\.index)
         while !open.isEmpty {
             try lookUp(open, in: zones, facts)
+            // A free slot ends the search for a name. Compaction therefore keeps the tombstones of
+            // a zone in which a record has another slot than its name's hash.
             open = try strangers(among: open)
             for index in open { try moveOn(index) }
         }

@@ -63,6 +63,8 @@ package struct Neighbours {
     ) throws(SyncError) -> [(item: ConsultedItem, binding: Binding)] {
         if let known = sources[target] { return known }
         guard let zone = zones[target.zone].key else { return [] }
+        // Even if nothing is found: the decision is invalid if another commit adds a binding to
+        // this target first.
         targets.append(ReferenceChange.key(of: hash.target(target.name), in: zone))
         let slots = try referrers(of: target).map { ViewKey(zone: zone, slot: $0.slot) }
         let versions = try facts.versions(at: slots)

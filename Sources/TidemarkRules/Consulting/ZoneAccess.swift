@@ -40,6 +40,8 @@ package struct ZoneAccess: Sendable {
 
     private func permission(in audience: AudienceRef) -> SharePermission? {
         if let whole { return whole.permission }
+        // Only the owner has accepted a share that this commit begins, so its audience gives no
+        // permission to others.
         guard case .known(let key) = audience else { return nil }
         return parts[key]?.permission
     }

@@ -72,6 +72,7 @@ package struct BindingRules {
             bindings[index] = try bindingsAfterwards(index)
         }
         while true {
+            // Saves first: a rejected save creates no binding that could prevent a deletion.
             var refusals = try refusedSaves(verdicts)
             if refusals.isEmpty { refusals = try refusedDeletions(verdicts) }
             if refusals.isEmpty { return }
@@ -106,6 +107,8 @@ extension BindingRules {
             do throws(SyncError) {
                 let ordered = targets.sorted { $0.key < $1.key }
                 let new = ordered.filter { !(before[$0.key] ?? []).isSuperset(of: $0.value) }
+                // All targets, since even an unchanged binding must not lose its target to this
+                // request. Existence is checked for new bindings only.
                 for (name, _) in ordered {
                     let target = RecordPlace(zone: items[index].zone, name: name)
                     if case .delete? = named[target].map({ verdicts[$0] }) {
@@ -230,6 +233,7 @@ extension BindingRules {
         for (root, places) in obstacles {
             if let staying = places.first(where: { !gone.contains($0) }) {
                 var name: Name? = staying.name
+                // A caller who may not read the record must not learn its name.
                 if let item = try neighbours.item(staying), try isHidden(item) { name = nil }
                 refusals.append((root, .stillReferredTo(recordID(root), by: name)))
             }
@@ -251,6 +255,8 @@ extension BindingRules {
     ) throws(SyncError) -> [(item: ConsultedItem, binding: Binding)] {
         var bound: [(item: ConsultedItem, binding: Binding)] = []
         for (item, stored) in try neighbours.sources(of: target) {
+            // The index has the bindings before the request. A record that is saved counts by its
+            // new bindings, below.
             if let index = named[RecordPlace(item)], case .save = verdicts[index] { continue }
             bound.append((item, stored))
         }

@@ -237,6 +237,7 @@ package struct RecordDecision: Sendable {
     private func origin(of index: Int, _ cascades: [Int: [ConsultedItem]]) -> Int {
         var end = items.count
         if index < end { return index }
+        // In the order in which `sharing` appends the cascaded items.
         for (root, cascaded) in cascades.sorted(by: { $0.key < $1.key }) {
             end += cascaded.count
             if index < end { return root }
@@ -274,6 +275,8 @@ package struct RecordDecision: Sendable {
         verdicts.reserveCapacity(items.count)
         for index in items.indices {
             let isDeletion = index >= saves.count
+            // Before the rules about versions: a conflict returns the server's record, which a
+            // caller without access must not get.
             if let error = try denial(at: index, isDeletion: isDeletion, &audiences) {
                 verdicts.append(.refused(error))
             } else if isDeletion {
@@ -420,6 +423,8 @@ package struct RecordDecision: Sendable {
         _ passages: inout ShareTransitions
     ) throws(SyncError) {
         let zone = zoneKey(item.zone)
+        // Deletions are written in the order of their items, as `sharing` appends the cascaded
+        // ones. The count therefore gives the item.
         let index = items.count + passages.cascadedCount
         passages.cascadedCount += 1
         let place = try passages.pass(item, index, in: zone, &plan, isDeletion: true)

@@ -104,6 +104,8 @@ package struct RecordRules: Sendable {
         if save.boxedShare.hasContent, Share(old.fields) != Share(server.fields) { return false }
         let held = ancestor.sequence
         func stamp(_ field: Fields.Element) -> SequenceNumber {
+            // Stamp 0 stands for the event that has the body, whose position was not known when it
+            // was encoded.
             field.stamp == 0 ? sequence : SequenceNumber(rawValue: field.stamp)
         }
         let removals = server.fields.filter(\.isRemoved)

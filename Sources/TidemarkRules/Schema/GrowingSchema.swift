@@ -80,6 +80,8 @@ package struct GrowingSchema: Sendable {
             guard let place = places.firstIndex(where: { $0.name == saves[index].typeName }) else {
                 continue
             }
+            // Grown again from the stored schema: `wanted` also has the additions of saves that
+            // were rejected since.
             let old = grown[place] ?? places[place].stored
             if !fits(saves[index], old) { grown[place] = try grow(old, for: saves[index]) }
         }

@@ -77,6 +77,7 @@ package struct PublicAccess: Sendable {
         if isByCreator, let user = accessor.user {
             text.append(contentsOf: user.userRecordName.utf8)
         }
+        // Zero means that all types are readable, so a hash must not be zero.
         return text.isEmpty ? 0 : max(hash.content(text.span.bytes), 1)
     }
 

@@ -132,6 +132,7 @@ package struct ShareTransitions {
 
     /// Returns the placeholders of the audiences that the commit begins in one of its zones.
     package func begun(in zone: Int) -> [ZoneKey] {
+        // Placeholders count down, so this is the order in which the audiences are created.
         begun.filter { $0.key.zone == zone }.map(\.value).sorted(by: >)
     }
 

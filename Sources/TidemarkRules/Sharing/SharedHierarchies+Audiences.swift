@@ -72,6 +72,7 @@ extension SharedHierarchies {
         var moved: [RecordPlace: Int] = [:]
         while let next = open.popLast() {
             let (place, audience, origin) = (next.place, next.audience, next.origin)
+            // Also ends the walk of a cycle, which an import may contain.
             guard reached.updateValue(audience, forKey: place) != audience else { continue }
             for child in try children(of: place) {
                 let childPlace = RecordPlace(child)

@@ -113,6 +113,8 @@ package struct SubscriptionDecision {
             }
             try schema.admit(subscription)
             let save = try SubscriptionRecords.save(held)
+            // Position 0 stands for this commit, whose position is not known yet. `saved(at:)`
+            // replaces it.
             entries[subscription.name] = SavedSubscription(
                 subscription: subscription,
                 sequence: 0
