@@ -39,6 +39,9 @@ package struct LMDBMetaPage: Equatable {
         guard word(0) == index, half(8) >> 16 == Self.metaFlag, half(16) == Self.magic,
             half(20) == Self.version
         else { return nil }
+        // The offsets are those of LMDB's page header, of 16 bytes, and of `MDB_meta` after it. The
+        // length of a page is at 40, the roots of the free list and of the unnamed table are at 80
+        // and 128. The last page is at 136, the transaction at 144.
         transaction = word(144)
         pageByteCount = Int(half(40))
         pageCount = word(136) &+ 1

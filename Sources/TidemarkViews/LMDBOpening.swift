@@ -131,6 +131,8 @@ package struct LMDBOpening: @unchecked Sendable {
             mdb_txn_abort(transaction)
             throw .lmdb(code == MDB_NOTFOUND ? MDB_INVALID : code, "opening its tables", path)
         }
+        // Committed even if it only read: LMDB closes the tables that an aborted transaction
+        // opened.
         code = mdb_txn_commit(transaction)
         guard code == 0 else { throw .lmdb(code, "opening its tables", path) }
         return tables
@@ -238,6 +240,8 @@ extension ViewAccess {
     /// Commits are fully synced: after a power failure, an index with half a checkpoint could look
     /// sound.
     fileprivate var flags: UInt32 {
+        // Without `MDB_NOTLS`, LMDB ties a read transaction to its thread. A snapshot may move to
+        // another thread, and one thread may have several.
         let common = MDB_NOTLS | MDB_NORDAHEAD
         return switch self {
         case .writing: UInt32(common)

@@ -74,7 +74,9 @@ extension OverlayGeneration {
     ///
     /// O(log events of the zone).
     package func head(of zone: OverlayZone, through bound: SequenceNumber) -> SequenceNumber {
+        // An ended zone gets no further records. A later zone of the same name has another key.
         if let end = zone.end(through: bound) { return end.sequence }
+        // The usual case, without a search: no change of the zone is after the bound.
         if zone.lastChange > 0, zone.lastChange <= bound { return zone.lastChange }
         let count = entryCount(of: zone, through: bound)
         if count > 0 { return entries[Int(zone.entries[count - 1])].sequence }

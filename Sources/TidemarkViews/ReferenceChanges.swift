@@ -30,6 +30,7 @@ package struct ReferenceChanges: Sendable {
     ) {
         for index in indexes[key] ?? [] {
             let change = changes[Int(index)]
+            // Changes are appended in log order, so all that follow are after the bound too.
             if change.sequence > bound { return }
             visit(change)
         }

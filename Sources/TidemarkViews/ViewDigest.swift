@@ -22,6 +22,7 @@ package struct ViewDigest: Hashable, Sendable {
     /// O(its bytes).
     package mutating func add(_ value: ViewValue, in table: ViewTable, for key: ViewKey) {
         let hash = Self.hash(value, table, key)
+        // A sum and not an exclusive or, in which two equal entries would cancel each other out.
         let (sum, overflow) = low.addingReportingOverflow(hash.low)
         low = sum
         high = high &+ hash.high &+ (overflow ? 1 : 0)

@@ -39,6 +39,8 @@ package struct ZoneEntry: Hashable, Sendable {
 
     /// The entry's bytes in the view index: fields at fixed offsets, and the identity at the end.
     package var bytes: [UInt8] {
+        // The second byte is 0 while the zone is live. Otherwise it is the reason of its end plus
+        // one.
         var bytes: [UInt8] = [Self.version, end.map { $0.reason.rawValue + 1 } ?? 0]
         bytes.append(integer: place.high)
         bytes.append(integer: place.low)

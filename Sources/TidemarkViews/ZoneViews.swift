@@ -118,6 +118,8 @@ extension ZoneViews {
         try overlay.withLock { (overlay) throws(ViewIndexError) in
             ViewPicture(
                 views: self,
+                // Before the bound is read: a picture that is pinned in the era that a compaction
+                // begins then includes the commit of that compaction.
                 pin: pins.pin(),
                 snapshot: try index.snapshot(),
                 frozen: overlay.frozen,

@@ -69,6 +69,8 @@ extension Reader {
         in database: DatabaseID,
         _ picture: ViewPicture
     ) throws(SyncError) -> Found {
+        // Every failure below gives this error, so that a guessed link reveals nothing about zones
+        // or shares.
         let missing = SyncError(
             .unknownItem,
             "There is no share with this link.",

@@ -66,6 +66,7 @@ struct LineReading {
                 limits
             )
             if let error = zones.error(of: zone) { throw error }
+            // `zones` numbers the zones in the order of their first use, so this index is new.
             if zone == latest.count { begin(zones[zone]) }
             add(change, in: zone, facts.hash)
         }
@@ -96,6 +97,8 @@ struct LineReading {
             epochs[epoch].end = reason
             latest[zone] = epochs.count
             var next = Epoch(zone: zones[zone])
+            // Later records of the line belong to a new zone of the same name, which the commit
+            // creates.
             next.zone.key = nil
             epochs.append(next)
         }

@@ -56,6 +56,7 @@ extension ModifyZonesRequest {
 
     /// The bytes of the request's whole content.
     package var contentBytes: [UInt8] {
+        // The first byte of a request for records is 0 or 1, so that the two kinds are never equal.
         var bytes: [UInt8] = [2]
         bytes.append(variableInteger: UInt64(saves.count))
         if deletionReason != .deleted { bytes[0] = 3 + deletionReason.rawValue }

@@ -57,6 +57,8 @@ package enum ShareRecords {
                 Key.permission: .int64(Int64(participation.permission.rawValue)),
                 Key.isMember: .int64(participation.isMember ? 1 : 0),
             ]),
+            // The parent enters the record into the index of references, by which a user's
+            // participations are found.
             parent: .set(participation.user.name),
             policy: .replace
         )

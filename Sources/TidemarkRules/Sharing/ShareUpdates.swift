@@ -262,6 +262,8 @@ extension Share {
                 change.deletions.append(Name(participant.linkToken))
             }
             guard var participation = participation(of: participant, target) else { continue }
+            // The participation is kept. The delta of a former participant needs it to report the
+            // records of the share as removed.
             participation.isMember = false
             change.saves.append(try ShareRecords.save(participation))
         }

@@ -248,6 +248,7 @@ extension SharedHierarchies {
 
     /// Changes the root of a share that begins or ends, if the commit does not name the root.
     private mutating func imply(_ link: ShareLink, onRoot place: RecordPlace) throws(SyncError) {
+        // The save sets no field. It only changes the name of the share in the root's header.
         guard let item = try neighbours.item(place), let live = item.live else { return }
         let save = RecordSave(
             RecordID(recordName: place.name.string, zone: zones[place.zone].zone),

@@ -35,6 +35,7 @@ struct SharesEnd {
     ) throws(SyncError) -> [RecordBody] {
         var names = [Name(Share.zoneWideName)]
         for audience in audiences {
+            // The name of an audience is the name of its zone, a NUL, and the token of the share.
             guard let token = audience.identity.zoneName.string.split(separator: "\0").last,
                 let link = try facts.record(
                     named: Name(String(token)),

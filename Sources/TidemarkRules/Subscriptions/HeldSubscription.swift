@@ -62,6 +62,7 @@ package struct HeldSubscription: Sendable {
             [
                 database.container.identifier.escaped, database.environment.rawValue,
                 holder.user.userRecordName.escaped, database.scope.name,
+                // The id is the last part, so a slash in it is not ambiguous.
                 database.owner.userRecordName.escaped, id.string,
             ].joined(separator: "/")
         )
