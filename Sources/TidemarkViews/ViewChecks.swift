@@ -77,6 +77,7 @@ package struct ViewChecks: Equatable {
         guard bytes.count >= Self.headerByteCount + 8, word(0) == Self.magic else {
             throw .damaged("\(path): it is not a checks file (\(bytes.count) bytes)")
         }
+        // Before the checksum, which another version may compute in another way.
         let version = UInt32(truncatingIfNeeded: word(8))
         guard version == ViewState.formatVersion else {
             throw .damaged(

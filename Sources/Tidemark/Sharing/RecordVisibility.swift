@@ -125,6 +125,8 @@ extension Reader {
         let current = try audiences.audience(of: place)
         for part in parts where part.participation.showsSomething {
             guard let key = part.audience else { continue }
+            // A live record may have an entry in the list of a share that it has left. That entry
+            // does not show it.
             if isLive, !part.participation.isZoneWide, current != .known(key) { continue }
             let version: RecordVersion? = try SyncError.wrapping { () throws(ViewIndexError) in
                 try picture.version(at: ViewKey(zone: key, slot: place.slot))
@@ -166,6 +168,7 @@ extension Reader {
     ) throws(SyncError) -> RecordHiding {
         var body = try live.readBody()
         var level = 0
+        // The bound also ends a cycle of parents, which an import may contain.
         while !body.isShare, body.shareName == nil, let parent = body.parentName,
             level <= options.limits.ancestorsPerRecord,
             let above = try consult(Name(parent), in: zones, picture).live

@@ -273,6 +273,7 @@ extension SharedDelta {
     ) throws(SyncError) -> Bool {
         if part.sequence <= position { return part.participation.showsSomething }
         var previous = part.previous
+        // Compaction drops no version of a participation, so this works for a token of any age.
         while previous > position { previous = try previousEvent(before: previous) }
         guard previous != .zero, let record = try? reader.views.records(at: [previous])[0],
             record.event.state == .live

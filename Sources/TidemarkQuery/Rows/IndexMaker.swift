@@ -44,6 +44,7 @@ struct IndexMaker {
     /// Creates an index if it does not exist.
     mutating func make(_ index: NeededIndex) throws {
         guard catalog.made[index.name] == nil else { return }
+        // A new index has no rows of deleted records.
         catalog.made[index.name] = 0
         switch index {
         case .column(let table, let column):

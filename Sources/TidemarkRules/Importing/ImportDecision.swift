@@ -150,6 +150,7 @@ package struct ImportDecision {
     /// Outcomes are not stored: the existence of the commit is the result.
     package mutating func seal(_ line: ChangeStreamLine, _ request: CommitEnvelope.Request) {
         plan.request = request.key
+        // The same line may be imported again at any time, and must then be recognized.
         plan.requestNeverExpires = true
         plan.draft.envelope =
             CommitEnvelope(

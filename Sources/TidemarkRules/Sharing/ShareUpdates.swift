@@ -85,6 +85,8 @@ package struct ShareUpdates {
         share.allowsAccessRequests = content.allowsAccessRequests
         share.blocked = content.blocked ?? old.blocked
         let isOpen = share.publicPermission != .none
+        // The list is made anew from the request: a participant whom the client leaves out is
+        // removed.
         share.participants = old.participants.filter { $0.role == .owner }
         if isOpen {
             for var participant in old.participants where participant.role == .publicUser {
@@ -159,6 +161,8 @@ package struct ShareUpdates {
         var participant = known ?? asked
         participant.role = asked.role
         participant.permission = asked.permission
+        // The acceptance and the link of a known participant stay: a client must not accept for
+        // another user.
         if known != nil { return participant }
         let isUser = asked.user.map { !$0.userRecordName.isEmpty } ?? false
         let isReachable =

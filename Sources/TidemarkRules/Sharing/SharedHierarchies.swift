@@ -140,6 +140,7 @@ package struct SharedHierarchies {
                 break
             }
         }
+        // The audiences depend on all items. The caller rejects these and applies the rules again.
         if !refusals.isEmpty { return refusals }
         if !waiting.isEmpty { try beginWaiting() }
         try settleAudiences()
