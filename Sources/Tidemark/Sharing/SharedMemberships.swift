@@ -61,7 +61,7 @@ struct SharedMemberships {
                 end = next
                 next = previous
                 if next == .zero { break }
-                // Compaction drops no version of a participation, so the walk reaches the first one.
+                // Compaction drops no version of a participation, so this reaches the first one.
                 let record = try reader.views.records(at: [next])[0]
                 let isLive = record.event.state == .live
                 participation =
