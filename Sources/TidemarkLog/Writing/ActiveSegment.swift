@@ -114,6 +114,8 @@ struct ActiveSegment: ~Copyable {
 
     private mutating func put(_ frame: [UInt8]) throws(LogError) {
         precondition(frame.count <= room, "a frame was admitted that has no room")
+        // Every frame invalidates an earlier closing frame. `close` sets this again after its own
+        // write.
         endsWithClosing = false
         try LogError.wrapping { () throws(FileError) in
             try reader.file.write(frame.span.bytes, at: offset)

@@ -129,6 +129,8 @@ struct AppendQueue {
         guard
             let index = spares.firstIndex(where: { $0.room - Self.reserveByteCount >= bound })
         else { preconditionFailure("a commit was accepted without room for it") }
+        // This batch still belongs to the old segment. `takeBatch` takes closed batches first, so
+        // its frame is written before the new segment begins.
         if let batch = open { closed.append(batch) }
         let spare = spares.remove(at: index)
         segmentNumber += 1
@@ -183,6 +185,8 @@ struct AppendQueue {
             room >= Layout.frameHeaderByteCount
         else { return false }
         room -= Layout.frameHeaderByteCount
+        // The caller writes the marker as the only writer, so this has to set `isWriting` under the
+        // same lock.
         lacksMarker = false
         isWriting = true
         return true
@@ -196,6 +200,8 @@ struct AppendQueue {
         bound: Int,
         segmentNumber: UInt64
     ) -> [Waiter] {
+        // `bound` was computed before compression. The unused rest is room again, but only in the
+        // segment that the frame went to.
         if segmentNumber == self.segmentNumber { room += bound - byteCount }
         lacksMarker = true
         durable = last

@@ -54,6 +54,8 @@ struct CallerWrites: ~Copyable {
     /// Takes a place, if the caller may write; `leave` returns it.
     func enter() -> Bool {
         guard isLocal, !isSlow.load(ordering: .relaxed) else { return false }
+        // The count may be negative for a moment, until a caller without a place adds its one back.
+        // Another caller may then fail to enter, and only uses the writer's thread.
         if places.count.subtract(1, ordering: .acquiring).newValue >= 0 { return true }
         leave()
         return false
@@ -71,6 +73,8 @@ struct CallerWrites: ~Copyable {
         let start = DispatchTime.now().uptimeNanoseconds
         let result = try work()
         let end = DispatchTime.now().uptimeNanoseconds
+        // The writer's thread is timed too. Otherwise nothing could reset `isSlow` while callers do
+        // not write.
         isSlow.store(end - start > Self.patience, ordering: .relaxed)
         return result
     }

@@ -18,6 +18,8 @@ extension SegmentLog {
     /// Only the thread that started writing calls this.
     func writeOnce() {
         if let batch = queue.withLock({ $0.takeBatch() }) { write(batch) }
+        // The check and the reset of `isWriting` happen under one lock. A commit that is appended
+        // later therefore finds no writer, and starts one.
         if queue.withLock({ $0.endWritingIfIdle() }) {
             scheduleMarker()
         } else {
@@ -87,6 +89,8 @@ extension SegmentLog {
     private func publish(_ written: Written) {
         watermark.store(written.last.rawValue, ordering: .releasing)
         onDurable(written.last)
+        // The queue's own position moves after `onDurable`: `isPublished` reads it, and promises
+        // that `onDurable` has returned.
         let ready = queue.withLock {
             $0.wrote(
                 through: written.last,
@@ -126,6 +130,8 @@ extension SegmentLog {
             in: folder,
             environment: environment
         )
+        // The file has its header and its final name on disk before the manifest names it. A
+        // manifest that named a missing file would be corruption.
         try manifest.append([
             isEmpty ? .removed(ended) : .ended(ended, last: last, framesEnd: framesEnd),
             .added(reader.id, incarnation),
@@ -149,6 +155,7 @@ extension SegmentLog {
         if isEmpty, let recovery {
             try disk.active.write(.recovery, next: first, payload: recovery)
         }
+        // If the ended segment was empty, the manifest no longer has it, and `seal` does nothing.
         inBackground { self.seal(ended) }
     }
 
@@ -165,6 +172,8 @@ extension SegmentLog {
         writer.asyncAfter(deadline: .now() + Self.idleDelay) { [weak self] in
             guard let self else { return }
             markerIsDue.store(false, ordering: .relaxed)
+            // If frames were written meanwhile, each vouches for those before it by its synced
+            // position. Only the last frame of all needs a marker.
             if durableSequence == seen { vouch() } else { scheduleMarker() }
         }
     }
@@ -175,6 +184,7 @@ extension SegmentLog {
     /// The marker is not synced: it is a hint for readers and evidence for recovery. If writing it
     /// fails, the writer ends, as after every failed write.
     func vouch() {
+        // On success, this thread is the writer until `drain` finds nothing to write.
         guard queue.withLock({ $0.takeMarkerRoom() }) else { return }
         do throws(LogError) {
             try disk.withLock { (disk) throws(LogError) in

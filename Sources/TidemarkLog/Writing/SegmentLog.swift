@@ -288,8 +288,12 @@ package final class SegmentLog: EventSource {
             guard !disk.isClosed else { return }
             if let failure = queue.withLock({ $0.failure }) { throw failure.asEndOfWriter }
             disk.isClosed = true
+            // No marker may follow the closing frame. `isClosed` stops one that has its room
+            // already, the queue's failure stops later ones.
             for waiter in queue.withLock({ $0.fail(.closed) }) { waiter.resume(.closed) }
             try disk.active.close(next: last.next)
+            // Only after the closing frame is synced: if frames end before the offset that the
+            // manifest names, the next open reports corruption.
             try manifest.append([.closed(last: last, framesEnd: disk.active.offset)])
             // If a spare segment cannot be removed now, the next open does it.
             for spare in queue.withLock({ $0.spares }) {

@@ -42,6 +42,8 @@ extension SegmentLog {
             let fileSystem = environment.fileSystem
             return try LogError.wrapping { () throws(FileError) in
                 guard try fileSystem.exists(folder.reserve) else { return false }
+                // Set before the space is free: otherwise a commit that needs a segment could take
+                // the space.
                 isUsingReserve.store(true, ordering: .relaxed)
                 try fileSystem.remove(folder.reserve)
                 return true

@@ -40,6 +40,7 @@ struct SpareSegment: Sendable {
         let byteCount = header.allocatedByteCount
         let fileSystem = environment.fileSystem
         let made = try LogError.wrapping { () throws(FileError) -> any LogFile in
+            // Numbers start anew with each open, so a crash may have left a file of this name.
             if try fileSystem.exists(path) { try fileSystem.remove(path) }
             let file = try fileSystem.open(path, .create)
             do throws(FileError) {
@@ -151,6 +152,8 @@ extension SpareSegment {
         let bytes = header.encoded()
         let fileSystem = environment.fileSystem
         let opened = try LogError.wrapping { () throws(FileError) -> any LogFile in
+            // The header is synced before the rename. After a crash, a file with a segment's name
+            // therefore has a header.
             try file.write(bytes.span.bytes, at: 0)
             try file.sync()
             try fileSystem.rename(path, to: folder.segment(id))
