@@ -185,6 +185,7 @@ extension CommitEnvelope {
     /// A fold needs nothing else of an envelope.
     @inline(__always)
     package static func requestKey(in span: RawSpan) -> RequestKey? {
+        // The key of 16 bytes directly follows the version and the flags in both versions.
         guard span.byteCount >= 18, span.byte(at: flagsOffset) & Flag.request != 0 else {
             return nil
         }

@@ -31,6 +31,7 @@ package struct EventDecoder: Sendable {
         return DecodedEvent(
             event: event,
             envelope: try envelope(of: event),
+            // Events of the store itself have the zone key 0, which no creation event has.
             zone: event.zone == 0 ? nil : try zone(event.zone),
             fact: try fact(of: event, kind)
         )
@@ -88,6 +89,8 @@ package struct EventDecoder: Sendable {
             found = try? ZoneEvent.readCreation(event.payload.span.bytes).identity
             return false
         }
+        // `.some` also stores that the zone was not found. Assigning `nil` would remove the entry,
+        // and the log would be read again for every event of the zone.
         zones[key] = .some(found)
         return found
     }

@@ -42,6 +42,7 @@ enum OutcomeList {
             case .nothingToDo:
                 bytes.append(variableInteger: 1)
             case .event(let index):
+                // The numbers 0 and 1 stand for the two outcomes without an event.
                 bytes.append(variableInteger: UInt64(index) + 2)
             }
         }
@@ -63,6 +64,8 @@ enum OutcomeList {
         case .inOrder:
             let count = try readCount(span, at: &offset)
             let start = try readCount(span, at: &offset)
+            // `readCount` limits `count`, so a few damaged bytes cannot make this list exhaust the
+            // memory.
             return (0..<count).map { .event(start + $0) }
         case .listed:
             let count = try readCount(span, at: &offset)

@@ -217,6 +217,7 @@ extension RecordEvent {
         }
         let moreFlags = payload.byte(at: Layout.moreFlags)
         event.isRecreation = moreFlags & Layout.isRecreation != 0
+        // Any other flag leads here, also an unknown one: `readAudience` rejects it.
         if moreFlags & ~Layout.isRecreation != 0 {
             event.audience = try readAudience(payload, &bodyOffset)
         }
@@ -325,6 +326,8 @@ extension RecordEvent {
     /// Returns true if at most a tag is between the header and the body or the tombstone.
     @inline(__always)
     private static func isShort(_ payload: RawSpan) -> Bool {
+        // One comparison covers events with and without a held tag. Shorter events take the long
+        // path, which checks each part.
         payload.byteCount > Layout.headerByteCount + Layout.heldByteCount
             && payload.byte(at: 1) & Layout.releases | payload.byte(at: Layout.moreFlags) == 0
     }
@@ -449,6 +452,8 @@ extension RecordBody {
     /// off.
     @inline(__always)
     fileprivate static func recordNameRange(in span: RawSpan, bodyOffset: Int) -> Range<Int>? {
+        // A body's header has 34 bytes, with the length of the name at offset 2. The name is the
+        // first text after the header (`Docs/formats/record.md`).
         let start = bodyOffset + 34
         guard start <= span.byteCount else { return nil }
         let end = start + Int(span.integer(at: bodyOffset + 2, as: UInt16.self))

@@ -164,6 +164,7 @@ extension TokenContent {
         guard end >= Self.byteCount, (end - Self.byteCount) % Self.walkByteCount == 0 else {
             throw .damaged
         }
+        // Optional fields begin where the shortest token has its check.
         known = span.sequence(at: Self.byteCount - Self.checkByteCount)
         for offset in stride(from: Self.byteCount, to: end, by: Self.walkByteCount) {
             walks.append(
@@ -203,6 +204,8 @@ extension TokenContent {
         // Not earlier: beyond the cut, another zone may have the same key.
         guard self.place == place else { throw .otherPlace }
         guard self.readability == readability else { throw .otherReadability }
+        // Up to `quiet`, the client never had the deleted records. It misses nothing if those
+        // deletions were dropped.
         guard max(sequence, quiet) >= horizon else { throw .belowHorizon }
     }
 }

@@ -76,6 +76,8 @@ struct CompactedSegment: ~Copyable {
         let isFirst = event.commit.first != lastCommit
         let start = offset
         if isFirst {
+            // Frames and stripes hold whole commits, so they end only before the first event of a
+            // commit.
             if stripe.map({ $0.byteCount >= Layout.stripeByteCount }) ?? false { try writeStripe() }
             if builder.isFull { try writeFrame() }
             try coverPositions(before: event.sequence)
@@ -154,6 +156,8 @@ struct CompactedSegment: ~Copyable {
     }
 
     private mutating func write(_ frame: consuming RawFrame) throws(LogError) {
+        // No frame needs to vouch for those before it: the whole file is synced before a manifest
+        // names it.
         let place = FramePlace(salt: header.salt, offset: offset, syncedOffset: 0, chain: chain)
         let frame = frame.encoded(at: place, compressor: compressor).bytes
         let file = file

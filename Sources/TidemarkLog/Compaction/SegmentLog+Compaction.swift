@@ -290,6 +290,8 @@ extension SegmentLog {
     ) throws(LogError) {
         guard let last = group.last?.last else { return }
         let fileSystem = environment.fileSystem
+        // `whileOpen` holds the lock of `disk`, under which `close` ends the log. No other writer
+        // can therefore open the store between the rename and the edit.
         try whileOpen { () throws(LogError) in
             try LogError.wrapping { () throws(FileError) in
                 try fileSystem.rename(path, to: folder.segment(id))
@@ -307,6 +309,7 @@ extension SegmentLog {
                 throw error
             }
         }
+        // Readers switch after the edit is durable. The old files stay until no process reads them.
         let replaced = Set(group.map(\.id))
         files.update { segments in
             guard let start = segments.firstIndex(where: { $0.id == group[0].id }) else { return }
@@ -342,7 +345,7 @@ extension SegmentLog {
             guard let segment = files.segment(at: load.id.first),
                 let reader = try files.reader(of: segment), let postings = reader.postings
             else { return true }
-            // Two blocks of each segment are as representative as all of them.
+            // Two zones of each segment are enough to tell if the group has more than one zone.
             zones.formUnion(postings.zones.prefix(2).map(\.key))
             byteCount += reader.entries(0..<reader.blockCount)
                 .reduce(0) { $0 + Int($1.rawByteCount) }

@@ -45,6 +45,8 @@ struct FrameBuilder: Sendable {
     /// Returns the maximum number of bytes that a draft can add to the encoded frame, regardless of
     /// compression.
     static func byteCountBound(of draft: borrowing CommitDraft) -> Int {
+        // The head of a commit entry is a tag and five varints of at most 10 bytes each: 51 bytes,
+        // rounded up to 64. An event's head is a tag and two varints: 21 bytes.
         let commitHeader = 64 + draft.envelope.count
         let entryCount = draft.events.count + (draft.part?.gaps.count ?? 0)
         let events = draft.payloads.count + entryCount * 21
@@ -111,6 +113,7 @@ struct FrameBuilder: Sendable {
             raw.append(commit: event.commit, envelope, eventIndex: Int(index))
             openCommit = event.commit.first
         }
+        // Zone 0 marks an event of the store itself.
         raw.append(eventOf: replacement == nil ? event.zone : 0, payload)
         positionCount += 1
         blocks[blocks.count - 1].positionCount += 1
@@ -163,6 +166,8 @@ struct FrameBuilder: Sendable {
 
     private mutating func appendCommit(_ draft: borrowing CommitDraft, eventIndex: Int) {
         let commit = LogCommit(
+            // The entry does not contain this position. A reader computes it from the next event's
+            // position and the index.
             first: .zero,
             eventCount: draft.part?.eventCount ?? draft.events.count,
             time: draft.time,

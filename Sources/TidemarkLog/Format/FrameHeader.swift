@@ -76,6 +76,8 @@ package struct FrameHeader: Hashable, Sendable {
         let tableEnd =
             UInt64(Layout.frameHeaderByteCount)
             + UInt64(blockCount) * UInt64(Layout.blockEntryByteCount)
+        // Events have positions from 1 on. Only frames without events, such as those of a manifest,
+        // may state 0.
         guard UInt64(byteCount) >= tableEnd,
             Int(byteCount) % Layout.frameAlignment == 0,
             first.rawValue <= Layout.lastPosition, first != .zero || !kind.holdsEvents

@@ -99,6 +99,8 @@ struct FrameScan {
         if let next, frame.first != next {
             return unsound("the frame begins with event \(frame.first), not \(next)")
         }
+        // The table is read before the length is checked. If the file ends within the frame,
+        // salvage can still read the blocks that precede the end.
         let blocks = try table(of: frame)
         guard UInt64(extent) <= limit - offset else {
             return unsound(
@@ -162,6 +164,7 @@ struct FrameScan {
     ) throws(LogError) -> UInt64? {
         let alignment = UInt64(Layout.frameAlignment)
         let pageByteCount: UInt64 = 4096
+        // A header may begin in one page and end in the next.
         let overlap = UInt64(Layout.frameHeaderByteCount)
         var last: UInt64?
         var place = (start + alignment - 1) / alignment * alignment
@@ -220,6 +223,8 @@ extension FrameScan {
                     entry.last <= frame.last
                 else { return nil }
             } else {
+                // A stripe begins with its maps, and no map follows a block. Other frames have no
+                // maps.
                 guard entry.first.rawValue == expected,
                     entry.isMap == (frame.kind == .stripe),
                     row == 0 || entries[entries.count - 2].isMap == entry.isMap

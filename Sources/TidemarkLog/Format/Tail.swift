@@ -47,6 +47,8 @@ extension FrameScan {
             voucher = offset
             return false
         }
+        // This check comes before that of the sectors: damage to a synced frame can also leave a
+        // sector of zeros.
         if let voucher {
             return corrupted(
                 "\(reason), although the frame at offset \(voucher) shows that this place had "
@@ -56,6 +58,8 @@ extension FrameScan {
         let remains = last.map { $0 + 1 - place } ?? 0
         switch stop {
         case .blank, .limit:
+            // A disk may write the sectors of a frame in any order. The place of the header may
+            // still be zero while later bytes of the frame are there.
             return remains == 0 ? .clean : .torn(byteCount: remains)
         case .unsound(let unsound):
             guard try hasUnwrittenSector(from: place, byteCount: unsound.extent) else {

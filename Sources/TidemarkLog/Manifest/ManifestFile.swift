@@ -57,6 +57,8 @@ final class ManifestFile: Sendable {
         }
         file = made
         var fresh = manifest
+        // The log may grow from here on. Without a new closing entry, the next open treats the stop
+        // as unclean.
         fresh.closing = nil
         state = Lock(
             State(
@@ -72,6 +74,8 @@ final class ManifestFile: Sendable {
     /// Appends edits and makes them durable, all or nothing.
     func append(_ edits: [ManifestEdit]) throws(LogError) {
         try state.withLock { (state) throws(LogError) in
+            // The edits are applied to a copy. If the write fails, the state in memory stays that
+            // of the last synced frame.
             var next = state.manifest
             for edit in edits {
                 guard next.apply(edit) else {
@@ -277,6 +281,8 @@ extension LoadedManifest {
             let file = try fileSystem.open(folder.nextCurrent, .create)
             try file.write(Array(currentText(number).utf8).span.bytes, at: 0)
             try file.sync()
+            // The content is synced before the rename. Otherwise a crash could leave an empty
+            // `CURRENT`.
             file.close()
             // The manifest's own name must be durable before `CURRENT` refers to it.
             try fileSystem.syncDirectory(folder.path)
@@ -300,6 +306,8 @@ extension LoadedManifest {
                     let payload = try scan.stored(entry)
                     let bytes = payload.span.bytes
                     for offset in stride(from: 0, to: payload.count, by: ManifestEdit.byteCount) {
+                        // The frame's checksums are right here, so an edit that does not fit is no
+                        // damage.
                         guard let edit = ManifestEdit(decoding: bytes, at: offset),
                             manifest.apply(edit)
                         else {

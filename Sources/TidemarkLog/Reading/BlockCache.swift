@@ -70,6 +70,8 @@ final class BlockCache: Sendable {
         guard block.byteCount <= budget else { return }
         state.withLock { state in
             if let index = state.places[key] {
+                // Two threads may have decoded the same block. Without a map, the new one has no
+                // advantage.
                 guard block.map != nil else { return }
                 state.byteCount += block.byteCount - (state.slots[index].block?.byteCount ?? 0)
                 state.slots[index].block = block
@@ -89,6 +91,7 @@ final class BlockCache: Sendable {
 extension BlockCache.State {
     fileprivate mutating func takeSlot() -> Int {
         if let index = free.popLast() { return index }
+        // A placeholder: `keep` sets the key and the block, and `linkNewest` the links.
         slots.append(slots[0])
         return slots.count - 1
     }

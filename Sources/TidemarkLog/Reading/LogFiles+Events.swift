@@ -28,6 +28,7 @@ extension LogFiles {
                     blockIndex = stripe.blocks.upperBound
                     continue
                 }
+                // A map begins a stripe, which the next round of the loop reads.
                 let entries = reader.entries(from: blockIndex, count: count)
                     .prefix { $0.first <= last && !$0.isMap }
                 if entries.isEmpty { break }

@@ -111,6 +111,8 @@ final class LogFiles: Sendable {
         if let reader = segment.reader { return reader }
         guard let reader = try load(segment) else { return nil }
         state.withLock { state in
+            // If compaction replaced the segment during the load, the caller still uses the reader,
+            // but the list does not keep it.
             guard let place = state.segments.firstIndex(where: { $0.id == segment.id }) else {
                 return
             }
@@ -151,6 +153,8 @@ final class LogFiles: Sendable {
                     try meet(error)
                 }
             }
+            // An unsealed segment leads here, and a sealed one whose damaged footer a tolerant
+            // reader skipped.
             var found = try FoundBlocks(file, header: header, framesEnd: segment.framesEnd)
             for error in try found.walk() { try meet(error) }
             return SegmentReader(

@@ -244,6 +244,7 @@ package final class LogReader: EventSource {
         guard let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) else {
             throw LogError(.notAStore, "The store has been removed.", path: folder.path)
         }
+        // The lock is checked after the manifest is read, for the reason given in `look`.
         let isLive = try Self.isLive(folder, fileSystem: fileSystem)
         try state.withLock { (state) throws(LogError) in
             state.loaded = loaded
@@ -350,6 +351,7 @@ package final class LogReader: EventSource {
         if state.active != active.id {
             state.active = active.id
             state.walk = try start(active.id, &state)
+            // The manifest vouches for all frames of the segment that was active before.
             state.unvouched = []
         }
         guard var walk = state.walk else { return }
@@ -436,6 +438,7 @@ package final class LogReader: EventSource {
         guard let reader = files.segments.last?.reader else { return }
         var acceptedCount = 0
         for frame in state.unvouched {
+            // Frames become visible in order, so that positions up to `durable` have no hole.
             guard isSynced(frame) else { break }
             if frame.header.kind.holdsEvents {
                 reader.add(frame.blocks)

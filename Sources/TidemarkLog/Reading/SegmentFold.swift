@@ -311,6 +311,8 @@ extension SegmentFold {
         let bytes = fold.footer().encoded(for: header)
         let fileByteCount = framesEnd + UInt64(bytes.count)
         try LogError.wrapping { () throws(FileError) in
+            // If a crash prevents the manifest edit, the next sealing computes the same footer from
+            // the frames and writes it to the same place.
             try file.write(bytes.span.bytes, at: framesEnd)
             try file.truncate(to: fileByteCount)
             try file.sync()

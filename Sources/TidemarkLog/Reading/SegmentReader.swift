@@ -298,6 +298,7 @@ extension SegmentReader {
                 decodingTrailer: trailer.span.bytes,
                 salt: header.salt
             ),
+            // The first comparison prevents an overflow of the subtraction.
             place.offset <= trailerOffset, place.byteCount == trailerOffset - place.offset
         else { throw damaged("trailer", at: trailerOffset) }
         let bytes = try file.bytes(at: place.offset, byteCount: Layout.footerHeaderByteCount)

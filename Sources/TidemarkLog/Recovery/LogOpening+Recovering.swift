@@ -33,6 +33,8 @@ extension LogOpening {
             try found?.makeDurable()
             begun = try beginAgain(&manifest, after: last, found: found)
         }
+        // The new manifest becomes current here. A crash before this leaves the old one in force,
+        // and an unlisted segment without commits, which the next open removes.
         let file = try write(manifest, number: loaded.number + 1)
         try LogError.wrapping { () throws(FileError) in
             // A copy that was cut off directly after its end.
@@ -89,6 +91,8 @@ extension LogOpening {
                 manifest.apply(.ended(id, last: found.last, framesEnd: found.end)),
                 !isEmpty || manifest.apply(.removed(id))
             else { throw LogError(.corrupted, "The manifest's segments are out of order.") }
+            // The new segment begins at the same position; only the generation distinguishes the
+            // files.
             if isEmpty { generation = id.generation + 1 }
             sample = try DictionarySample.taken(from: found.reader)
         }
@@ -163,6 +167,8 @@ extension LogOpening {
     ) throws(LogError) {
         let byteCount = try LogError.wrapping { () throws(FileError) in try file.byteCount() }
         let expected = segment.fileByteCount ?? framesEnd
+        // Behind the frames of an unsealed segment are preallocated zeros, or the footer of a
+        // sealing that was interrupted before its manifest edit.
         guard byteCount == expected || (segment.fileByteCount == nil && byteCount > expected)
         else {
             throw LogError(

@@ -76,6 +76,8 @@ extension StoreFolder {
         let names = try LogError.wrapping { () throws(FileError) in try fileSystem.list(path) }
         var newest = (last: SequenceNumber.zero, path: "")
         for number in names.compactMap(Self.manifestNumber).sorted() where number >= first {
+            // An unreadable manifest proves nothing: an interrupted open may have left it
+            // incomplete.
             guard let file = try? fileSystem.open(manifest(number), .read),
                 let loaded = try? LoadedManifest.read(file, number: number),
                 loaded.manifest.store == store, loaded.manifest.lastKnown > newest.last

@@ -42,8 +42,11 @@ struct WalkedSegment {
             switch try scan.step() {
             case .frame(let frame):
                 syncedOffset = max(syncedOffset, frame.header.syncedOffset)
+                // Frames without commits repeat the time of the log's last commit, so the last
+                // frame is enough.
                 lastTime = frame.header.lastTime
                 lastReceived = frame.header.lastReceived
+                // A recovery frame also has a block, but it holds two numbers and no entries.
                 if frame.header.kind.holdsEvents { blocks.append(contentsOf: frame.blocks) }
             case .stop(let stop):
                 tail = try scan.tail(after: stop, promised: promised ?? framesEnd)
