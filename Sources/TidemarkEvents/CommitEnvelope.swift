@@ -121,6 +121,7 @@ extension CommitEnvelope {
             if request.neverExpires { flags |= Flag.neverExpires }
             if request.database != nil { flags |= Flag.database }
         }
+        // An id that is not of the derived form is stored as text, under the first version.
         let derived = request.flatMap { $0.isDerived ? DerivedID($0.id) : nil }
         var bytes: [UInt8] = [derived == nil ? Self.version : Self.derivedVersion, flags]
         if let request {
@@ -162,6 +163,7 @@ extension CommitEnvelope {
         }
         let flags = span.byte(at: Self.flagsOffset)
         let derived = Flag.request | Flag.derived
+        // Only envelopes with a derived request id have the second version.
         guard span.byte(at: 0) == Self.version || flags & derived == derived,
             flags & Flag.database == 0 || flags & Flag.request != 0
         else { throw EventFormatError("A commit envelope has unknown flags: \(flags).") }

@@ -169,6 +169,8 @@ package struct LogBackup {
         }
         let last = old.segments.last?.last ?? .zero
         let line = manifest.line.entries
+        // A later incarnation that begins at or before `last` has discarded events that the backup
+        // still holds.
         let isContinued =
             last <= figures.last && line.starts(with: old.line.entries)
             && line.dropFirst(old.line.entries.count).allSatisfy { $0.first > last }
@@ -310,6 +312,7 @@ package struct LogBackup {
         if last >= builder.next {
             builder.appendGap(UInt32(last.rawValue - builder.next.rawValue + 1))
         }
+        // The copy has the same frames before this one, so the chain word of the original is right.
         let place = FramePlace(
             salt: header.salt,
             offset: frame.offset,

@@ -112,6 +112,8 @@ struct StripeBuilder {
         let event = events[index]
         let isFollowing = previous.map { events[$0].commit == event.commit } ?? false
         let commit = isFollowing ? 0 : 64 + commits[event.commit].envelope.count
+        // The head of the event takes at most 21 bytes, and a gap before it at most 6: its length
+        // is within one frame, so its varint has at most 5 bytes.
         return event.payload.count + 27 + commit
     }
 
@@ -138,6 +140,7 @@ struct StripeBuilder {
         var blocks = maps.blocks
         for block in layout.blocks {
             var block = block
+            // The maps come first in the frame, but can only be made after the blocks.
             block.start += maps.raw.count
             blocks.append(block)
         }
@@ -212,6 +215,8 @@ struct StripeBuilder {
 
     private func maps(of layout: StripeLayout) -> StripeMapWriter {
         var maps = StripeMapWriter(first: first)
+        // A row ends where the next event is in another block. Positions without events thereby
+        // belong to the row of the event before them.
         for index in events.indices.dropFirst()
         where layout.owners[index] != layout.owners[index - 1] {
             maps.append(before: events[index].sequence, block: layout.owners[index - 1])

@@ -58,6 +58,7 @@ package struct Manifest: Hashable, Sendable {
             return replace(with: id, incarnation, last: last)
         case .ended(let id, let last, let framesEnd):
             guard let index = segments.lastIndex(where: { $0.id == id }),
+                // An empty segment ends directly before its first position.
                 last.rawValue + 1 >= id.first.rawValue
             else { return false }
             segments[index].last = last
@@ -71,6 +72,8 @@ package struct Manifest: Hashable, Sendable {
             guard let index = segments.firstIndex(where: { $0.id == id }) else { return false }
             segments.remove(at: index)
         case .began(let incarnation, let first):
+            // Several incarnations begin at the same position if nothing was committed between
+            // them.
             guard line.entries.last.map({ $0.first <= first }) ?? true else { return false }
             line.entries.append(.init(incarnation: incarnation, first: first))
         case .closed(let last, let framesEnd):
@@ -90,6 +93,7 @@ package struct Manifest: Hashable, Sendable {
         segment.isCompacted = true
         segment.last = last
         guard last >= id.first else { return false }
+        // A snapshot lists a compacted segment without the segments that it replaced.
         guard let start = segments.firstIndex(where: { $0.id.first >= id.first }) else {
             guard active == nil, segments.last.map({ $0.last?.next == id.first }) ?? true else {
                 return false

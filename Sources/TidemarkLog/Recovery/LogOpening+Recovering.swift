@@ -34,7 +34,7 @@ extension LogOpening {
             begun = try beginAgain(&manifest, after: last, found: found)
         }
         // The new manifest becomes current here. A crash before this leaves the old one in force,
-        // and an unlisted segment without commits, which the next open removes.
+        // and at most an unlisted segment without commits, which the next open removes.
         let file = try write(manifest, number: loaded.number + 1)
         try LogError.wrapping { () throws(FileError) in
             // A copy that was cut off directly after its end.

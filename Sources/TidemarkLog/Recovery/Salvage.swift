@@ -270,6 +270,7 @@ package struct Salvage: Sendable {
             if next < first { gaps.append(next...first.previous) }
             next = max(next, last.next)
         }
+        // If the manifest is older than the segments, unlisted ones may follow the last listed one.
         gaps.append(next...SequenceNumber(rawValue: .max))
         for (index, source) in unlisted.enumerated() {
             let last = try lastKnown(of: source)
