@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLMDB
+import TidemarkEvents
 package import TidemarkLog
 
 #if canImport(Darwin)
@@ -10,7 +11,6 @@ import Darwin
 import Musl
 #else
 import Glibc
-import TidemarkEvents
 #endif
 
 /// Writing one checkpoint as one transaction.

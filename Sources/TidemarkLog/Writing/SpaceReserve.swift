@@ -45,7 +45,13 @@ extension SegmentLog {
                 // Set before the space is free: otherwise a commit that needs a segment could take
                 // the space.
                 isUsingReserve.store(true, ordering: .relaxed)
-                try fileSystem.remove(folder.reserve)
+                do throws(FileError) {
+                    try fileSystem.remove(folder.reserve)
+                } catch {
+                    // The caller calls `restoreReserve` only after this has returned.
+                    isUsingReserve.store(false, ordering: .relaxed)
+                    throw error
+                }
                 return true
             }
         }

@@ -40,6 +40,23 @@ import Testing
         try log.close()
     }
 
+    @Test func `Commits continue if the reserve cannot be freed`() throws {
+        let disk = SimulatedFileSystem()
+        let (log, _) = try CrashWorkload.open(disk, seed: 1)
+        var drafts = DraftSource(seed: 1)
+        while try !disk.exists(path) {
+            _ = try log.append(drafts.draft(payload: 300...900))
+            try log.blockUntilDurable(log.lastSequence)
+        }
+        disk.failCall(disk.callCount(of: .remove) + 1, of: .remove, with: 5)
+        #expect(throws: LogError.self) { try log.useReserve() }
+        for _ in 0..<1_000 {
+            _ = try log.append(drafts.draft(payload: 300...900))
+            try log.blockUntilDurable(log.lastSequence)
+        }
+        try log.close()
+    }
+
     @Test func `The next segment is prepared again after a compaction`() throws {
         let disk = SimulatedFileSystem()
         let (log, _) = try CrashWorkload.open(disk, seed: 1)
