@@ -107,6 +107,7 @@ package struct UsageCounts: Sendable {
         guard let entry = entries[reservation.database], entry.id == reservation.id,
             case .ended(let byteCount, let bound) = entry.count
         else { return }
+        // The growth can be `Int.min` after clamped sums, and negating that value would trap.
         let less = byteCount.clampedSum(-max(reservation.growth, -.max))
         set(less, instead: byteCount, bound, reservation.database)
     }
@@ -118,10 +119,12 @@ package struct UsageCounts: Sendable {
             sums[database.container]?.uncounted.insert(database)
             return
         }
+        // The sum has included these bytes since the reservation.
         guard entry.id != reservation.id else { return }
         switch entry.count {
         case .begun(let late):
             entries[database]?.count = .begun(late + [(sequence, reservation.growth)])
+        // A count that read up to this position or beyond has included the commit already.
         case .ended(let byteCount, let bound) where sequence > bound:
             set(byteCount.clampedSum(reservation.growth), instead: byteCount, bound, database)
         case .ended:
@@ -178,6 +181,8 @@ package struct UsageCounts: Sendable {
     ) {
         guard let entry = entries[database], entry.id == id, case .begun(let late) = entry.count
         else { return }
+        // Commits up to `bound` were read by the count itself; adding them again would count them
+        // twice.
         let missed = late.reduce(0) { $0.clampedSum($1.sequence > bound ? $1.growth : 0) }
         set(byteCount.clampedSum(missed), instead: 0, bound, database)
         sums[database.container]?.uncounted.remove(database)

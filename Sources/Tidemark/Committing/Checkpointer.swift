@@ -83,7 +83,11 @@ package final class Checkpointer: Sendable {
             return true
         }
         guard isFree else { return }
+        // A frozen generation is still here only if its checkpoint failed. It is retried first,
+        // because the index takes generations without gaps.
         let generation = overlay.frozen ?? overlay.rotate()
+        // After a failure `current` is not empty, and the next attempt waits for another budget.
+        // Otherwise every commit would start one.
         overlay.checkpointWeight = overlay.current.weight + budget
         if !runsInline {
             queue.async { self.run(generation, views) }
@@ -94,6 +98,8 @@ package final class Checkpointer: Sendable {
         var failure: SyncError?
         do {
             try write(generation)
+            // The overlay releases the generation only after the write. A picture takes the overlay
+            // and an index snapshot under one lock, so it finds each event in at least one of them.
             views.overlay.withLock { $0.finishCheckpoint() }
         } catch {
             failure = error
@@ -126,6 +132,8 @@ package final class Checkpointer: Sendable {
     private func take(_ generation: OverlayGeneration) throws(SyncError) {
         let last = generation.lastSequence
         try SyncError.wrapping { () throws(LogError) in
+            // The index must never be ahead of the log. An open treats such views as proof that the
+            // log has lost its end.
             try awaitDurable(last)
         }
         try SyncError.wrapping { () throws(ViewIndexError) in
@@ -200,6 +208,8 @@ package final class Checkpointer: Sendable {
     /// Waits until the running checkpoint has ended.
     private func waitForCheckpoint() async {
         await withCheckedContinuation { continuation in
+            // `run` takes the list under the same lock that clears `isRunning`. So a checkpoint
+            // cannot end between this check and the registration.
             let isOver = state.withLock { state in
                 if !state.isRunning { return true }
                 state.waiting.append(continuation)
@@ -215,6 +225,8 @@ package final class Checkpointer: Sendable {
     package func finish(_ views: ZoneViews) throws(SyncError) {
         state.withLock { $0.isFinishing = true }
         if runsInline { runDue(views) } else { queue.sync {} }
+        // There are at most two generations: a frozen one whose checkpoint failed, and the current
+        // one.
         for _ in 0..<2 {
             let generation = views.overlay.withLock { overlay in
                 if let frozen = overlay.frozen { return frozen as OverlayGeneration? }

@@ -36,6 +36,9 @@ package final class ClockWatch: Sendable {
     /// was last accepted.
     package func check(_ time: Int64) throws(SyncError) {
         guard let limit, let uptime = environment.uptime?() else { return }
+        // The difference between elapsed clock time and elapsed uptime is the amount by which the
+        // clock was set. A rejected reading is not kept, so commits fail until the clock is right
+        // again.
         let jump = last.withLock { last in
             let before = last ?? Reading(time: time, uptime: uptime)
             let jump = time.subtractingSaturated(before.time)

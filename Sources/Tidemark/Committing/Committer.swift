@@ -70,9 +70,12 @@ package final class Committer: Sendable {
         callerWaits: Bool,
         beginsSegment: Bool
     ) throws(LogError) -> Placed {
+        // Times of commits never go back, although the clock may.
         let lastTime = log.lastTime
         if lastTime > plan.draft.time { plan.raiseTime(to: lastTime) }
         let first = overlay.appended.next
+        // This resolves the placeholders for keys of new zones in the payloads. So the payloads are
+        // read only after it.
         plan.place(at: first)
         let payloads = plan.draft.payloads
         let events = plan.draft.events
@@ -83,12 +86,16 @@ package final class Committer: Sendable {
             envelope: plan.draft.envelope,
             received: plan.draft.received
         )
+        // The overlay changes only after the log has accepted the commit. If the log throws, no
+        // position is lost and no reader sees a part of the commit.
         let position = try log.append(
             plan.draft,
             callerWaits: callerWaits,
             beginsSegment: beginsSegment
         )
         precondition(position == first, "the log gave out a position that was not next")
+        // The events are not durable yet. Pictures for readers end at the durable watermark, so
+        // only decisions see them before that.
         plan.apply(to: overlay.current, at: first)
         overlay.current.countPayloads(byteCount: payloads.count)
         overlay.pending.drop(through: log.durableSequence)
@@ -128,9 +135,14 @@ package final class Committer: Sendable {
 extension CommitPlan {
     /// Returns true if nothing that the plan depends on has changed since it was decided.
     fileprivate func stillHolds(in overlay: Overlay) -> Bool {
+        // A collection removes blobs under the same lock. If it removed any since the decision
+        // looked for its blobs, one of them may be gone.
         if let assets, assets.takenCount != overlay.assets.takenCount { return false }
         if overlay.appended == bound { return true }
         if restsOnAll { return false }
+        // If a checkpoint has moved events after `bound` into the index, the overlay no longer
+        // shows which slots they changed. Changes of zones and system zones are rare, so any of
+        // them counts as a conflict.
         guard overlay.reach <= bound, overlay.lastZoneSequence <= bound,
             overlay.lastSystemSequence <= bound
         else { return false }

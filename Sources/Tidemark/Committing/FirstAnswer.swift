@@ -36,6 +36,8 @@ extension Writer {
         _ content: @autoclosure () -> [UInt8]
     ) -> RequestIdentity? {
         caller.requestID.map { id in
+            // The key includes the user and the database. Clients choose ids, so two users may use
+            // the same one.
             let user = caller.user?.userRecordName ?? ""
             return RequestIdentity(
                 id: id,

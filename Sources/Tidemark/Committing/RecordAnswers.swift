@@ -136,6 +136,7 @@ extension Writer {
         _ conflicts: Conflicts
     ) throws(SyncError) -> SyncError {
         let code = SyncError.Code(rawValue: code) ?? .internalError
+        // Zero in the envelope means that the item did not fail because of a conflict.
         guard against != .zero else { return SyncError(code, message) }
         // Compaction keeps the events that requests made, but not those that they conflicted with.
         if against <= reader.source.compactedThrough, try reader.source.event(at: against) == nil {

@@ -33,6 +33,8 @@ extension Writer {
         }
         guard known.isSome else { return try committer.append(&plan, callerWaits: callerWaits) }
         let effect = try usageEffect(of: plan, over: picture, known)
+        // The bytes are reserved before the append. Otherwise two commits that each fit could
+        // exceed the quota together.
         var reservations: [UsageCounts.Reservation] = []
         do throws(SyncError) {
             for wanted in effect.growths {
@@ -42,6 +44,8 @@ extension Writer {
                 release(reservations)
                 return nil
             }
+            // This runs after the append, outside the serialization point. A count may have read
+            // the commit by then: `settle` skips positions up to the bound of the count.
             usages.withLock { usages in
                 for reservation in reservations {
                     usages.settle(reservation, at: placed.last)

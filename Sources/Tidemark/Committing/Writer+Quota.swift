@@ -62,6 +62,8 @@ extension Writer {
                 }
                 effect.add(growth, to: identity.database)
             case .zoneDeleted(let key, _):
+                // The sizes of the records in the zone are unknown here. The database is counted
+                // again when a commit next needs its size.
                 effect.endings.append(try identity(of: key, in: plan, picture).database)
             case .zoneCreated, .tombstonesForgotten, .compactionBegun, .nothing:
                 break
@@ -90,6 +92,8 @@ extension Writer {
         let database = wanted.database
         let (quota, containerQuota) = quotas.withLock { $0.quotas(of: database) }
         guard quota != nil || containerQuota != nil else { return wanted }
+        // Each outcome that is not final is resolved outside the lock of `usages`. Then the
+        // reservation is tried again, since other commits may have changed the sums.
         while true {
             let outcome = usages.withLock {
                 $0.reserve(wanted, quota: quota ?? .max, containerQuota: containerQuota)

@@ -21,6 +21,8 @@ extension Writer {
         while true {
             let picture = try reader.picture(.appended)
             let access = try reader.access(of: caller, picture)
+            // The picture includes commits that are not durable. A retry must not be answered
+            // before the first commit is durable, or a crash could undo an acknowledged save.
             if let key, let answer = try firstAnswer(to: key, in: picture) {
                 try await committer.waitUntilDurable(answer.last)
                 let sight = VersionAccess(
@@ -34,11 +36,15 @@ extension Writer {
             let outcomes = decision.outcomes
             decision.plan.seal(as: caller, key, outcomes: outcomes.map(\.stored))
             if decision.isEmpty {
+                // Nothing changes, but the result may show versions that are not durable yet. It
+                // must not be visible before they are.
                 try await committer.waitUntilDurable(decision.lookedAt)
                 let answer = try answers(to: request, as: caller, decision, nil)
                 reader.reportDrift(of: request, answer, as: caller, picture)
                 return try answer.withoutUnreadable(to: access, request)
             }
+            // If the append returns nil, another commit has changed what the decision read. The
+            // request is decided again over a new picture.
             guard
                 let placed = try await append(&decision.plan, over: picture, callerWaits: true)
             else { continue }

@@ -44,10 +44,14 @@ struct EventFates {
         let position = event.sequence
         guard position <= marks.last, try mayGo(event) else { return .kept }
         readRequest(of: event)
+        // A retry within the lifetime gets its result from these events. So they stay, and with
+        // them the later events of their chains.
         if request == .answer {
             requestCount += 1
             return .kept
         }
+        // Later events of the chain may go only because this one does. So events must be added in
+        // log order.
         marks.present.remove(position)
         dropped.insert(position)
         guard request == .note, event.sequence == event.commit.first else { return .dropped }
@@ -62,6 +66,8 @@ struct EventFates {
         return noted.contains(position) ? .replaced(Self.note) : .dropped
     }
 
+    // The complete event "request noted": its kind and three zeros. It keeps the envelope of a
+    // commit that has lost its first event, and so the id of an imported line.
     private static let note: [UInt8] = [EventKind.requestNoted.rawValue, 0, 0, 0]
 
     private func mayGo(_ event: LogEvent) throws(EventFormatError) -> Bool {
@@ -108,6 +114,8 @@ struct EventFates {
         let isExpired =
             listed.isTombstone && position <= horizons[list] ?? 0
             && marks.isLast(position, isOfAudience: isOfAudience)
+        // `previous` is zero for the first event of a chain, and no event has that position. Events
+        // that this run drops leave `present`, so a whole prefix can be dropped in one pass.
         return (isReplaced || isExpired) && !marks.present.contains(previous)
     }
 

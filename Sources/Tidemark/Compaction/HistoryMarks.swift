@@ -73,6 +73,8 @@ struct HistoryMarks {
         /// Takes the next event, and returns true if the event is part of the stretch.
         mutating func take(_ event: LogEvent) -> Bool {
             let position = event.sequence
+            // It never opens again. Receipt times can go back if the clock was set, and a horizon
+            // must be a prefix of the log.
             if isOpen, event.commit.received > limit { isOpen = false }
             if isOpen { end = max(end, position) }
             return isOpen || position <= least
@@ -100,6 +102,7 @@ struct HistoryMarks {
         last = position
         present.insert(position)
         let isHistory = history.take(event)
+        // `take` must be called for every event, so it is the operand that is always evaluated.
         let mayExpire = tombstones.take(event) && isHistory
         _ = requests.take(event)
         if isHistory { historyTime = event.commit.time }
@@ -137,6 +140,8 @@ struct HistoryMarks {
 
     /// Ends the walk.
     mutating func finish() {
+        // Horizons never go below those of the run before: its events may be gone already. The
+        // tombstone horizon is at most the history horizon.
         run.history = max(history.least, min(history.end, last))
         run.tombstones = min(max(tombstones.least, tombstones.end), run.history)
         run.requests = max(requests.least, requests.end)

@@ -17,6 +17,8 @@ extension Upkeep {
             try self.blobs(writtenBefore: limit)
         }
         if candidates.isEmpty { return [] }
+        // Both happen under one lock, so no commit is missed. Those up to `start` are found in the
+        // log, and later ones are noted in the overlay.
         let start = reader.views.overlay.withLock { overlay in
             overlay.assets.beginCollection()
             return overlay.appended
@@ -79,6 +81,8 @@ extension Upkeep {
                 // Only a rename, and nothing that waits, because the lock is the serialization
                 // point.
                 let isTaken = try reader.views.overlay.withLock { overlay throws(FileError) in
+                    // `noteTaken` makes a plan that was decided before this removal be decided
+                    // again. So no commit names a blob that is already gone.
                     if overlay.assets.isNamed(asset.blob) { return false }
                     let isTaken = try reader.blobs.take(asset.blob, writtenBefore: time)
                     if isTaken { overlay.assets.noteTaken() }

@@ -73,6 +73,8 @@ extension Upkeep {
         }
         let begun = try await begin(marks, writer)
         try await writer.checkpointer.advance(reader.views, through: begun.last)
+        // Query indexes read the log from their own position. They must pass the dropped events
+        // while those still exist.
         try await queries.indexes?.advance(through: begun.last)
         try await waitForReaders()
         var report = try await reader.blockingWork.run { () throws(SyncError) in
@@ -203,6 +205,8 @@ extension Upkeep {
             commit.compact(marks.run, horizons: plan.raised.map { ($0.zone.key, $0.horizon) })
             commit.restsOnAll = true
             commit.draft.envelope = CommitEnvelope().bytes
+            // The plan depends on the whole store, so any commit since the picture makes this fail.
+            // A zone could have gained a probed name, whose tombstones must stay.
             guard let placed = try writer.committer.append(&commit, beginsSegment: true) else {
                 continue
             }
@@ -213,6 +217,8 @@ extension Upkeep {
 
     /// Waits until no picture in use shows dropped history.
     private func waitForReaders() async throws(SyncError) {
+        // Pictures of the new era have the horizons, because the commit was appended before. Older
+        // pictures may still read events that are about to be removed.
         let era = reader.views.pins.beginEra()
         while reader.views.pins.isAnyLeft(before: era) {
             try SyncError.wrapping { () throws(LogError) in
@@ -271,6 +277,8 @@ extension Upkeep {
                 report.newByteCount -= rewrite.oldByteCount
                 report.newByteCount += rewrite.newByteCount
             }
+            // Another process that reads the store keeps the replaced files; then they cannot be
+            // removed yet.
             report.isRead = try !log.removeReplacedSegments()
             return report
         }
