@@ -43,6 +43,8 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
         }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
+                // A broadcast since the caller read the generation may be about any topic. The
+                // waiter then checks its state again, so no news is lost between check and wait.
                 let isOver = state.withLock { state in
                     if state.isClosed || state.generation != generation
                         || state.cancelled.remove(id) != nil
@@ -59,6 +61,8 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
         } onCancel: {
             let waiter = state.withLock { state in
                 guard let index = state.waiting.firstIndex(where: { $0.id == id }) else {
+                    // The waiter is not registered yet, or was resumed already. In the first case
+                    // the registration finds the id here and does not wait.
                     state.cancelled.insert(id)
                     return nil as Waiter?
                 }

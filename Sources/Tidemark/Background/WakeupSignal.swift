@@ -60,6 +60,8 @@ final class WakeupSignal<Work: AnyObject & Sendable>: Sendable {
     func beginWork() -> Work? {
         state.withLock { state in
             if state.isClosed { return nil }
+            // Cleared before the work begins. A ring during the work sets it again, and `endWork`
+            // then asks for another round.
             state.rangAgain = false
             state.isWorking = state.work != nil
             return state.work
@@ -71,6 +73,8 @@ final class WakeupSignal<Work: AnyObject & Sendable>: Sendable {
     /// The caller must no longer hold the object.
     func endWork() -> Bool {
         state.withLock { state in
+            // `close` waits only if it found work running under this lock. So each wait has exactly
+            // one signal.
             if state.isWorking, state.isClosed { workIsOver.signal() }
             state.isWorking = false
             state.isListening = state.rangAgain && !state.isClosed

@@ -82,6 +82,8 @@ extension Store {
         )
         if position != nil { hasViews = try views.copy(through: log.last) }
         try LongWork.run { () throws(LogError) in try log.copySegments() }
+        // Only `finish` makes the folder a store. So a fork never refers to assets that are still
+        // to be linked.
         let assets = try BlobCopy(
             from: StoreFolder(path),
             to: StoreFolder(destination),

@@ -51,6 +51,8 @@ extension Store {
             forgotten: ForgottenCommit(path: backup, environment).make
         )
         try LongWork.run { () throws(LogError) in try log.copySegments() }
+        // Only `finish` makes the folder a store. So a store never refers to assets that are still
+        // to be copied.
         let assets = try BlobCopy(
             from: StoreFolder(backup),
             to: StoreFolder(path),

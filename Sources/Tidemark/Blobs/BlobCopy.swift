@@ -81,6 +81,8 @@ package struct BlobCopy: Sendable {
                 count += 1
                 return
             }
+            // The source is read to its end first. So damage of the source is a finding, and a
+            // later error is one of the destination and ends the copy.
             let reader = try source.open(blob)
             try reader.checkLength { byteCount in
                 let known = lengths ?? readLengths()

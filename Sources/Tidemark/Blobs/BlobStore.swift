@@ -81,6 +81,8 @@ extension BlobStore {
         try fileSystem.createDirectory(folder)
         try fileSystem.syncDirectory(store.path)
         try fileSystem.createDirectory(incoming)
+        // This runs before the first upload of this process, and only one process may write. So all
+        // files here are leftovers.
         for name in try fileSystem.list(incoming) {
             try fileSystem.remove("\(incoming)/\(name)")
         }
@@ -95,6 +97,8 @@ extension BlobStore {
         try fileSystem.createDirectory(folder)
         try syncOnce(blob.holder)
         try state.withLock { state throws(FileError) in
+            // A new name is not durable before the folder is synced. Until then `durableStatus`
+            // hides the blob, so that no durable commit names a blob that a crash removes.
             let isNew = try fileSystem.status(of: path) == nil
             state.sound[blob] = nil
             if isNew { state.namedOnly.insert(blob) }
@@ -162,6 +166,8 @@ extension BlobStore {
             state.isPrepared = true
             state.incomingCount += 1
             state.sound[blob] = nil
+            // The bytes stay in `incoming` until `finishTaking`. If the process stops before that,
+            // `prepare` of the next one removes them.
             try fileSystem.rename(
                 path(of: blob),
                 to: "\(incoming)/\(Self.takenPrefix)\(state.incomingCount)"
@@ -229,6 +235,8 @@ extension BlobStore {
     /// The same, unless this process has done so before and the file's length and time have not
     /// changed since.
     package func verifyOnce(_ blob: HeldBlob) throws(BlobError) {
+        // The status is read before the bytes. If the file is replaced during the check, the
+        // remembered status does not match the new file.
         let status: FileStatus?
         do throws(FileError) {
             status = try self.status(of: blob)

@@ -68,6 +68,8 @@ package final class BlobUpload: Sendable {
             throw .mismatch(announced: announced, found: blob)
         }
         do throws(FileError) {
+            // The bytes must be durable before the name. After a crash, a blob with its name but
+            // without its bytes would be damaged.
             try file.sync()
             try store.adopt(file.path, as: HeldBlob(blob, of: holder))
         } catch {

@@ -83,6 +83,7 @@ final class DriftReports: Sendable {
             defer { state.listeners = [:] }
             return Array(state.listeners.values)
         }
+        // Outside the lock: finishing a stream calls `onTermination`, which takes the lock.
         for listener in listeners { listener.finish() }
     }
 }

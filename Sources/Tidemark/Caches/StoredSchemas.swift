@@ -29,6 +29,7 @@ struct StoredSchemas: Sendable {
 
     mutating func keep(_ types: KnownTypes, of database: DatabaseID, asOf sequence: SequenceNumber)
     {
+        // A request over an older picture may end later. It must not replace newer types.
         if let known = schemas[database], known.asOf > sequence { return }
         if schemas.count >= Self.countLimit { schemas = [:] }
         schemas[database] = Known(types: types, asOf: sequence)

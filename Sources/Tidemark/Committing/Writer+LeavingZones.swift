@@ -26,6 +26,8 @@ extension Writer {
             }
             let shared = try reader.sharedZones(of: caller, picture)
             let shares = request.deletions.map { shared?.zones[$0]?.shares(in: $0) ?? [] }
+            // The shares of one zone are adjacent, in the order of `request.deletions`.
+            // `outcomes(of:_:in:)` relies on that.
             let leaving = ModifyRecordsRequest(deletions: shares.flatMap(\.self))
             var decision = try decide(leaving, as: caller, with: nil, picture)
             let outcomes = request.outcomes(of: decision.outcomes, shares, in: caller.database)

@@ -94,6 +94,7 @@ extension Writer {
                 return access ? record : record.shown(to: ZoneAccess())
             }
             var plan = try plan(making: share, of: found, in: key, as: caller)
+            // The save of the share is the last event. A retry reads the share from that position.
             let last = ItemOutcome.event(plan.eventCount - 1)
             plan.seal(as: caller, request, outcomes: [last])
             guard let placed = try await append(&plan, over: picture, isLimited: false) else {

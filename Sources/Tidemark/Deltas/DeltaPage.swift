@@ -141,7 +141,9 @@ struct DeltaPage {
     /// does not fill it.
     private mutating func trim(_ list: DeltaList) {
         let next = count < list.entries.count ? list.entries[count].sequence : list.next
-        // If the last entry could not be read, the page continues after it.
+        // If the last entry could not be read, the page continues after it. If one commit fills the
+        // page, `rowCountBefore` is zero and the commit is split: an empty page would not advance
+        // the client.
         guard list.keepsCommits, let next, next <= commitLast, rowCountBefore > 0,
             places.last == count - 1
         else { return }

@@ -62,6 +62,7 @@ struct DeltaScan<Entry> {
             // Long runs of unreported entries are read in fewer and longer steps.
             count *= 2
         }
+        // With enough entries the page ends at an entry, so the end of the budget does not matter.
         if entries.count >= limit {
             entries.removeLast(entries.count - limit)
             end = nil

@@ -69,6 +69,8 @@ struct FormerVersions {
         var undecided: SequenceNumber?
         var steps = entries.map { Step(position: $0, entry: $0, end: $0) }
         while true {
+            // The first entry is decided whatever it costs. Otherwise a page could end where it
+            // began, and the client would never get further.
             if budget <= 0 {
                 undecided = steps.map(\.entry).filter { $0 != entries.first }.min() ?? undecided
                 steps.removeAll { $0.entry != entries.first }
@@ -88,6 +90,8 @@ struct FormerVersions {
         var next: [Step] = []
         var index = 0
         try source.visit(steps.map(\.position)) { (event) throws(SyncError) in
+            // Every position belongs to one record, so each event answers one step. Positions that
+            // the log no longer has are skipped by `visit`.
             while steps[index].position < event.sequence {
                 try miss(steps[index])
                 index += 1

@@ -110,6 +110,8 @@ struct Erasure {
         // A second log needs all the room there is.
         let hasReserve = try log.useReserve()
         defer { if hasReserve { log.restoreReserve() } }
+        // The marks precede the removal: they expire tokens that could not be answered correctly
+        // after it. If a later step fails, tokens have expired without need, and no data is lost.
         let first = try appendMarks(findings.redaction.traces, to: log)
         let written = try LongWork.run { () throws(LogError) in
             try log.writeAnew(through: first.previous) {
@@ -135,6 +137,7 @@ struct Erasure {
         try files.countSegments(old.map(\.id), of: log.store, in: &receipt)
         receipt.newByteCount = written.reduce(0) { $0 + $1.byteCount }
         try log.replaceAll(with: written)
+        // After this error ERASING is still there. The next open for writing repeats the erasure.
         guard try log.removeReplacedSegments() else { throw Self.isRead(folder) }
         try files.countCaches(in: &receipt)
         try files.removeCaches()
@@ -163,6 +166,8 @@ struct Erasure {
             at: log.lastSequence.next
         )
         let eventCount = draft.events.count
+        // A dictionary is a sample of an earlier segment, so it could contain the data that is
+        // erased.
         let first = try log.append(draft, beginsSegment: true, withoutDictionary: true)
         try log.blockUntilDurable(first + (eventCount - 1))
         return first

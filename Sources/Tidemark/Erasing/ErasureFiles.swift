@@ -58,6 +58,8 @@ struct ErasureFiles {
             if try fileSystem.exists(folder.nextErasing) {
                 try fileSystem.remove(folder.nextErasing)
             }
+            // The name ERASING is given only to a complete, synced file. A partial one would make
+            // `pending` fail, and with it every open for writing.
             let file = try fileSystem.open(folder.nextErasing, .create)
             defer { file.close() }
             try file.write(subject.bytes.span.bytes, at: 0)
@@ -114,6 +116,8 @@ struct ErasureFiles {
     /// Removes assets and interrupted uploads immediately.
     func remove(_ lost: Set<HeldBlob>) throws(LogError) {
         try LogError.wrapping { () throws(FileError) in
+            // An unfinished upload has no checksum yet, so it could belong to the subject. Clients
+            // can upload again.
             try removeFiles(in: folder.assets + "/incoming")
             var folders: Set<String> = []
             for blob in lost.sorted(by: { $0.description < $1.description }) {
@@ -177,6 +181,7 @@ struct ErasureFiles {
 
     private func removeFiles(in path: String) throws(FileError) {
         guard try fileSystem.exists(path) else { return }
+        // `renewed` is a folder inside the views' folder. `cacheFolders` lists it separately.
         for name in try fileSystem.list(path) where name != "renewed" {
             try fileSystem.remove(path + "/" + name)
         }

@@ -175,6 +175,9 @@ struct ErasureTraces {
     /// Returns true if a record's name alone shows that the record is about the user.
     private func isNamedAfterUser(_ name: Name, _ place: Place) -> Bool {
         guard let user = subject.user else { return false }
+        // In the names of subscriptions and notifications, users' names are escaped, so a slash
+        // always separates two parts. A search in the whole name would also find users whose names
+        // contain this one.
         let parts = name.string.utf8
             .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         let wanted = user.userRecordName.escaped.utf8

@@ -38,6 +38,8 @@ struct Redaction {
     /// Call this for all events before asking for the form of any.
     mutating func add(_ event: LogEvent) throws(EventFormatError) {
         if traces.kin.contains(event.zone) { kin.insert(event.commit.first) }
+        // The events before the dropped one need the same new envelope. So all losses must be known
+        // before the first form is made.
         if try drops(event) { hurt.insert(event.commit.first) }
     }
 
@@ -129,6 +131,7 @@ struct Redaction {
             values = contacts(in: body.fields)
         }
         guard !values.isEmpty || body.isWritten(by: user) else { return nil }
+        // The header stays as it is, so positions, chains and flags remain valid.
         return Array(event.payload.prefix(stored.bodyOffset))
             + body.redacted(without: user, values: values).bytes
     }

@@ -120,6 +120,8 @@ private final class RecordMending: SalvageMending {
         record.previous = previous?.sequence ?? 0
         record.previousState = previous?.state
         record.isRecreation = old.isRecreation && previous?.state == .live
+        // The flag says that the client held the version that this event replaced. It is not known
+        // if the client held the version that now takes its place.
         if record.previous != old.previous, record.held == .previous { record.held = .none }
         if let place = old.audience {
             let previous = take(change.slot, in: place.key, change.sequence, change.state)
@@ -164,6 +166,8 @@ private final class RecordMending: SalvageMending {
             let entry = try? ZoneEntry(value, key: zone)
         {
             identity = entry.identity
+            // The views hold the place of the zone's name. Its distance from the hash is the probe
+            // count, which the lost event contained.
             let slot = hash.slot(ofZone: identity.zoneName.string)
             probeCount = UInt8(truncatingIfNeeded: entry.place.low &- slot.rawValue)
         }

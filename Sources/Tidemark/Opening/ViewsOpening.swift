@@ -35,6 +35,7 @@ struct ViewsOpening {
     /// A writer's index may be ahead of the log positions published to other processes, until the
     /// idle writer publishes again.
     private static let refreshLimit = 50
+    // In microseconds. All attempts together take at most 0.2 seconds.
     private static let refreshDelay: UInt32 = 4_000
     /// The number of times a reader restarts because a writer appeared while it opened the index.
     private static let openingLimit = 20
@@ -66,6 +67,8 @@ struct ViewsOpening {
                 let index = try openIndex(folder.views, .writing)
                 return try catchUp(index, progress)
             } catch {
+                // Only damage of the views can be repaired from the log. After an error of the log,
+                // a rebuild would read the same log.
                 guard case .views(let cause) = error, cause.reason == .damaged else { throw error }
                 return try rebuild(progress)
             }

@@ -71,6 +71,8 @@ package struct PastPicture: Sendable {
         in epoch: ZoneKey
     ) throws(SyncError) -> RecordVersion? {
         var slot = hash.slot(ofName: name)
+        // An event stores the probe count in one byte, so a name is at most 255 slots away from its
+        // hash.
         for _ in 0...UInt8.max {
             let place = ViewKey(zone: epoch, slot: slot)
             guard let version = try newestVersion(at: place) else { return nil }

@@ -75,10 +75,14 @@ struct PastState {
         let place = place(of: entry)
         if table[place].sequence == 0 { count += 1 }
         table[place] = entry
+        // At most half of the places are used, so the search in `place` always ends at an empty
+        // one.
         if count * 2 > table.count { grow() }
     }
 
     private func place(of entry: Entry) -> Int {
+        // Keys of zones are small numbers. Multiplying by an odd constant (2^64 divided by the
+        // golden ratio) spreads them over all bits. The high bits of the product are the place.
         let zone = entry.zone.rawValue &* 0x9E37_79B9_7F4A_7C15
         let hash = (entry.slot.rawValue ^ zone) &* 0xD6E8_FEB8_6659_FD93
         var place = Int(truncatingIfNeeded: hash >> shift)

@@ -131,6 +131,8 @@ extension Reader {
             return reader
         }
         let all = 0..<reader.byteCount
+        // A read of the whole blob finds damage before it returns the last piece. A part cannot be
+        // checked by itself, so `BlobPart` verifies the whole blob first.
         guard let range = range?.clamped(to: all), range != all else {
             return AssetDownload(byteCount: reader.byteCount, range: all, changeTag: changeTag) {
                 () async throws(SyncError) in

@@ -16,6 +16,8 @@ extension Reader {
     ) throws(SyncError) -> ZoneChanges {
         try checkAccess(of: caller, writes: false)
         let now = try picture(.visible)
+        // The picture is a pin: while it exists, compaction removes no event that this page reads.
+        // Without this line it could be released after its last use.
         defer { withExtendedLifetime(now) {} }
         if caller.database.scope == .shared {
             guard position == nil else { throw .sharedPast }

@@ -17,6 +17,8 @@ extension Reader {
             let list = try delta.list(limit)
             var page = DeltaPage(list, line: line, byteLimit: byteLimit, shownTo: delta.access)
             try page.read(list, from: source)
+            // If the delta has no place within the list, a shorter list is made that ends where
+            // this page ended. The limit shrinks each time, so the loop ends.
             guard
                 let end = page.count == list.entries.count
                     ? list.place : delta.place(behind: page.count, of: list)

@@ -44,6 +44,8 @@ extension Reader {
             let isListed = !list.place.moreComing || list.place.token.sequence >= end
             list.entries.removeAll { $0.sequence > end }
             list.next = nil
+            // The page must end exactly at `end`. Cutting it at the end of a commit would omit the
+            // newest changes.
             list.keepsCommits = false
             var page = DeltaPage(list, line: line, byteLimit: byteLimit, shownTo: delta.access)
             try page.read(list, from: source)

@@ -79,6 +79,7 @@ extension KnownTypes.State {
         let body = try record.readBody()
         let name = Name(body.recordName)
         excerpts[name] = nil
+        // The record may replace one that is counted already. The count is only an upper bound.
         typeCountBound? += 1
         if whole == nil { return }
         let change = try SchemaRecords.schema(of: [body])

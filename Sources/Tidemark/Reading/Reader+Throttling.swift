@@ -35,6 +35,7 @@ extension Reader {
                 "The task was cancelled before the request began; nothing was done."
             )
         }
+        // Last, so that requests that are rejected above do not count.
         try checkRate(of: caller)
     }
 

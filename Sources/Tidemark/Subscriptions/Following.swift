@@ -58,6 +58,7 @@ struct Following {
     mutating func insert(_ body: RecordBody, at sequence: SequenceNumber) throws(SyncError) {
         if !spent.isEmpty { spent[Name(body.recordName)] = nil }
         let isNew = try set.insert(body, at: sequence)
+        // Zones of this database may be remembered as unwatched.
         if isNew { zones = [:] }
     }
 
@@ -99,6 +100,8 @@ extension Notifications {
         // Events before the zone for subscriptions existed concerned no subscription.
         let record = try notifiedRecord(picture)
         let kept = min(max(record.position, zone.creation), picture.bound)
+        // The views have only the last version of each subscription. Versions after `kept` are
+        // followed back by `version(of:asOf:earliest:)`, deleted ones too.
         let versions: [RecordVersion] = try SyncError.wrapping { () throws(ViewIndexError) in
             try picture.changes(in: zone, after: 0, quiet: kept, limit: .max)
         }

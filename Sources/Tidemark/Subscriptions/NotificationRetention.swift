@@ -101,7 +101,10 @@ extension Notifications {
             try picture.changes(in: key, after: floor, quiet: .max, limit: .max)
         }
         let durable = reader.source.durableSequence
+        // The picture has all appended events, but the source reads only durable ones.
         let wanted = versions.map(\.sequence).filter { $0 <= durable }
+        // A sixteenth more is dropped than necessary. Otherwise every further notification would
+        // cause a scan and a commit.
         let excess = versions.count > limit ? versions.count - limit + limit / 16 : 0
         let lifetime = reader.options.notificationLifetime.inMilliseconds
         found.due = Self.sum(time, lifetime)
@@ -154,6 +157,8 @@ extension Notifications {
         let change = SystemChange(zone: .notifications, deletions: overdue.names)
         try plan.add(change, of: collection, by: author, over: picture.facts)
         let dropped = DroppedRecord(last: overdue.last)
+        // The position makes tokens from before it expire. It is in the same commit, so no client
+        // can miss dropped notifications without an error.
         let note = SystemChange(zone: .notified, saves: [try dropped.save(for: collection)])
         try plan.add(note, of: .ofStore, by: author, over: picture.facts)
         plan.seal(as: Caller(database: .ofStore, user: nil), nil, outcomes: [])

@@ -156,6 +156,8 @@ actor Notifier {
         var following = reading.following
         let batch = reading.batch
         let unkept = following.position - following.keptPosition
+        // The position alone is stored rarely. Without notifications, reading the same events again
+        // after a stop costs time and notifies nobody twice.
         if !batch.isEmpty || unkept >= Self.unkeptLimit {
             lastMade = try commit(batch, &following, store)
             for group in batch.groups {
@@ -194,6 +196,9 @@ actor Notifier {
             var ended: [HeldSubscription] = []
             for (name, sequence) in batch.ended {
                 let live = try picture.facts.record(named: name, of: .subscriptions, in: .ofStore)
+                // Another request has saved or deleted the subscription since the event that ended
+                // this version. The record of that request stays, so only the version is noted as
+                // spent.
                 guard let live, live.sequence == sequence else {
                     spent[name] = sequence
                     continue
@@ -202,6 +207,8 @@ actor Notifier {
                 ended.append(try SubscriptionRecords.read(try live.readBody()))
             }
             try plan.add(deletion, of: .ofStore, by: author, over: picture.facts)
+            // The position is in the same commit as the notifications. After a crash either both
+            // are in the log or neither is.
             let kept = NotifiedRecord(position: following.position, spent: Set(spent.values))
             let position = SystemChange(zone: .notified, saves: [try kept.save()])
             try plan.add(position, of: .ofStore, by: author, over: picture.facts)
@@ -291,6 +298,8 @@ actor Notifier {
 
     /// Starts to listen from a commit on, if there was nothing to listen for before.
     private func subscriptionsChanged(_ first: SequenceNumber, _ last: SequenceNumber) {
+        // Without subscriptions, the events up to this commit concern nobody. So reading continues
+        // right before it.
         if let position = following?.position, following?.set.isEmpty ?? false,
             lastChange <= position
         {

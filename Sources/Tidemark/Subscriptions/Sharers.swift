@@ -42,6 +42,8 @@ struct Sharers {
         if changeCount == set.changeCount {
             if let known = numbers[key] { return known }
         } else {
+            // Each user is looked up once. Later changes of its participations arrive as events, by
+            // `update`.
             for database in set.shared.keys where databases.insert(database).inserted {
                 for known in try store.reader.participations(
                     of: database.owner,

@@ -125,6 +125,7 @@ struct SubscriptionSet: Sendable {
     ) throws(SyncError) -> Bool {
         let name = held.recordName
         removeStanding(name)
+        // Ordinals are never removed or reused, because `Following` remembers them with zones.
         let isNew = ordinals[held.holder.database] == nil
         let ordinal = ordinals[held.holder.database] ?? watches.count
         if isNew {
@@ -180,6 +181,8 @@ struct SubscriptionSet: Sendable {
             shared[database]?.removeAll { $0 == number }
             if shared[database]?.isEmpty ?? false { shared[database] = nil }
         }
+        // The number may be reused at once. Caches of numbers compare the count and drop their
+        // content.
         changeCount += 1
         standing[number] = nil
         free.append(number)
