@@ -35,6 +35,7 @@ struct AccountStatuses: Sendable {
         in database: DatabaseID,
         asOf sequence: SequenceNumber
     ) {
+        // A request over an older picture must not replace newer statuses.
         guard sequence >= self.sequence else { return }
         if sequence > self.sequence || statuses.count >= Self.countLimit { statuses = [:] }
         self.sequence = sequence

@@ -32,6 +32,7 @@ struct KnownParticipations: Sendable {
         in database: DatabaseID,
         asOf sequence: SequenceNumber
     ) {
+        // A request over an older picture must not replace newer participations.
         guard sequence >= self.sequence else { return }
         if sequence > self.sequence || known.count >= Self.countLimit { known = [:] }
         self.sequence = sequence

@@ -151,6 +151,8 @@ package final class Checkpointer: Sendable {
     /// Throws if checkpoints fail, or the store is being closed.
     package func waitForRoom(_ views: ZoneViews) async throws(SyncError) {
         if runsInline { return runDue(views) }
+        // The flag is a hint that spares the lock in the usual case; `isFull` decides under the
+        // lock.
         while isOverloaded.load(ordering: .relaxed), isFull(views) {
             try checkGoesOn()
             await waitForCheckpoint()

@@ -27,6 +27,8 @@ extension Writer {
             for asset in try item.live?.readBody().fields.assets ?? [] {
                 known[asset.blob] = asset.byteCount
             }
+            // The live version names the other assets. So no collection has removed them, and they
+            // need no lookup.
             for asset in save.fields.assets where known[asset.blob] != asset.byteCount {
                 let blob = HeldBlob(asset.blob, of: holder)
                 assets.blobs.append(blob)

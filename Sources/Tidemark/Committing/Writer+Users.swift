@@ -29,6 +29,8 @@ extension Writer {
                 guard let record, let owner = AccountRecords.owner(in: try record.readBody()),
                     owner != account.user
                 else { continue }
+                // The error reveals who owns the address, so the record must be durable before it
+                // is visible.
                 try await committer.waitUntilDurable(record.sequence)
                 throw SyncError(
                     .constraintViolation,

@@ -105,6 +105,8 @@ extension Upkeep {
         let before: CompactionRun? = try SyncError.wrapping { () throws(ViewIndexError) in
             try picture.compaction()
         }
+        // Ages are measured by the clock. If it was set far ahead, recent data would count as old,
+        // so the clock is checked first.
         let time = reader.now()
         try writer.ifAny?.committer.clock.check(time)
         let question = HistoryMarks.Question(

@@ -32,6 +32,8 @@ final class Upkeep: Sendable {
 
     /// Ends a running compaction at its next check, and waits for background work.
     func close() {
+        // First the flag, which ends a running compaction at its next check. Without it the wait
+        // would last for the whole run.
         compacting.withLock { $0.close() }
         compactor?.wakeup.close()
     }

@@ -37,6 +37,8 @@ struct Erasure {
         var traces = ErasureTraces(of: subject)
         try source.visit { (event) throws(EventFormatError) in try traces.add(event) }
         try traces.check()
+        // Each pass needs the result of the one before. The first finds what is dropped, the second
+        // which commits lose events, and the third counts the final forms.
         var redaction = Redaction(traces)
         var named = NamedBlobs()
         var lost: Set<HeldBlob> = []

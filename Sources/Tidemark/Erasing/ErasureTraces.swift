@@ -59,6 +59,7 @@ struct ErasureTraces {
     var raisedZones: [ZoneKey] {
         limits.keys.filter { key in
             if ended.contains(key) { return false }
+            // Of the zones that lose single records, clients have tokens only for these two kinds.
             switch places[key] {
             case .notifications, .userRecords: return true
             default: return false

@@ -85,6 +85,8 @@ extension Store {
             if log.damage.isEmpty { result.findings.append(LogError(.corrupted, message)) }
         case nil: break
         }
+        // These findings are added only after `check.finish`. A damaged asset does not make the log
+        // unfit for the comparison.
         let damagedAssets = try assets.finish()
         do throws(FoldedViews.Failure) {
             result.findings += try check.finish(isLogSound: result.findings.isEmpty)

@@ -50,6 +50,8 @@ struct PastState {
         case .zoneCreated:
             zones[ZoneKey(createdAt: event.sequence)] = try ZoneEvent.readCreation(payload).identity
         case .zoneDeleted:
+            // The records of the zone stay in the table. A zone key is never used again, so no
+            // lookup finds them.
             guard let identity = zones.removeValue(forKey: event.zone) else { break }
             let reason = try ZoneEvent.readDeletion(payload)
             endedZones.append(

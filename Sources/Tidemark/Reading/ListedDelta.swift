@@ -120,6 +120,8 @@ struct ListedDelta: ZoneDelta {
         var incarnations = IncarnationReader(line: reader.line)
         for (row, isShown) in zip(all, isShown) {
             let sequence = SequenceNumber(rawValue: row.sequence)
+            // The budget ended at this row. The page ends before it, and the next page begins with
+            // it.
             if sequence == undecided { return place(at: sequence.previous) }
             if isShown {
                 rows.append(again: row)

@@ -13,6 +13,8 @@ extension Reader {
     func envelope(
         ofCommitAt first: SequenceNumber
     ) throws(SyncError) -> (CommitEnvelope, received: Int64) {
+        // A commit leaves `pending` only when it is durable. So if it is not found here, the log
+        // can be read.
         let pending = views.overlay.withLock { overlay in
             overlay.pending.find(first)?.commit
         }

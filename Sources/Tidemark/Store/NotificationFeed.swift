@@ -37,6 +37,8 @@ actor NotificationFeed {
         while true {
             if let push = page.popFirst() { return push }
             if Task.isCancelled || news.isClosed { return nil }
+            // Read before the fetch. A broadcast during the fetch changes the generation, and the
+            // wait below returns at once.
             let generation = news.generation
             if try !fetch() {
                 await news.wait(for: holder.collection, since: generation)

@@ -51,6 +51,7 @@ private actor AccountFeed {
             user: caller.user ?? .current
         )
         while !Task.isCancelled, !news.isClosed {
+            // Read before the status. A change after that ends the wait below at once.
             let generation = news.generation
             if let status = try look(), status != told {
                 told = status

@@ -347,6 +347,8 @@ struct EventReading {
         guard holder.database.scope == .public, store.reader.options.checksSchema else {
             return true
         }
+        // Roles are those of the picture, not of the event. They are read once for each holder in
+        // this stretch.
         if accesses[holder] == nil {
             let caller = Caller(database: holder.database, user: holder.user)
             accesses[holder] = try store.reader.access(of: caller, picture)
@@ -376,6 +378,7 @@ struct EventReading {
                 query.options.contains(.once)
             {
                 batch.end(standing.held.recordName, savedAt: standing.sequence)
+                // Removed at once, so that a later event of this stretch does not fire it again.
                 following.set.remove(standing.held.recordName)
             }
         }

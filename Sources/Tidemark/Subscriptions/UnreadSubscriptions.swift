@@ -36,6 +36,7 @@ struct UnreadSubscriptions: Sendable {
     /// Returns the place of the database in a record's name, and true if that database is shared;
     /// `nil` for a name of another form.
     static func place(ofRecord name: ArraySlice<UInt8>) -> (place: Place, isShared: Bool)? {
+        // The last part is the id, which may contain slashes. The other parts contain none.
         let parts = name.split(
             separator: UInt8(ascii: "/"),
             maxSplits: 5,
@@ -60,6 +61,8 @@ struct UnreadSubscriptions: Sendable {
     private static func place(_ parts: ArraySlice<UInt8>...) -> Place {
         var hasher = Hasher()
         for part in parts {
+            // The lengths keep the borders between parts, so that different parts with the same
+            // bytes in sequence differ.
             hasher.combine(part.count)
             part.withUnsafeBytes { hasher.combine(bytes: $0) }
         }
