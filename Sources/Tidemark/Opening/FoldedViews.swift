@@ -34,7 +34,7 @@ package struct FoldedViews {
 
     /// Takes in the next event.
     package mutating func add(_ event: LogEvent) throws(Failure) {
-        // A checkpoint must be at the end of a commit.
+        // Only between commits, so that the index never holds a part of a commit.
         if generation.weight >= Self.mergeWeight, event.sequence == event.commit.first {
             try merge()
         }
