@@ -88,8 +88,7 @@ struct StoreOpening {
         let notifier = Notifier()
         let compactor = Compactor()
         let arrivals = Broadcast<Arrival>()
-        // The log can call these closures from now on. `notifier` and `compactor` ignore that until
-        // they begin below; then they ring once themselves.
+        // `notifier` and `compactor` ignore these calls until they begin below.
         let (log, report) = try openLog(
             creating: creating,
             onDurable: {
@@ -174,8 +173,6 @@ struct StoreOpening {
             defer { log.restoreReserve() }
             views = try opening.openForWriting(besideReaders: log.hasOlderReaders, progress)
         }
-        // Checked again: the folder may have been moved between the first check and the opening by
-        // path.
         guard try log.isInPlace() else { throw .movedMeanwhile(folder) }
         return views
     }

@@ -33,8 +33,6 @@ extension LogOpening {
             try found?.makeDurable()
             begun = try beginAgain(&manifest, after: last, found: found)
         }
-        // The new manifest becomes current here. A crash before this leaves the old one in force,
-        // and at most an unlisted segment without commits, which the next open removes.
         let file = try write(manifest, number: loaded.number + 1)
         try LogError.wrapping { () throws(FileError) in
             // A copy that was cut off directly after its end.
@@ -91,8 +89,6 @@ extension LogOpening {
                 manifest.apply(.ended(id, last: found.last, framesEnd: found.end)),
                 !isEmpty || manifest.apply(.removed(id))
             else { throw LogError(.corrupted, "The manifest's segments are out of order.") }
-            // The new segment begins at the same position; only the generation distinguishes the
-            // files.
             if isEmpty { generation = id.generation + 1 }
             sample = try DictionarySample.taken(from: found.reader)
         }

@@ -39,8 +39,7 @@ extension WebServices {
         modification.decide()
         let outcomes: [Result<Record?, WebError>]
         let canBeAtomic = isAtomic && modification.isInCustomZone
-        // The service does not see operations that were rejected here. All or nothing is decided
-        // here too.
+        // All or nothing is decided here too: the service does not see what was rejected here.
         if canBeAtomic, modification.outcomes.contains(where: \.isRefused) {
             outcomes = modification.refusedTogether
         } else {
