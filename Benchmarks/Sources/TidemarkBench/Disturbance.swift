@@ -13,14 +13,16 @@ struct Disturbance: Encodable {
 
     /// True if the repetition should be repeated.
     ///
-    /// The bounds are those above which saves of one record were seen to be slower: 200 switches a
-    /// second, or 1 % of a processor stolen.
+    /// The bounds are chosen, not measured: 200 switches a second, or 1 % of a processor stolen, each
+    /// with an allowance for short repetitions.
     var isLarge: Bool {
         involuntarySwitchCount > 200 * elapsedSeconds + 10
             || stolenMilliseconds > 10 * elapsedSeconds + 10
     }
 
-    /// The larger, the less a repetition says.
+    /// The key that orders repetitions, calmest first.
+    ///
+    /// A stolen millisecond counts as much as 20 switches, which is a choice too.
     var weight: Double { (involuntarySwitchCount + 20 * stolenMilliseconds) / elapsedSeconds }
 }
 
@@ -30,7 +32,7 @@ struct DisturbanceProbe {
     private let switchCount = Self.involuntarySwitchCount
     private let stolen = Self.stolenMilliseconds
 
-    /// What happened since the probe was made.
+    /// The disturbance since the probe was made.
     var sinceStart: Disturbance {
         Disturbance(
             involuntarySwitchCount: Double(Self.involuntarySwitchCount - switchCount),

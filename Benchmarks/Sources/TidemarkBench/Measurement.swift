@@ -96,7 +96,7 @@ struct Measurement: Encodable {
     /// The lowest and the highest of the repetitions, by engine.
     var spreads: [String: [Double]] = [:]
     var met: Bool?
-    /// What others took from Tidemark's repetitions; the median.
+    /// The median disturbance of Tidemark's repetitions.
     var disturbance: Disturbance?
     /// Whether the figure is the worst of the repetitions instead of their median: for what depends
     /// on the moment at which a process was killed.

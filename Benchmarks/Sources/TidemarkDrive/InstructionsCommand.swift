@@ -24,8 +24,9 @@ struct InstructionsCommand: ParsableCommand {
     func run() throws {
         let baseline = try compare.map(InstructionBaseline.init(path:)) ?? InstructionBaseline()
         var dearer: [String] = []
-        var counted = try write.flatMap { path in
-            FileManager.default.fileExists(atPath: path) ? try InstructionBaseline(path: path) : nil
+        var counted = InstructionBaseline()
+        if let write, FileManager.default.fileExists(atPath: write) {
+            counted = try InstructionBaseline(path: write)
         }
         for path in HotPath.all where only.map(path.name.contains) ?? true {
             // Starting and preparing cost the same in both runs, so the difference is the path.
@@ -35,10 +36,9 @@ struct InstructionsCommand: ParsableCommand {
             let change = baseline.change(of: path.name, to: cost)
             print("\(path.name): \(cost) instructions an operation\(change.text)")
             if change.isDearer { dearer.append(path.name) }
-            counted = counted ?? InstructionBaseline()
-            counted?.paths[path.name, default: .init(instructions: cost)].instructions = cost
+            counted.paths[path.name, default: .init(instructions: cost)].instructions = cost
         }
-        if let write { try counted?.write(to: write) }
+        if let write { try counted.write(to: write) }
         if !dearer.isEmpty {
             throw ValidationError(
                 "more than 3 % dearer than in \(compare ?? ""): \(dearer.joined(separator: ", ")). "
