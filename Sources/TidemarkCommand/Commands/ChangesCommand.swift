@@ -66,7 +66,7 @@ struct ChangesCommand: AsyncParsableCommand {
         var output = StandardOutput()
         let isJSON = options.isJSON(output)
         let ink = Ink(output)
-        let caller = Caller(database: database.id, user: database.place.container.user(user))
+        let caller = Caller(database: database.id, user: database.container.user(user))
         var since = since
         var left = limit ?? .max
         while true {

@@ -112,7 +112,7 @@ struct EraseCommand: AsyncParsableCommand {
     }
 
     private var subject: ErasureSubject {
-        if let user { return .user(database.place.container.user(user)) }
+        if let user { return .user(database.container.user(user)) }
         return .zone(database.zone(zone), in: database.id)
     }
 }

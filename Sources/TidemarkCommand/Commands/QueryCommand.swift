@@ -112,7 +112,7 @@ struct QueryCommand: AsyncParsableCommand {
         _ position: SequenceNumber?,
         _ visit: (Record) throws -> Void
     ) async throws {
-        let caller = Caller(database: database.id, user: database.place.container.user(user))
+        let caller = Caller(database: database.id, user: database.container.user(user))
         var left = limit ?? .max
         var request = QueryRequest(
             Query(recordType: type, predicate: predicate, sortDescriptors: sort),

@@ -6,7 +6,8 @@ import TidemarkModel
 
 /// The database of a store that a command reads or writes.
 struct DatabaseOptions: ParsableArguments {
-    @OptionGroup var place: EnvironmentOptions
+    @Option(help: .container) var container = ContainerID.standard
+    @Option(help: .environment) var environment = Environment.development
 
     @Option(
         help: """
@@ -34,10 +35,10 @@ struct DatabaseOptions: ParsableArguments {
     /// The database that the options name.
     var id: DatabaseID {
         DatabaseID(
-            container: place.container.id,
-            environment: place.environment,
+            container: container,
+            environment: environment,
             scope: scope,
-            owner: place.container.user(owner)
+            owner: container.user(owner)
         )
     }
 

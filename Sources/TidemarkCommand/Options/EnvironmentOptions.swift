@@ -6,7 +6,7 @@ public import TidemarkModel
 
 /// The container and its environment that a command reads or writes.
 struct EnvironmentOptions: ParsableArguments {
-    @OptionGroup var container: ContainerOption
+    @Option(help: .container) var container = ContainerID.standard
 
     @Option(help: "The container's environment.")
     var environment = Environment.development
@@ -14,3 +14,8 @@ struct EnvironmentOptions: ParsableArguments {
 
 /// Read by name: `development` or `production`.
 extension Environment: ExpressibleByArgument {}
+
+extension ArgumentHelp {
+    /// The environment of a container.
+    static let environment: ArgumentHelp = "The container's environment."
+}

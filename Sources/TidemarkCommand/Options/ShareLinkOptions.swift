@@ -24,7 +24,7 @@ struct ShareLinkOptions: ParsableArguments {
     var caller: Caller {
         Caller(
             database: DatabaseID(
-                container: place.container.id,
+                container: place.container,
                 environment: place.environment,
                 scope: .shared,
                 owner: place.container.user(user)

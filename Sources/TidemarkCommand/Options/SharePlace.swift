@@ -19,7 +19,7 @@ struct SharePlace: ParsableArguments {
     /// The database.
     var database: DatabaseID {
         DatabaseID(
-            container: place.container.id,
+            container: place.container,
             environment: place.environment,
             scope: .private,
             owner: place.container.user(owner)

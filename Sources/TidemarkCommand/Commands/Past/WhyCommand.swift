@@ -58,7 +58,7 @@ struct WhyCommand: AsyncParsableCommand {
                     in: try database.holder,
                     asOf: try await point.position(by: service),
                     from: device,
-                    of: user.map { database.place.container.user($0) }
+                    of: user.map { database.container.user($0) }
                 )
             )
             var output = StandardOutput()

@@ -23,20 +23,20 @@ struct SchemaDiffCommand: AsyncParsableCommand {
     @Argument(help: "The file; - is standard input.", completion: .file(extensions: ["ckdb"]))
     var file: String?
 
-    @OptionGroup var container: ContainerOption
+    @Option(help: .container) var container = ContainerID.standard
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
         let target = try file.map { try SchemaText(path: $0).file().schema }
         try await store.ask { service in
             let development = try await service.answer(
-                SchemaCall(of: container.id, in: .development)
+                SchemaCall(of: container, in: .development)
             )
             let changes =
                 if let target {
                     development.changes(to: target)
                 } else {
-                    try await service.answer(SchemaCall(of: container.id, in: .production))
+                    try await service.answer(SchemaCall(of: container, in: .production))
                         .changes(to: development)
                 }
             try options.print(changes.map { "\($0)" })

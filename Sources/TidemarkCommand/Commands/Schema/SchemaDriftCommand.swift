@@ -23,7 +23,7 @@ struct SchemaDriftCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var store: StoreArgument
-    @OptionGroup var container: ContainerOption
+    @Option(help: .container) var container = ContainerID.standard
 
     @Option(
         parsing: .unconditional,
@@ -41,7 +41,7 @@ struct SchemaDriftCommand: AsyncParsableCommand {
         try await store.ask { service in
             let first = try await since?.position(by: service).next
             let drift = try await service.answer(
-                SchemaDriftCall(of: container.id, since: first ?? .zero)
+                SchemaDriftCall(of: container, since: first ?? .zero)
             )
             try options.print(drift.entries)
             if drift.uncounted > 0 {

@@ -19,7 +19,7 @@ struct SchemaExportCommand: AsyncParsableCommand {
     func run() async throws {
         try await store.ask { service in
             var output = StandardOutput()
-            let call = SchemaCall(of: place.container.id, in: place.environment)
+            let call = SchemaCall(of: place.container, in: place.environment)
             let text = try await service.answer(call).text
             for line in text.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
                 try output.line(String(line))

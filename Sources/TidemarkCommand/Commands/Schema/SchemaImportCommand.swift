@@ -26,7 +26,7 @@ struct SchemaImportCommand: AsyncParsableCommand {
     @Flag(help: "Print what would change, and change nothing.")
     var dryRun = false
 
-    @OptionGroup var container: ContainerOption
+    @Option(help: .container) var container = ContainerID.standard
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
@@ -35,9 +35,9 @@ struct SchemaImportCommand: AsyncParsableCommand {
             try await store.ask { service in
                 let plan = SchemaPlan.importing(
                     schema,
-                    into: try await service.answer(SchemaCall(of: container.id, in: .development)),
+                    into: try await service.answer(SchemaCall(of: container, in: .development)),
                     production: try await service.answer(
-                        SchemaCall(of: container.id, in: .production)
+                        SchemaCall(of: container, in: .production)
                     )
                 )
                 if let error = plan.error { throw error }
@@ -47,7 +47,7 @@ struct SchemaImportCommand: AsyncParsableCommand {
         }
         try await store.administer(.creating) { service in
             try options.print(
-                try await service.answer(ImportSchemaCall(schema, into: container.id))
+                try await service.answer(ImportSchemaCall(schema, into: container))
             )
         }
     }

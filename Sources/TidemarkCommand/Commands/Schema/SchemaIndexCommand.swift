@@ -47,7 +47,7 @@ struct SchemaIndexCommand: AsyncParsableCommand {
     @Flag(help: "Remove the indexes.")
     var remove = false
 
-    @OptionGroup var container: ContainerOption
+    @Option(help: .container) var container = ContainerID.standard
 
     @Option(help: "The container's environment; production means both.")
     var environment = Environment.development
@@ -74,7 +74,7 @@ struct SchemaIndexCommand: AsyncParsableCommand {
                     in: recordType,
                     adding: remove ? [] : asked,
                     removing: remove ? asked : [],
-                    of: container.id,
+                    of: container,
                     in: environment
                 )
                 try options.print(try await service.answer(call))

@@ -23,7 +23,7 @@ struct SchemaIndexesCommand: AsyncParsableCommand {
     func run() async throws {
         try await store.ask { service in
             let schema = try await service.answer(
-                SchemaCall(of: place.container.id, in: place.environment)
+                SchemaCall(of: place.container, in: place.environment)
             )
             let fields = schema.recordTypes.flatMap { type in
                 type.fields.filter { !$0.indexes.isEmpty }.map {

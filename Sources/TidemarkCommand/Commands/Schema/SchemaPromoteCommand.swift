@@ -19,12 +19,12 @@ struct SchemaPromoteCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var store: WrittenStoreArgument
-    @OptionGroup var container: ContainerOption
+    @Option(help: .container) var container = ContainerID.standard
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
         try await store.administer { service in
-            try options.print(try await service.answer(PromoteSchemaCall(of: container.id)))
+            try options.print(try await service.answer(PromoteSchemaCall(of: container)))
         }
     }
 }

@@ -45,7 +45,7 @@ struct SchemaRolesCommand: AsyncParsableCommand {
         let user = place.container.user(user)
         guard clear || !set.isEmpty else {
             try await store.ask { service in
-                let call = RolesCall(of: user, of: place.container.id, in: place.environment)
+                let call = RolesCall(of: user, of: place.container, in: place.environment)
                 try print(try await service.answer(call))
             }
             return
@@ -54,7 +54,7 @@ struct SchemaRolesCommand: AsyncParsableCommand {
             let call = SetRolesCall(
                 set,
                 of: user,
-                of: place.container.id,
+                of: place.container,
                 in: place.environment
             )
             _ = try await service.answer(call)

@@ -33,7 +33,7 @@ struct ExecCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var container: ContainerOption
+    @Option(help: .container) var container = ContainerID.standard
 
     @Option(help: ArgumentHelp("A user to sign in, by address or name.", valueName: "name"))
     var user: String?
@@ -146,7 +146,7 @@ struct ExecCommand: AsyncParsableCommand {
         }
         let server = try await TemporaryServer(
             in: folder,
-            container: container.id,
+            container: container,
             user: user,
             faults: faults
         ) { store in
@@ -178,7 +178,7 @@ struct ExecCommand: AsyncParsableCommand {
     private func fill(_ store: Store, from path: String) async throws {
         if path.hasSuffix(".ckdb") {
             let schema = try SchemaText(path: path).file().schema
-            _ = try await store.importSchema(schema, into: container.id)
+            _ = try await store.importSchema(schema, into: container)
         } else {
             let lines = try FileLines(path: path)
             var report = ImportReport()
@@ -192,7 +192,7 @@ struct ExecCommand: AsyncParsableCommand {
 
     private func run(with server: TemporaryServer) async throws -> Int32 {
         let program = ForegroundProgram(name: command[0], arguments: Array(command.dropFirst()))
-        let identifier = container.container
+        let identifier = container.identifier
         return try await server.run { port in
             try await program.run(with: [
                 "TIDEMARK_URL": "http://127.0.0.1:\(port)",

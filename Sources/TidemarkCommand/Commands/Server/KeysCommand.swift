@@ -43,7 +43,7 @@ struct KeysAddCommand: AsyncParsableCommand {
         let key = ServerKey(
             id: "",
             name: name,
-            container: place.container.id,
+            container: place.container,
             environment: place.environment,
             publicKey: String(decoding: bytes, as: UTF8.self)
         )

@@ -50,7 +50,7 @@ struct TokensAddCommand: AsyncParsableCommand {
         let token = APIToken(
             "",
             name: name,
-            container: place.container.id,
+            container: place.container,
             environment: place.environment,
             origins: origin,
             callback: callback,

@@ -56,7 +56,7 @@ struct WebhooksAddCommand: AsyncParsableCommand {
     func run() async throws {
         let webhook = Webhook(
             url: url,
-            container: place.container.id,
+            container: place.container,
             environment: place.environment,
             key: key,
             user: user ?? ""

@@ -60,7 +60,7 @@ struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
 
     func run() async throws {
         let database = DatabaseID(
-            container: place.container.id,
+            container: place.container,
             environment: place.environment,
             owner: place.container.user(caller.user)
         )

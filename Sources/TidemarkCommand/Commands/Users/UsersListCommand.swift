@@ -24,7 +24,7 @@ struct UsersListCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await store.ask { service in
-            let call = UsersCall(of: place.container.id, in: place.environment)
+            let call = UsersCall(of: place.container, in: place.environment)
             try options.print(try await service.answer(call))
         }
     }

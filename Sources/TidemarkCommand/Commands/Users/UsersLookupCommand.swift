@@ -39,7 +39,7 @@ struct UsersLookupCommand: AsyncParsableCommand {
 
     func run() async throws {
         let database = DatabaseID(
-            container: place.container.id,
+            container: place.container,
             environment: place.environment,
             scope: .public
         )

@@ -94,7 +94,7 @@ struct UsersSetCommand: AsyncParsableCommand {
 
     func run() async throws {
         let user = place.container.user(user)
-        let (container, environment) = (place.container.id, place.environment)
+        let (container, environment) = (place.container, place.environment)
         try await store.administer(.creating) { service in
             let old = try await service.answer(
                 UsersCall(of: container, in: environment, user: user)

@@ -29,7 +29,7 @@ struct UsersStatusCommand: AsyncParsableCommand {
 
     func run() async throws {
         let database = DatabaseID(
-            container: place.container.id,
+            container: place.container,
             environment: place.environment,
             scope: .public
         )

@@ -1,20 +1,23 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
-import Tidemark
-import TidemarkModel
+public import ArgumentParser
+public import TidemarkModel
 
-/// The container of the app whose data a command reads or writes.
-struct ContainerOption: ParsableArguments {
-    @Option(help: ArgumentHelp("The app's container.", valueName: "identifier"))
-    var container = ContainerID.standard.identifier
+extension ContainerID: ExpressibleByArgument {
+    /// Reads it by its identifier.
+    public init?(argument: String) { self.init(argument) }
 
-    /// The container that the option names.
-    var id: ContainerID { ContainerID(container) }
+    /// The identifier, for help texts.
+    public var defaultValueDescription: String { identifier }
 
     /// The user that a command names; see ``UserID/init(named:in:)``.
-    func user(_ name: String) -> UserID { UserID(named: name, in: id) }
+    func user(_ name: String) -> UserID { UserID(named: name, in: self) }
+}
+
+extension ArgumentHelp {
+    /// The container of the app whose data a command reads or writes.
+    static let container = ArgumentHelp("The app's container.", valueName: "identifier")
 }
 
 extension UserID {
