@@ -73,6 +73,9 @@ struct Session: RecordCodable, Sendable {
     var hasEnded = false
 
     /// Milliseconds for which the session lasts without a request.
-    var lifetime: Int64 { (isKept ? 14 * 24 * 60 : 30) * 60_000 }
+    var lifetime: Int64 { isKept ? Self.longestLifetime : 30 * 60_000 }
+
+    /// The milliseconds of two weeks.
+    static let longestLifetime: Int64 = 14 * 24 * 60 * 60_000
 }
 #endif

@@ -14,22 +14,16 @@ public final class Directory: Sendable {
     let secret: ServerSecret
     private let passwords: Passwords
     private let rotation: TokenRotation
+    private let knownTokens: CredentialCache<APIToken>
+    private let knownKeys: CredentialCache<ServerKey>
+    private let knownSessions: CredentialCache<Session>
+    private let uses = Lock(SessionUses())
     let state = Lock(State())
 
     struct State {
-        var tokens: [String: APIToken] = [:]
-        var keys: [String: ServerKey] = [:]
-        var sessions: [String: Session] = [:]
-        /// The time at which a session was last used, in milliseconds since 1970.
-        var lastUses: [String: Int64] = [:]
-        /// The time in the one valid token of a session; only with ``TokenRotation/strict``.
-        var nextTokens: [String: Int64] = [:]
         /// The containers with limits of their own.
         var containers: [ContainerID: ContainerLimits] = [:]
     }
-
-    /// The maximum number of entries of each kind in memory.
-    private static let cacheLimit = 10_000
 
     /// Opens the directory of a store, and creates missing parts.
     public convenience init(
@@ -37,9 +31,20 @@ public final class Directory: Sendable {
         at folder: String,
         rotation: TokenRotation = .lenient
     ) async throws {
+        try await self.init(of: store, at: folder, rotation: rotation, cacheLimit: 10_000)
+    }
+
+    /// Opens the directory of a store; `cacheLimit` is the maximum number of entries of each kind
+    /// in memory.
+    convenience init(
+        of store: Store,
+        at folder: String,
+        rotation: TokenRotation,
+        cacheLimit: Int
+    ) async throws {
         // Before the next line, which creates the key.
         let isNew = !ServerSecret.isThere(inStoreAt: folder)
-        try await self.init(of: store, ServerSecret(inStoreAt: folder), rotation)
+        try await self.init(of: store, ServerSecret(inStoreAt: folder), rotation, cacheLimit)
         // Their tokens were signed with another key: the store was restored or forked.
         if isNew { try await endAllSessions() }
     }
@@ -47,12 +52,16 @@ public final class Directory: Sendable {
     private init(
         of store: Store,
         _ secret: ServerSecret,
-        _ rotation: TokenRotation
+        _ rotation: TokenRotation,
+        _ cacheLimit: Int
     ) async throws {
         self.store = store
         self.secret = secret
         self.rotation = rotation
         passwords = Passwords()
+        knownTokens = CredentialCache(limit: cacheLimit)
+        knownKeys = CredentialCache(limit: cacheLimit)
+        knownSessions = CredentialCache(limit: cacheLimit)
         registry = try await Registry(store)
         try await readLimits()
     }
@@ -129,7 +138,7 @@ public final class Directory: Sendable {
         let names = [APIToken.recordName(of: id), RecordName(id)]
         for name in names where try await registry.tokens.fetchIfPresent(name) != nil {
             try await registry.tokens.delete(name)
-            state.withLock { $0.tokens[name.text] = nil }
+            knownTokens.drop(name.text)
             return
         }
         throw SyncError(.unknownItem, "There is no API token \(id).")
@@ -142,16 +151,9 @@ public final class Directory: Sendable {
 
     /// Returns the token with the name of its record; `nil` if there is none.
     func token(named text: String) async throws -> APIToken? {
-        let name = RecordName(text)
-        if let known = state.withLock({ $0.tokens[name.text] }) { return known }
-        let found = try await registry.tokens.fetchIfPresent(APIToken.self, name)?.value
-        if let found {
-            state.withLock { state in
-                if state.tokens.count >= Self.cacheLimit { state.tokens = [:] }
-                state.tokens[name.text] = found
-            }
+        try await knownTokens.credential(text) {
+            try await registry.tokens.fetchIfPresent(APIToken.self, RecordName(text))?.value
         }
-        return found
     }
 
     // MARK: Keys
@@ -186,7 +188,7 @@ public final class Directory: Sendable {
         var key = wanted
         key.id = RecordName(id)
         try await registry.keys.save(key, policy: .replace)
-        state.withLock { $0.keys[id] = nil }
+        knownKeys.drop(id)
         return id
     }
 
@@ -198,20 +200,16 @@ public final class Directory: Sendable {
     /// Ends a key.
     public func revokeKey(_ id: String) async throws {
         try await registry.keys.delete(RecordName(id))
-        state.withLock { $0.keys[id] = nil }
+        knownKeys.drop(id)
     }
 
     func key(_ id: String) async throws -> ServerKey? {
-        if let known = state.withLock({ $0.keys[id] }) { return known }
-        guard !id.isEmpty, id.utf8.count <= 128, id.utf8.allSatisfy({ $0.isASCIIWordByte }),
-            let found = try await registry.keys.fetchIfPresent(ServerKey.self, RecordName(id))?
-                .value
-        else { return nil }
-        state.withLock { state in
-            if state.keys.count >= Self.cacheLimit { state.keys = [:] }
-            state.keys[id] = found
+        guard !id.isEmpty, id.utf8.count <= 128, id.utf8.allSatisfy({ $0.isASCIIWordByte }) else {
+            return nil
         }
-        return found
+        return try await knownKeys.credential(id) {
+            try await registry.keys.fetchIfPresent(ServerKey.self, RecordName(id))?.value
+        }
     }
 
     // MARK: Accounts
@@ -384,7 +382,6 @@ public final class Directory: Sendable {
             isKept: isKept
         )
         try await registry.sessions.save(session)
-        remember(session)
         return webToken(of: session)
     }
 
@@ -425,51 +422,31 @@ public final class Directory: Sendable {
 
     /// Ends a session: its tokens become invalid.
     func endSession(_ id: String) async throws {
-        // Twice: a request during the update can read the record before it changes, and cache it
-        // again.
-        state.withLock { $0.sessions[id] = nil }
         try await registry.sessions.update(Session.self, RecordName(id)) { $0.hasEnded = true }
-        state.withLock { $0.sessions[id] = nil }
-    }
-
-    private func remember(_ session: Session) {
-        state.withLock { state in
-            if state.sessions.count >= Self.cacheLimit {
-                state.sessions = [:]
-                state.lastUses = [:]
-                state.nextTokens = [:]
-            }
-            state.sessions[session.id.text] = session
-        }
+        knownSessions.drop(id)
     }
 
     private func session(_ id: String) async throws -> Session? {
-        if let known = state.withLock({ $0.sessions[id] }) { return known }
-        guard
-            let found = try await registry.sessions.fetchIfPresent(Session.self, RecordName(id))?
-                .value,
-            !found.hasEnded
-        else { return nil }
-        remember(found)
-        return found
+        try await knownSessions.credential(id) {
+            let found = try await registry.sessions.fetchIfPresent(Session.self, RecordName(id))
+            return found.flatMap { $0.hasEnded ? nil : $0.value }
+        }
     }
 
     /// Returns true if a session continues; a listening client uses its session.
     func keepsSession(_ id: String) async throws -> Bool {
         guard let session = try await session(id) else { return false }
         let now = Clock.now()
-        return state.withLock { state in
-            guard now < (state.lastUses[id] ?? now) + session.lifetime else { return false }
-            state.lastUses[id] = now
-            return true
-        }
+        return uses.withLock { $0.use(session, now: now) }
     }
 
     // MARK: Web tokens
 
     /// Returns a token of a session: derived, so that handing one out writes nothing.
     func webToken(of session: Session) -> String {
-        let issued = isStrict(session) ? nextToken(of: session) : Clock.now()
+        let now = Clock.now()
+        let issued =
+            isStrict(session) ? uses.withLock { $0.nextToken(of: session, now: now) } : now
         let head = Array(session.id.text.utf8) + issued.bigEndianBytes
         let code = secret.code(of: head, for: "web token").prefix(16)
         return (head + code).base64URL
@@ -479,17 +456,6 @@ public final class Directory: Sendable {
     /// tabs open.
     private func isStrict(_ session: Session) -> Bool {
         rotation == .strict && session.container != Registry.container.identifier
-    }
-
-    /// Returns the time in the next valid token of a session.
-    private func nextToken(of session: Session) -> Int64 {
-        let id = session.id.text
-        return state.withLock { state in
-            if let next = state.nextTokens[id] { return next }
-            let next = Clock.now()
-            state.nextTokens[id] = next
-            return next
-        }
     }
 
     /// Returns the session of a valid token; `nil` for any other text.
@@ -506,21 +472,8 @@ public final class Directory: Sendable {
         guard let session = try await session(id) else { return nil }
         let now = Clock.now()
         let isStrict = isStrict(session)
-        let isGood = state.withLock { state in
-            // Last uses are only in memory. After a restart, the lifetime counts from the time in
-            // the token.
-            let last = max(issued, state.lastUses[id] ?? 0)
-            guard now < last + session.lifetime else { return false }
-            if isStrict {
-                // After a restart the next token is unknown. The first token that arrives is then
-                // accepted.
-                guard state.nextTokens[id].map({ $0 == issued }) ?? true else { return false }
-                // Later than `issued` even within one millisecond, or the same token would be valid
-                // again.
-                state.nextTokens[id] = max(now, issued + 1)
-            }
-            state.lastUses[id] = now
-            return true
+        let isGood = uses.withLock {
+            $0.take(issued, of: session, isStrict: isStrict, now: now)
         }
         return isGood ? session : nil
     }

@@ -1,0 +1,74 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+/// The last use of each session and the time in its next token, in memory only.
+///
+/// After a restart, the lifetime of a session counts from the time in the token, and the first
+/// token that arrives is accepted.
+struct SessionUses {
+    private struct Use {
+        /// The time of the last use, in milliseconds since 1970.
+        var last: Int64
+        /// The time in the one valid token; only with ``TokenRotation/strict``.
+        var nextToken: Int64?
+    }
+
+    private var uses: [String: Use] = [:]
+    /// The number of entries at which old ones are searched.
+    private var searchCount = 10_000
+
+    /// The number of entries.
+    var count: Int { uses.count }
+
+    /// Returns the time in the next valid token of a session.
+    mutating func nextToken(of session: Session, now: Int64) -> Int64 {
+        let id = session.id.text
+        if let next = uses[id]?.nextToken { return next }
+        set(Use(last: uses[id]?.last ?? now, nextToken: now), id)
+        return now
+    }
+
+    /// Returns true if a session continues, and records a use.
+    mutating func use(_ session: Session, now: Int64) -> Bool {
+        let id = session.id.text
+        var use = uses[id] ?? Use(last: now)
+        guard now < use.last + session.lifetime else { return false }
+        use.last = now
+        set(use, id)
+        return true
+    }
+
+    /// Returns true if the token of a session with a time is valid, and records its use.
+    mutating func take(
+        _ issued: Int64,
+        of session: Session,
+        isStrict: Bool,
+        now: Int64
+    ) -> Bool {
+        let id = session.id.text
+        var use = uses[id] ?? Use(last: issued)
+        guard now < max(issued, use.last) + session.lifetime else { return false }
+        if isStrict {
+            guard use.nextToken ?? issued == issued else { return false }
+            // Later than `issued` even within one millisecond, or the same token would be valid
+            // again.
+            use.nextToken = max(now, issued + 1)
+        }
+        use.last = now
+        set(use, id)
+        return true
+    }
+
+    /// Sets an entry, and removes those that no session needs any more.
+    private mutating func set(_ use: Use, _ id: String) {
+        uses[id] = use
+        guard uses.count >= searchCount else { return }
+        // No session lasts longer without a use. Any other entry is needed: without it, a used
+        // token would be valid again, or a session would end early.
+        uses = uses.filter { use.last - $0.value.last < Session.longestLifetime }
+        // The number doubles, so that many live sessions are not searched at each use.
+        searchCount = max(10_000, 2 * uses.count)
+    }
+}
+#endif

@@ -1,0 +1,85 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Testing
+import TidemarkDatabase
+import TidemarkModel
+
+@testable import TidemarkServer
+
+/// What the server keeps of its credentials in memory.
+@Suite struct CredentialCacheTests {
+    @Test func `A lookup does not bring back a credential that is revoked meanwhile`() async throws
+    {
+        let cache = CredentialCache<Int>(limit: 10)
+        let late = try await cache.credential("a") {
+            cache.drop("a")
+            return 1
+        }
+        // The request was there before the revocation.
+        #expect(late == 1)
+        #expect(try await cache.credential("a") { nil } == nil)
+        #expect(try await cache.credential("a") { 2 } == 2)
+        #expect(try await cache.credential("a") { nil } == 2)
+        cache.drop("a")
+        #expect(try await cache.credential("a") { nil } == nil)
+    }
+
+    @Test func `A used token stays invalid when the cache of sessions is full`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let directory = try await Directory(
+                of: server.store,
+                at: server.folder,
+                rotation: .strict,
+                cacheLimit: 1
+            )
+            var tokens: [String] = []
+            for name in ["ann", "ben"] {
+                let account = try await directory.addAccount(
+                    email: "\(name)@example.org",
+                    password: "a long password of \(name)"
+                )
+                tokens.append(
+                    try await directory.signIn(account, to: .standard, in: .development)
+                )
+            }
+            #expect(try await directory.session(ofWebToken: tokens[0]) != nil)
+            #expect(try await directory.session(ofWebToken: tokens[1]) != nil)
+            for token in tokens {
+                #expect(try await directory.session(ofWebToken: token) == nil)
+            }
+        }
+    }
+
+    @Test func `Only uses that are older than any session are forgotten`() {
+        let kept = Self.session("kept", isKept: true)
+        var uses = SessionUses()
+        func take(_ issued: Int64, of session: Session, now: Int64) -> Bool {
+            uses.take(issued, of: session, isStrict: true, now: now)
+        }
+        #expect(take(1, of: kept, now: 1))
+        for number in 0..<20_000 {
+            _ = take(2, of: Self.session("\(number)", isKept: false), now: 2)
+        }
+        #expect(!take(1, of: kept, now: 3))
+        let late = Session.longestLifetime + 3
+        for number in 20_000..<50_000 {
+            _ = take(late, of: Self.session("\(number)", isKept: false), now: late)
+        }
+        #expect(uses.count == 30_000)
+        #expect(!take(1, of: kept, now: late))
+    }
+
+    private static func session(_ id: String, isKept: Bool) -> Session {
+        Session(
+            id: RecordName(id),
+            account: "account",
+            user: "user",
+            container: ContainerID.standard.identifier,
+            environment: "development",
+            isKept: isKept
+        )
+    }
+}
+#endif
