@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Server
+import Crypto
 import Foundation
 import HTTPTypes
 import TestSupport
@@ -287,6 +288,63 @@ import TidemarkModel
                 #expect(try await server.request(path, .get, [], fields).status == 401)
             }
         }
+    }
+
+    @Test func `A signature in another form is a repetition`() throws {
+        let key = P256.Signing.PrivateKey()
+        let serverKey = ServerKey(
+            id: "key",
+            name: "importer",
+            container: .standard,
+            environment: .development,
+            publicKey: key.publicKey.pemRepresentation
+        )
+        let now = Clock.now()
+        let date = Date(timeIntervalSince1970: Double(now / 1000)).formatted(.iso8601)
+        func forms() throws -> [RequestSignature] {
+            let signature = try key.signature(for: Data("\(date)::/path".utf8))
+            let other = try Self.complement(of: signature)
+            return [
+                signature.derRepresentation, signature.rawRepresentation,
+                other.derRepresentation, other.rawRepresentation,
+            ].map {
+                RequestSignature(keyID: "key", date: date, signature: $0.base64EncodedString())
+            }
+        }
+        let same = try forms()
+        #expect(Set(same.map(\.signature)).count == 4)
+        for first in same {
+            #expect(first.isValid(for: [], target: "/path", serverKey, now: now))
+            let seen = SeenSignatures()
+            #expect(seen.takes(first, now: now))
+            for form in same { #expect(!seen.takes(form, now: now + 1_001)) }
+            // The same request, signed once more.
+            let again = try forms()[0]
+            #expect(seen.takes(again, now: now + 1_001))
+        }
+    }
+
+    /// Returns the other valid signature that anyone can compute from one: (r, n - s).
+    private static func complement(
+        of signature: P256.Signing.ECDSASignature
+    ) throws -> P256.Signing.ECDSASignature {
+        let order: [UInt64] = [
+            0xffff_ffff_0000_0000, 0xffff_ffff_ffff_ffff, 0xbce6_faad_a717_9e84,
+            0xf3b9_cac2_fc63_2551,
+        ]
+        let raw = [UInt8](signature.rawRepresentation)
+        var bytes: [UInt8] = []
+        var borrow = false
+        for word in (0..<4).reversed() {
+            let start = 32 + 8 * word
+            let value = raw[start..<start + 8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            let (first, isBelow) = order[word].subtractingReportingOverflow(value)
+            let (difference, isStillBelow) = first.subtractingReportingOverflow(borrow ? 1 : 0)
+            borrow = isBelow || isStillBelow
+            let part = (0..<8).map { UInt8(truncatingIfNeeded: difference >> (56 - 8 * $0)) }
+            bytes = part + bytes
+        }
+        return try P256.Signing.ECDSASignature(rawRepresentation: Array(raw[..<32]) + bytes)
     }
 
     private func shell(_ script: String) throws -> String {

@@ -50,6 +50,34 @@ struct RequestSignature: Sendable {
         return try? P256.Signing.ECDSASignature(rawRepresentation: bytes)
     }
 
+    /// The key's id and the signature, as bytes that are the same for all forms of the signature;
+    /// `nil` if it cannot be read.
+    ///
+    /// A signature is a pair (r, s), in DER or raw. The pair (r, n - s) is valid for the same
+    /// message, and anyone can compute it. The form has the smaller of the two.
+    var canonical: [UInt8]? {
+        guard let raw = parsedSignature.map({ [UInt8]($0.rawRepresentation) }),
+            raw.count == 2 * Self.order.count
+        else { return nil }
+        let s = [UInt8](raw.suffix(Self.order.count))
+        var complement = Self.order
+        var borrow = 0
+        for index in s.indices.reversed() {
+            let difference = Int(Self.order[index]) - Int(s[index]) - borrow
+            complement[index] = UInt8(truncatingIfNeeded: difference)
+            borrow = difference < 0 ? 1 : 0
+        }
+        let least = s.lexicographicallyPrecedes(complement) ? s : complement
+        return Array(keyID.utf8) + Array(raw.prefix(Self.order.count)) + least
+    }
+
+    /// The order n of the curve P-256 (FIPS 186-4, D.1.2.3), most significant byte first.
+    private static let order: [UInt8] = [
+        0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+        0xff, 0xbc, 0xe6, 0xfa, 0xad, 0xa7, 0x17, 0x9e, 0x84, 0xf3, 0xb9, 0xca, 0xc2, 0xfc, 0x63,
+        0x25, 0x51,
+    ]
+
     /// Reads a time such as `2016-01-25T22:15:43Z`.
     private static func time(_ text: String) -> Int64? {
         guard let date = try? Date(text, strategy: .iso8601) else { return nil }
@@ -59,21 +87,23 @@ struct RequestSignature: Sendable {
 
 /// The signatures that were seen, to refuse replayed requests.
 final class SeenSignatures: Sendable {
-    private let seen = Lock<[String: Int64]>([:])
+    /// The time at which each signature was first seen, by its canonical form.
+    private let seen = Lock<[[UInt8]: Int64]>([:])
     private static let limit = 100_000
 
     /// Returns true if a signature is new, or is repeated within a second.
     ///
     /// Programs that sign without randomness make the same signature for the same request.
-    func takes(_ signature: String, now: Int64) -> Bool {
-        seen.withLock { seen in
-            if let first = seen[signature] { return now - first <= 1_000 }
+    func takes(_ signature: RequestSignature, now: Int64) -> Bool {
+        guard let form = signature.canonical else { return false }
+        return seen.withLock { seen in
+            if let first = seen[form] { return now - first <= 1_000 }
             // A signature can be dropped once its time is outside the window: `isValid` then
             // rejects it. A signature may be dated one window ahead, so it is kept for two.
             if seen.count >= Self.limit {
                 seen = seen.filter { now - $0.value <= 2 * RequestSignature.window }
             }
-            seen[signature] = now
+            seen[form] = now
             return true
         }
     }
