@@ -30,6 +30,17 @@ import TidemarkWire
         )
     }
 
+    /// Calls a method for Tidemark's own clients, without a value.
+    private func call(_ server: ServerUnderTest, _ method: String) async throws -> Answer {
+        let path = "/tidemark/1/iCloud.tidemark/development/public/\(method)"
+        return try await server.request(
+            "\(path)?ckAPIToken=\(server.token)",
+            .post,
+            Array("{}".utf8),
+            [.contentType: WireForm.json.mediaType]
+        )
+    }
+
     private func set(
         _ server: ServerUnderTest,
         _ change: (inout ContainerLimits) -> Void
@@ -70,6 +81,33 @@ import TidemarkWire
             }
             #expect(try await server.send("public/zones/list").status == 200)
             #expect(server.server.gates.counts(of: .standard) == (0, 0))
+        }
+    }
+
+    @Test func `Calls of Tidemark's clients count in the limits of their container`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let gates = server.server.gates
+            try await set(server) { limits in
+                limits.requests = 2
+                limits.scans = 1
+            }
+            let (stream, release) = AsyncStream.makeStream(of: Void.self)
+            async let holder: Void = gates.pass(.standard, requests: 9, scans: 1) {
+                () async throws(WebError) in
+                for await _ in stream {}
+            }
+            while gates.counts(of: .standard).scans == 0 { await Task.yield() }
+            #expect(try await call(server, "zones").status == 200)
+            async let late = call(server, "databaseChanges")
+            while gates.counts(of: .standard).open < 2 { await Task.yield() }
+            let refused = try await call(server, "zones")
+            #expect(refused.status == 429)
+            #expect(SyncError(wire: refused.body)?.code == .requestRateLimited)
+            #expect(refused.header("Retry-After") == "1")
+            release.finish()
+            try await holder
+            #expect(try await late.status != 429)
+            #expect(gates.counts(of: .standard) == (0, 0))
         }
     }
 

@@ -90,15 +90,27 @@ extension Server {
         _ endpoint: WebEndpoint,
         _ host: RequestHost
     ) async throws(WebError) -> [UInt8] {
-        let container = request.caller.database.container
+        try await pass(request.caller.database.container, scans: endpoint.scans) {
+            () async throws(WebError) in
+            try await WebServices(store, host: host).answer(request)
+        }
+    }
+
+    /// Performs the work of a request whose sender is known, within the limits of its container.
+    ///
+    /// Throws `THROTTLED` if the container has the maximum number of open requests.
+    func pass<Answer>(
+        _ container: ContainerID,
+        scans: Bool,
+        _ work: () async throws(WebError) -> Answer
+    ) async throws(WebError) -> Answer {
         let own = directory.limits(of: container)
         return try await gates.pass(
             container,
             requests: own?.requests ?? options.requestsPerContainer,
-            scans: endpoint.scans ? own?.scans ?? options.scansPerContainer : nil
-        ) { () throws(WebError) in
-            try await WebServices(store, host: host).answer(request)
-        }
+            scans: scans ? own?.scans ?? options.scansPerContainer : nil,
+            work
+        )
     }
 
     /// Reads the database of a path: `database/1/CONTAINER/ENVIRONMENT/DATABASE/…`.

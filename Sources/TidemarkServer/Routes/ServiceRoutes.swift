@@ -99,13 +99,38 @@ extension Server {
         // The body before the caller: the signature of a key covers it.
         let body = try await collected(incoming)
         let caller = try await caller(&call, body, place)
-        let answer = try await method.answer(
-            to: ReceivedMessage(form, body),
-            in: incoming.takenForm,
-            by: store,
-            as: caller
-        )
+        let answer = try await perform(in: place.container, scans: method.scans) {
+            () async throws(SyncError) in
+            try await method.answer(
+                to: ReceivedMessage(form, body),
+                in: incoming.takenForm,
+                by: store,
+                as: caller
+            )
+        }
         return Response(answer, incoming)
+    }
+
+    /// Performs a call whose sender is known, within the limits of its container.
+    private func perform<Answer>(
+        in container: ContainerID,
+        scans: Bool,
+        _ work: () async throws(SyncError) -> Answer
+    ) async throws(SyncError) -> Answer {
+        let result: Result<Answer, SyncError>
+        do throws(WebError) {
+            result = try await pass(container, scans: scans) {
+                () async throws(WebError) -> Result<Answer, SyncError> in
+                do throws(SyncError) {
+                    return .success(try await work())
+                } catch {
+                    return .failure(error)
+                }
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        return try result.get()
     }
 
     private func check(_ method: HTTPRequest.Method) throws(SyncError) {

@@ -32,13 +32,16 @@ public enum DatabaseMethods {
     }
     static let zoneChanges = Method<ZoneChangesRequest, ZoneChanges>(
         "zoneChanges",
+        scans: true,
         records: .changes
     ) {
         (service, request, caller) throws(SyncError) in
         try await service.zoneChanges(request, as: caller)
     }
-    static let databaseChanges = Method<DatabaseChangesRequest, DatabaseChanges>("databaseChanges")
-    {
+    static let databaseChanges = Method<DatabaseChangesRequest, DatabaseChanges>(
+        "databaseChanges",
+        scans: true
+    ) {
         (service, request, caller) throws(SyncError) in
         try await service.databaseChanges(request, as: caller)
     }
@@ -51,7 +54,7 @@ public enum DatabaseMethods {
     static let zones = Method<Nothing, [Zone]>("zones") {
         (service, _, caller) throws(SyncError) in try await service.zones(as: caller)
     }
-    static let query = Method<QueryRequest, QueryPageResult>("query") {
+    static let query = Method<QueryRequest, QueryPageResult>("query", scans: true) {
         (service, request, caller) throws(SyncError) in
         try await service.query(request, as: caller)
     }

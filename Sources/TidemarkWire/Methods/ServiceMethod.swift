@@ -15,17 +15,21 @@ public struct ServiceMethod<Service, Request: Codable & Sendable, Answer: Codabl
     public let name: String
     /// True if a call may be repeated only under a request id; see `DatabaseService`.
     public let writes: Bool
+    /// True if an answer may take reading much: queries and deltas.
+    public let scans: Bool
     private let records: RecordsForm<Request, Answer>?
     private let perform: @Sendable (Service, Request, Caller) async throws(SyncError) -> Answer
 
     init(
         _ name: String,
         writes: Bool = false,
+        scans: Bool = false,
         records: RecordsForm<Request, Answer>? = nil,
         _ perform: @escaping @Sendable (Service, Request, Caller) async throws(SyncError) -> Answer
     ) {
         self.name = name
         self.writes = writes
+        self.scans = scans
         self.records = records
         self.perform = perform
     }
@@ -40,6 +44,8 @@ public protocol AnyServiceMethod<Service>: Sendable {
     var name: String { get }
     /// True if a call may be repeated only under a request id.
     var writes: Bool { get }
+    /// True if an answer may take reading much: queries and deltas.
+    var scans: Bool { get }
 
     /// Returns true if the method's requests and answers can have a form.
     func has(_ form: WireForm) -> Bool
