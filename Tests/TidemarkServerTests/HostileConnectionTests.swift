@@ -117,6 +117,27 @@ import TidemarkLock
         }
     }
 
+    @Test func `A slow body times out on paths that only resemble uploads`() async throws {
+        let requests = [
+            "POST /account/uploadAsset", "POST /none/uploadAsset", "POST /assets/none",
+            "DELETE /assets/up/none", "POST /tidemark/1/administration/uploadAsset",
+            "PUT /tidemark/1/iCloud.tidemark/development/public/uploadAsset",
+        ]
+        try await run(each: requests, options: Self.options(\.bodyTimeout, .milliseconds(300))) {
+            connection,
+            _,
+            request in
+            try await connection.send(
+                "\(request) HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
+            )
+            for _ in 0..<200 where !connection.isOver {
+                try await connection.send(" ")
+                try await Task.sleep(for: .milliseconds(40))
+            }
+            #expect(connection.isOver, "\(request)")
+        }
+    }
+
     @Test func `A slow head closes the connection`() async throws {
         try await run(options: Self.options(\.idleTimeout, .milliseconds(300))) { connection, _ in
             try await connection.send("GET /health/live HTTP/1.1\r\nHost: localhost\r\nX: ")

@@ -8,7 +8,8 @@ import NIOHTTPTypes
 
 /// A handler that closes connections whose request bodies arrive too slowly.
 ///
-/// The bodies of assets are exempt: only users get their addresses.
+/// The bodies of assets are exempt: the server reads them only with a signed address or a valid
+/// credential.
 final class BodyDeadline: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -28,7 +29,7 @@ final class BodyDeadline: ChannelInboundHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isOver else { return }
         switch unwrapInboundIn(data) {
-        case .head(let head) where !Self.isUpload(head.path ?? ""):
+        case .head(let head) where !Self.isUpload(head):
             let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
             deadline = context.eventLoop.scheduleTask(in: time) {
                 let (handler, context) = bound.value
@@ -43,12 +44,19 @@ final class BodyDeadline: ChannelInboundHandler, RemovableChannelHandler {
         context.fireChannelRead(data)
     }
 
-    /// Returns true if a request to a path may have the body of an asset.
-    private static func isUpload(_ target: String) -> Bool {
+    /// Returns true if a route that receives assets answers a request.
+    ///
+    /// Other routes may read a body before they check who sent it.
+    private static func isUpload(_ head: HTTPRequest) -> Bool {
         // As bytes: grouping a target into characters is slow.
-        let path = target.utf8.prefix { $0 != UInt8(ascii: "?") }
-        return path.starts(with: "/assets/".utf8)
-            || path.reversed().starts(with: "/uploadAsset".utf8.reversed())
+        let path = (head.path ?? "").utf8.prefix { $0 != UInt8(ascii: "?") }
+        if path.starts(with: "/assets/up/".utf8) {
+            return head.method == .post || head.method == .put
+        }
+        // `/tidemark/1/CONTAINER/ENVIRONMENT/DATABASE/uploadAsset`
+        return head.method == .post && path.starts(with: "/tidemark/1/".utf8)
+            && path.reversed().starts(with: "/uploadAsset".utf8.reversed())
+            && path.count { $0 == UInt8(ascii: "/") } == 6
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
