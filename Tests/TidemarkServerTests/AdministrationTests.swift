@@ -20,6 +20,30 @@ import TidemarkWire
         secret.map { [.authorization: "Bearer \($0)"] } ?? [:]
     }
 
+    @Test func `The socket in the store's folder is never open to others`() throws {
+        let scratch = try ScratchFolder()
+        let files = FileManager.default
+        func mode(_ path: String) throws -> Int? {
+            try (files.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber)?.intValue
+        }
+        let path = try #require(AdministrationSocket.path(ofStoreAt: scratch.url.path))
+        let made = try AdministrationSocket.prepare(path)
+        #expect(made.utf8.count <= path.utf8.count)
+        let folder = URL(fileURLWithPath: made).deletingLastPathComponent().path
+        #expect(try mode(folder) == 0o700)
+        // A file in the place of the socket, with the mode that the process's mask allows.
+        #expect(files.createFile(atPath: made, contents: nil))
+        try files.setAttributes([.posixPermissions: 0o777], ofItemAtPath: made)
+        #expect(!files.fileExists(atPath: path))
+        try AdministrationSocket.publish(path)
+        #expect(try mode(path) == 0o600)
+        #expect(!files.fileExists(atPath: folder))
+        // As a server does that finds what another one left.
+        _ = try AdministrationSocket.prepare(path)
+        AdministrationSocket.remove(path)
+        #expect(try files.contentsOfDirectory(atPath: scratch.url.path).isEmpty)
+    }
+
     @Test func `Only an administrator's secret grants access`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let directory = server.server.directory

@@ -19,6 +19,40 @@ public enum AdministrationSocket {
         let path = URL(fileURLWithPath: folder).standardizedFileURL.path + "/server.sock"
         return path.utf8.count <= pathByteLimit ? path : nil
     }
+
+    /// Creates the folder in which a socket is created, and returns the socket's path there, which
+    /// is shorter.
+    ///
+    /// A socket is open before its mode can be set. Until then, only the owner can enter the
+    /// folder. The process's mask is not changed, because it applies to all threads.
+    static func prepare(_ path: String) throws -> String {
+        try FileManager.default.createDirectory(
+            atPath: folder(of: path),
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
+        return folder(of: path) + "/s"
+    }
+
+    /// Sets the mode of a socket that was created, and moves it to its path.
+    static func publish(_ path: String) throws {
+        let files = FileManager.default
+        let folder = folder(of: path)
+        try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: folder + "/s")
+        try files.moveItem(atPath: folder + "/s", toPath: path)
+        try files.removeItem(atPath: folder)
+    }
+
+    /// Removes a socket and the folder in which it was created.
+    static func remove(_ path: String) {
+        try? FileManager.default.removeItem(atPath: path)
+        try? FileManager.default.removeItem(atPath: folder(of: path))
+    }
+
+    /// Returns the folder in which a socket is created.
+    private static func folder(of path: String) -> String {
+        URL(fileURLWithPath: path).deletingLastPathComponent().path + "/.socket"
+    }
 }
 
 extension Server {
@@ -34,6 +68,18 @@ extension Server {
         }
         // This process has the store's lock, so an existing socket belongs to a dead process.
         removeSocket()
+        let made: String
+        do {
+            made = try AdministrationSocket.prepare(path)
+        } catch {
+            logger.warning(
+                """
+                The folder for the socket \(path) cannot be created, so local commands cannot use \
+                the server: \(error)
+                """
+            )
+            return nil
+        }
         let router = Router(context: BasicRequestContext.self)
         router.post("/tidemark/1/administration/:call") { request, context in
             await self.administerLocally(request, context.parameters.get("call") ?? "")
@@ -43,14 +89,20 @@ extension Server {
         return Application(
             router: router,
             configuration: ApplicationConfiguration(
-                address: .unixDomainSocket(path: path),
+                address: .unixDomainSocket(path: made),
                 serverName: nil
             ),
             onServerRunning: { _ in
-                try? FileManager.default.setAttributes(
-                    [.posixPermissions: 0o600],
-                    ofItemAtPath: path
-                )
+                do {
+                    try AdministrationSocket.publish(path)
+                } catch {
+                    self.logger.warning(
+                        """
+                        The socket \(path) cannot be set up, so local commands cannot use the \
+                        server: \(error)
+                        """
+                    )
+                }
             },
             logger: quiet
         )
@@ -58,7 +110,7 @@ extension Server {
 
     func removeSocket() {
         guard let path = AdministrationSocket.path(ofStoreAt: folder) else { return }
-        try? FileManager.default.removeItem(atPath: path)
+        AdministrationSocket.remove(path)
     }
 }
 #endif
