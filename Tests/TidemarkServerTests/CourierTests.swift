@@ -209,6 +209,21 @@ import TidemarkLock
         }
     }
 
+    @Test func `The search for ended couriers is not a use of their sessions`() async throws {
+        try await ServerUnderTest.run(.router, options: Self.options) { server in
+            let web = try await server.signIn("ann")
+            let address = try await server.courier(web, client: "b")
+            let token = try #require(address.split(separator: "/").last.map(String.init))
+            // As after a restart: no session was used yet.
+            let directory = try await Directory(of: server.store, at: server.folder)
+            let couriers = Couriers(server.store, directory, server.server.push.hub)
+            try await couriers.sweep(Clock.now())
+            #expect(directory.uses.withLock { $0.count } == 0)
+            #expect(try await couriers.courier(token) != nil)
+            #expect(directory.uses.withLock { $0.count } == 1)
+        }
+    }
+
     @Test func `A reregistered token moves to its new user without the old news`() async throws {
         try await ServerUnderTest.run(options: Self.options) { server in
             let ann = try await server.signIn("ann")

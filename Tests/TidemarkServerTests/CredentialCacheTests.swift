@@ -71,6 +71,17 @@ import TidemarkModel
         #expect(!take(1, of: kept, now: late))
     }
 
+    @Test func `A session whose continuation is only checked ends in time`() {
+        let session = Self.session("a", isKept: false)
+        var uses = SessionUses()
+        let isNew = uses.use(session, now: 1)
+        #expect(isNew)
+        #expect(uses.continues(session, now: session.lifetime))
+        #expect(!uses.continues(session, now: session.lifetime + 1))
+        let isLate = uses.use(session, now: session.lifetime + 1)
+        #expect(!isLate)
+    }
+
     private static func session(_ id: String, isKept: Bool) -> Session {
         Session(
             id: RecordName(id),

@@ -17,7 +17,7 @@ public final class Directory: Sendable {
     private let knownTokens: CredentialCache<APIToken>
     private let knownKeys: CredentialCache<ServerKey>
     private let knownSessions: CredentialCache<Session>
-    private let uses = Lock(SessionUses())
+    let uses = Lock(SessionUses())
     let state = Lock(State())
 
     struct State {
@@ -434,10 +434,12 @@ public final class Directory: Sendable {
     }
 
     /// Returns true if a session continues; a listening client uses its session.
-    func keepsSession(_ id: String) async throws -> Bool {
+    func keepsSession(_ id: String, isUse: Bool) async throws -> Bool {
         guard let session = try await session(id) else { return false }
         let now = Clock.now()
-        return uses.withLock { $0.use(session, now: now) }
+        return uses.withLock { uses in
+            isUse ? uses.use(session, now: now) : uses.continues(session, now: now)
+        }
     }
 
     // MARK: Web tokens

@@ -29,13 +29,16 @@ struct SessionUses {
         return now
     }
 
+    /// Returns true if a session continues; this is no use.
+    func continues(_ session: Session, now: Int64) -> Bool {
+        now < (uses[session.id.text]?.last ?? now) + session.lifetime
+    }
+
     /// Returns true if a session continues, and records a use.
     mutating func use(_ session: Session, now: Int64) -> Bool {
+        guard continues(session, now: now) else { return false }
         let id = session.id.text
-        var use = uses[id] ?? Use(last: now)
-        guard now < use.last + session.lifetime else { return false }
-        use.last = now
-        set(use, id)
+        set(Use(last: now, nextToken: uses[id]?.nextToken), id)
         return true
     }
 

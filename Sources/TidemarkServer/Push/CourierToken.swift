@@ -75,12 +75,14 @@ extension Directory {
     }
 
     /// Returns true if the credentials with which a client began to listen are still valid.
-    func isGood(_ client: CourierToken) async throws -> Bool {
+    ///
+    /// `isUse` is true for a request of the client, which uses its session.
+    func isGood(_ client: CourierToken, isUse: Bool = true) async throws -> Bool {
         if let key = client.key { return try await self.key(key) != nil }
         guard let session = client.session, let token = client.token,
             try await self.token(named: token) != nil
         else { return false }
-        return try await keepsSession(session)
+        return try await keepsSession(session, isUse: isUse)
     }
 }
 #endif

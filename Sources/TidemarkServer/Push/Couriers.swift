@@ -100,7 +100,7 @@ final class Couriers: Sendable {
         try await directory.registry.couriers.delete(name)
     }
 
-    /// Ends couriers whose clients have gone, now and then.
+    /// Sweeps now and then.
     private func sweepNowAndThen() async throws {
         let now = Clock.now()
         let isDue = state.withLock { state in
@@ -108,13 +108,17 @@ final class Couriers: Sendable {
             state.lastSweep = now
             return true
         }
-        guard isDue else { return }
+        if isDue { try await sweep(now) }
+    }
+
+    /// Ends couriers whose clients have gone.
+    func sweep(_ now: Int64) async throws {
         for stored in try await directory.registry.couriers.all(CourierToken.self) {
             // The last use is only in memory: a request without a notification does not change the
             // record. A courier in memory is therefore not judged by the date of its record.
             let isKnown = state.withLock { $0.couriers[stored.value.id] != nil }
             let isOld = stored.record.modified.time + Self.lifetime < now && !isKnown
-            let isGood = try await directory.isGood(stored.value)
+            let isGood = try await directory.isGood(stored.value, isUse: false)
             if isOld || !isGood { try await end(stored.value.id) }
         }
     }
