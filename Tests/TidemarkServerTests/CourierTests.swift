@@ -250,6 +250,38 @@ import TidemarkLock
         }
     }
 
+    @Test func `A delivery does not take a token back from its new user`() async throws {
+        try await ServerUnderTest.run(.router, options: Self.options) { server in
+            let ann = try await server.signIn("ann")
+            let ben = try await server.signIn("ben")
+            try await server.subscribe(ann)
+            let address = try await server.courier(ann, client: "b")
+            let token = try #require(address.split(separator: "/").last.map(String.init))
+            let directory = server.server.directory
+            let couriers = server.server.push.couriers
+            let name = CourierToken.recordName(of: token)
+            func user() async throws -> String? {
+                try await directory.registry.couriers.fetchIfPresent(CourierToken.self, name)?.user
+            }
+            let old = try #require(try await couriers.courier(token))
+            try await server.save(["a1"], ann, client: "a")
+            try await server.store.waitUntilNotified()
+            let handout = try #require(try await old.take(from: server.store))
+            _ = try await server.device("tokens/register", #"{"apnsToken":"\#(token)"}"#, web: ben)
+            let new = try #require(try await couriers.courier(token))
+            #expect(new !== old)
+            #expect(new.token.user != old.token.user)
+            handout.wasWritten()
+            try await old.save(in: directory)
+            #expect(try await user() == new.token.user)
+            // Nor does it bring an ended courier back.
+            try await couriers.end(name)
+            handout.wasWritten()
+            try await old.save(in: directory)
+            #expect(try await user() == nil)
+        }
+    }
+
     @Test func `The documented paths below a database create tokens too`() async throws {
         try await ServerUnderTest.run(options: Self.options) { server in
             let web = try await server.signIn("ann")

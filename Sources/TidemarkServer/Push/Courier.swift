@@ -137,7 +137,10 @@ final class Courier: Sendable {
     }
 
     /// Saves the position, unless another task is saving it.
+    ///
+    /// A record that was deleted, or given to another client, is left as it is.
     func save(in directory: Directory) async throws {
+        let couriers = directory.registry.couriers
         while true {
             let token = state.withLock { state -> CourierToken? in
                 if state.isSaved || state.isSaving { return nil }
@@ -150,9 +153,16 @@ final class Courier: Sendable {
             guard let token else { return }
             defer { state.withLock { $0.isSaving = false } }
             do {
-                try await directory.registry.couriers.save(token, policy: .replace)
+                guard var stored = try await couriers.fetchIfPresent(CourierToken.self, token.id),
+                    stored.value.isSameClient(as: token)
+                else { return }
+                stored.value.position = token.position
+                try await couriers.save(stored)
             } catch {
                 state.withLock { $0.isSaved = false }
+                // The record was changed or deleted since it was read.
+                let again: [SyncError.Code] = [.serverRecordChanged, .unknownItem]
+                if let error = error as? SyncError, again.contains(error.code) { continue }
                 throw error
             }
         }

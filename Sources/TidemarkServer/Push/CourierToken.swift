@@ -43,6 +43,13 @@ struct CourierToken: RecordCodable, Hashable, Sendable {
         position = ""
     }
 
+    /// Returns true if another token has the same client with the same credentials.
+    func isSameClient(as other: CourierToken) -> Bool {
+        var other = other
+        other.position = position
+        return self == other
+    }
+
     /// The caller of the client; `nil` for a record that no server wrote.
     var caller: Caller? {
         guard let environment = Environment(rawValue: environment) else { return nil }

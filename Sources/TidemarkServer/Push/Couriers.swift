@@ -17,6 +17,8 @@ final class Couriers: Sendable {
 
     private struct State {
         var couriers: [RecordName: Courier] = [:]
+        /// The number of drops; a record that was read before the latest one may have changed.
+        var dropCount = 0
         var lastSweep = Clock.now()
     }
 
@@ -63,7 +65,7 @@ final class Couriers: Sendable {
         }
         guard token != known else { return }
         try await directory.registry.couriers.save(token, policy: .replace)
-        state.withLock { $0.couriers[name] = nil }
+        drop(name)
     }
 
     /// Returns the courier of a token; `nil` if there is none, or it has ended.
@@ -78,25 +80,39 @@ final class Couriers: Sendable {
     }
 
     private func courier(named name: RecordName) async throws -> Courier? {
-        if let known = state.withLock({ $0.couriers[name] }) { return known }
-        let found = try await directory.registry.couriers.fetchIfPresent(CourierToken.self, name)
-        guard let found = found.flatMap({ Courier($0.value) }) else { return nil }
-        return state.withLock { state in
-            // Another task may have been faster: there is one courier for a token.
-            if let known = state.couriers[name] { return known }
-            if state.couriers.count >= Self.cacheLimit {
-                // Only idle couriers: a second object for a courier with a delivery under way could
-                // deliver the same notification again.
-                state.couriers = state.couriers.filter { !$0.value.isIdle }
+        let records = directory.registry.couriers
+        while true {
+            let (known, dropCount) = state.withLock { ($0.couriers[name], $0.dropCount) }
+            if let known { return known }
+            let stored = try await records.fetchIfPresent(CourierToken.self, name)
+            guard let read = stored.flatMap({ Courier($0.value) }) else { return nil }
+            let courier = state.withLock { state -> Courier? in
+                // Another task may have been faster: there is one courier for a token.
+                if let known = state.couriers[name] { return known }
+                guard state.dropCount == dropCount else { return nil }
+                if state.couriers.count >= Self.cacheLimit {
+                    // Only idle couriers: a second object for a courier with a delivery under way
+                    // could deliver the same notification again.
+                    state.couriers = state.couriers.filter { !$0.value.isIdle }
+                }
+                state.couriers[name] = read
+                return read
             }
-            state.couriers[name] = found
-            return found
+            if let courier { return courier }
+        }
+    }
+
+    /// Drops a courier whose record was changed or deleted.
+    private func drop(_ name: RecordName) {
+        state.withLock { state in
+            state.couriers[name] = nil
+            state.dropCount += 1
         }
     }
 
     /// Ends a courier: its address becomes invalid.
     func end(_ name: RecordName) async throws {
-        state.withLock { $0.couriers[name] = nil }
+        defer { drop(name) }
         try await directory.registry.couriers.delete(name)
     }
 
