@@ -150,6 +150,36 @@ import TidemarkModel
         }
     }
 
+    @Test func `A webhook of a user with too many listeners starts when one ends`() async throws {
+        let receiver = Receiver()
+        try await receiver.run { port in
+            var options = Self.options(allowingLoopback: true)
+            options.listenersPerUser = 1
+            try await ServerUnderTest.run(options: options) { server in
+                let web = try await server.signIn("ann")
+                let account = try #require(
+                    try await server.server.directory.account(email: "ann@example.org")
+                )
+                let collection = DatabaseID(
+                    container: .standard,
+                    environment: .development,
+                    scope: .private,
+                    owner: account.user(in: .standard)
+                )
+                let hub = server.server.push.hub
+                let other = try hub.add(for: collection)
+                _ = try await Self.add("http://127.0.0.1:\(port)/hook", to: server)
+                try await server.save(["n1"], web, client: "a")
+                // Several times the pause after a refusal.
+                try await Task.sleep(for: .milliseconds(300))
+                #expect(receiver.all.isEmpty)
+                hub.remove(other)
+                try await waitUntil { receiver.all.count == 1 }
+                #expect(receiver.all.first?.record == "n1")
+            }
+        }
+    }
+
     @Test func `A webhook that fails for too long is disabled with a reason`() async throws {
         let receiver = Receiver([HTTPResponse.Status](repeating: .gone, count: 1000))
         try await receiver.run { port in

@@ -75,11 +75,10 @@ final class Webhooks: Sendable {
     private func post(_ webhook: Webhook) async {
         // The listener is added before the first read. A notification that is committed between a
         // read and the wait leaves a mark, and the wait returns at once.
-        guard let caller = webhook.caller, let collection = caller.notificationCollection,
-            let listener = try? hub.add(for: collection)
-        else {
+        guard let caller = webhook.caller, let collection = caller.notificationCollection else {
             return logger.error("webhook", metadata: ["webhook": "\(webhook.id.text)"])
         }
+        guard let listener = await listener(for: collection, webhook) else { return }
         defer { hub.remove(listener) }
         var webhook = webhook
         var failures = 0
@@ -98,6 +97,31 @@ final class Webhooks: Sendable {
                 if !webhook.isDisabled { try? await Task.sleep(for: pause) }
             }
         }
+    }
+
+    /// Returns a listener, once the user may have one more; `nil` if the server or the webhook
+    /// stops.
+    private func listener(for collection: DatabaseID, _ webhook: Webhook) async -> Listener? {
+        var isFirst = true
+        while !Task.isCancelled {
+            do throws(ListenerHub.Refusal) {
+                return try hub.add(for: collection)
+            } catch {
+                guard error == .tooMany else { return nil }
+            }
+            if isFirst {
+                logger.warning(
+                    "webhook",
+                    metadata: [
+                        "webhook": "\(webhook.id.text)",
+                        "failure": "The user has too many open streams and couriers",
+                    ]
+                )
+            }
+            isFirst = false
+            try? await Task.sleep(for: patience.pause(after: 1))
+        }
+        return nil
     }
 
     /// Posts the next notification, and records that it was accepted; false if there is none.
