@@ -114,6 +114,37 @@ import TidemarkWire
         }
     }
 
+    @Test func `A revoked token is recorded by the name of its record`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let directory = server.server.directory
+            let secret = try await directory.addAdministrator(name: "ops")
+            let service = RemoteAdministration(
+                over: SocketTransport(client: server.client, secret: secret)
+            )
+            var tokens: [String] = []
+            for name in ["a", "b"] {
+                tokens.append(
+                    try await directory.makeToken(
+                        name: name,
+                        container: .standard,
+                        environment: .development
+                    )
+                )
+            }
+            let names = tokens.map { APIToken.recordName(of: $0).text }
+            // The first by its text, the second by its name.
+            for id in [tokens[0], names[1]] {
+                _ = try await service.answer(AdministrationRequest.revokeToken(id))
+            }
+            _ = try? await service.answer(AdministrationRequest.revokeToken("none"))
+            let kept = try await directory.administration().map(\.value.content)
+            #expect(kept.count == 3)
+            for name in names { #expect(kept.contains { $0.contains(name) }) }
+            let text = kept.joined()
+            #expect(!text.contains(tokens[0]) && !text.contains("none"))
+        }
+    }
+
     @Test func `Administrative calls are recorded without secrets`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let directory = server.server.directory

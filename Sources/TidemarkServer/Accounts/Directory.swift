@@ -135,13 +135,21 @@ public final class Directory: Sendable {
 
     /// Ends a token, by its text or the name of its record.
     public func revokeToken(_ id: String) async throws {
+        guard let name = try await tokenName(id) else {
+            throw SyncError(.unknownItem, "There is no API token \(id).")
+        }
+        try await registry.tokens.delete(name)
+        knownTokens.drop(name.text)
+    }
+
+    /// Returns the name of a token's record, by the token's text or that name; `nil` if there is
+    /// none.
+    func tokenName(_ id: String) async throws -> RecordName? {
         let names = [APIToken.recordName(of: id), RecordName(id)]
         for name in names where try await registry.tokens.fetchIfPresent(name) != nil {
-            try await registry.tokens.delete(name)
-            knownTokens.drop(name.text)
-            return
+            return name
         }
-        throw SyncError(.unknownItem, "There is no API token \(id).")
+        return nil
     }
 
     /// Returns the token with a text; `nil` if there is none.

@@ -144,7 +144,7 @@ extension Server {
     ) async throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let content = String(decoding: try encoder.encode(call.recorded), as: UTF8.self)
+        let content = String(decoding: try encoder.encode(await recorded(call)), as: UTF8.self)
         do {
             try await directory.keep(
                 AdministrationRecord(
@@ -163,6 +163,15 @@ extension Server {
                 metadata: ["call": "\(Call.name)", "administrator": "\(administrator.name)"]
             )
         }
+    }
+
+    /// Returns a call as it is recorded: without secrets, and with the names of records as they are.
+    private func recorded<Call: AdministrationCall>(_ call: Call) async -> Call {
+        // The text of a token and the name of its record look alike; only the name is in the store.
+        guard case .revokeToken(let id)? = call as? AdministrationRequest,
+            (try? await directory.tokenName(id))?.text == id
+        else { return call.recorded }
+        return call
     }
 }
 
