@@ -168,6 +168,30 @@ import TidemarkModel
         }
     }
 
+    @Test func `A server's key of the wrong length is an error and is not replaced`() throws {
+        let scratch = try ScratchFolder()
+        let path = scratch.path("server.key")
+        let first = try ServerSecret(inStoreAt: scratch.url.path)
+        let code = first.code(of: [1], for: "test")
+        let again = try ServerSecret(inStoreAt: scratch.url.path)
+        #expect(again.code(of: [1], for: "test") == code)
+        let names = try FileManager.default.contentsOfDirectory(atPath: scratch.url.path)
+        #expect(names == ["server.key"])
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        for count in [0, 31, 33] {
+            let wrong = Data(repeating: 7, count: count)
+            try wrong.write(to: URL(fileURLWithPath: path))
+            let error = #expect(throws: SyncError.self) {
+                try ServerSecret(inStoreAt: scratch.url.path)
+            }
+            #expect(error?.message.contains(path) == true)
+            #expect(error?.message.contains("must have 32 bytes; it has \(count)") == true)
+            #expect(error?.remedy.contains("remove it") == true)
+            #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == wrong)
+        }
+    }
+
     @Test func `CORS headers restrict pages of other origins`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let token = try await server.server.directory.makeToken(

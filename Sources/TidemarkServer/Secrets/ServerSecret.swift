@@ -25,24 +25,62 @@ struct ServerSecret: Sendable {
 
     /// Returns true if a store's folder has a key.
     static func isThere(inStoreAt folder: String) -> Bool {
-        FileManager.default.contents(atPath: path(inStoreAt: folder))?.count == byteCount
+        FileManager.default.fileExists(atPath: path(inStoreAt: folder))
     }
 
     /// Reads the key's file in a store's folder; creates one if there is none.
+    ///
+    /// Throws `internalError` for a file that is not a key. It is not replaced, because a new key
+    /// ends all sessions and changes the secrets of webhooks.
     init(inStoreAt folder: String) throws {
         let path = Self.path(inStoreAt: folder)
-        if let bytes = FileManager.default.contents(atPath: path), bytes.count == Self.byteCount {
-            self.init(key: SymmetricKey(data: bytes))
+        if Self.isThere(inStoreAt: folder) {
+            self.init(key: SymmetricKey(data: try Self.read(path)))
             return
         }
         let key = SymmetricKey(size: .bits256)
-        let bytes = key.withUnsafeBytes { Data($0) }
-        let attributes = [FileAttributeKey.posixPermissions: 0o600]
-        guard FileManager.default.createFile(atPath: path, contents: bytes, attributes: attributes)
-        else {
-            throw SyncError(.serviceUnavailable, "The file \(path) cannot be written.")
-        }
+        try Self.write(key.withUnsafeBytes { Data($0) }, to: path)
         self.init(key: key)
+    }
+
+    private static func read(_ path: String) throws -> Data {
+        let bytes: Data
+        do {
+            bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        } catch {
+            throw SyncError(
+                .internalError,
+                "The server's key in \(path) cannot be read: \(error)",
+                remedy: "Let the server's user read the file."
+            )
+        }
+        guard bytes.count == byteCount else {
+            throw SyncError(
+                .internalError,
+                "The server's key in \(path) must have \(byteCount) bytes; it has \(bytes.count).",
+                remedy:
+                    "Restore the file from a copy. Without one, remove it: the server makes a new "
+                    + "key, all sessions end, and the webhooks must be added again."
+            )
+        }
+        return bytes
+    }
+
+    /// Writes a new key; a stop of the machine leaves all of its bytes, or no file.
+    private static func write(_ bytes: Data, to path: String) throws {
+        let files = FileManager.default
+        let part = path + ".new"
+        let attributes = [FileAttributeKey.posixPermissions: 0o600]
+        do {
+            guard files.createFile(atPath: part, contents: bytes, attributes: attributes),
+                let handle = FileHandle(forUpdatingAtPath: part)
+            else { throw CocoaError(.fileWriteUnknown) }
+            try handle.synchronize()
+            try handle.close()
+            try files.moveItem(atPath: part, toPath: path)
+        } catch {
+            throw SyncError(.serviceUnavailable, "The file \(path) cannot be written: \(error)")
+        }
     }
 
     /// Returns a code of some bytes for one purpose, which only this server can create.
