@@ -165,6 +165,14 @@ import TidemarkWire
         #expect(query == ["a": "1+2/3=", "b": "+", "c": "x=y", "d": "", "ab": "c%"])
     }
 
+    @Test func `Only two hexadecimal digits after a percent sign are decoded`() {
+        for text in ["%+5", "%-0", "% 5", "%5", "%", "%%", "%g0", "%0g", "%0x", "a%+5b"] {
+            #expect(PercentCoding.decoded(text[...]) == text)
+        }
+        #expect(PercentCoding.decoded("%4a%4B%%4c%2") == "JK%L%2")
+        #expect(PercentCoding.decoded("%c3%A4") == "ä")
+    }
+
     @Test func `Uploads accept POST and PUT of any type, also from other origins`() async throws {
         try await ServerUnderTest.run { server in
             let web = try await server.signIn("ann")

@@ -3,7 +3,7 @@
 
 /// Decoding of paths and queries.
 package enum PercentCoding {
-    /// Decodes `%` and two digits; a plus sign stays a plus sign.
+    /// Decodes `%` and two hexadecimal digits; a plus sign stays a plus sign.
     package static func decoded(_ text: Substring) -> String {
         decoded(text.utf8)
     }
@@ -13,16 +13,26 @@ package enum PercentCoding {
         var bytes: [UInt8] = []
         var rest = text[...]
         while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), rest.count >= 2,
-                let value = UInt8(String(rest.prefix(2)) ?? "", radix: 16)
+            if byte == UInt8(ascii: "%"), let high = rest.first.flatMap(digit),
+                let low = rest.dropFirst().first.flatMap(digit)
             {
-                bytes.append(value)
+                bytes.append(high << 4 | low)
                 rest = rest.dropFirst(2)
             } else {
                 bytes.append(byte)
             }
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Returns the value of a hexadecimal digit; `nil` for any other byte, such as a sign.
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        default: nil
+        }
     }
 
     /// Returns the members of a query; of a duplicate member the first counts.
