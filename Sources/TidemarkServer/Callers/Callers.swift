@@ -67,7 +67,10 @@ struct Callers: Sendable {
         return Found(caller: caller, session: session, token: token)
     }
 
-    /// Returns the session of a request; `nil` if the request names none, or one that has ended.
+    /// Returns the session of a request; `nil` if the request names none.
+    ///
+    /// Throws `AUTHENTICATION_REQUIRED` for a session that has ended, is invalid, or is for another
+    /// container or environment.
     private func session(
         _ incoming: Incoming,
         _ place: Place
