@@ -112,7 +112,7 @@ import Tidemark
                 texts.append(try await server.request("/signin", .post, Array(form.utf8)).text)
             }
             #expect(texts[1].contains("The address or the password is wrong"))
-            #expect(texts[2].contains("Too many requests"))
+            #expect(texts[2].contains("too many requests"))
         }
     }
 

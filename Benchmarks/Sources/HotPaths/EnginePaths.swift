@@ -12,7 +12,8 @@ extension HotPath {
     /// The whole engine, through its door; nothing is synced.
     static let engine = [
         saveOne, insertBatch, insertBatchJournalled, updateBatch, unchangedBatch, refusedBatch,
-        firstSync, smallDelta, smallDeltaJournalled, emptyDelta, emptyDeltaJournalled, replay,
+        firstSync, smallDelta, smallDeltaJournalled, emptyDelta, emptyDeltaJournalled,
+        queryEqual, queryRange, replay,
     ]
 
     /// Saves a new record in a request of its own.
@@ -111,6 +112,44 @@ extension HotPath {
                     }
                 }
             }
+        }
+    }
+
+    /// Finds about 100 records that have one value in an indexed field; one operation is one query.
+    private static let queryEqual = query("engine.query100.equal") { number in
+        Query(
+            recordType: "Task",
+            predicate: .compare("shelf", .equal, .value(.int64(Int64(number % 60))))
+        )
+    }
+
+    /// Finds the first 100 records from a time on, in the order of an indexed field; one operation is one query.
+    private static let queryRange = query("engine.query100.range") { number in
+        let time = 1_700_000_000_000 + Int64(number % 100) * 300_000_000
+        return Query(
+            recordType: "Task",
+            predicate: .compare("due", .greaterThanOrEqual, .value(.timestamp(time))),
+            sortDescriptors: [.init("due")]
+        )
+    }
+
+    private static func query(
+        _ name: String,
+        _ query: @escaping @Sendable (_ number: Int) -> Query
+    ) -> HotPath {
+        HotPath(name: name) { _ in
+            let store = try ScratchStore()
+            for request in try ScratchStore.tasks(6_000) { try blocking { try await store.save(request) } }
+            let run: @Sendable (Int) async throws -> Void = { count in
+                for number in 0..<count {
+                    let request = QueryRequest(query(number), in: ScratchStore.zone, limit: 100)
+                    let found = try await store.store.query(request, as: Caller()).records
+                    try demand(found.count > 50)
+                }
+            }
+            // The first query builds the index.
+            try blocking { try await run(1) }
+            return Prepared { count in try blocking { try await run(count) } }
         }
     }
 

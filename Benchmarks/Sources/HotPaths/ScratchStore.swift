@@ -86,6 +86,21 @@ final class ScratchStore: Sendable {
         }
     }
 
+    /// Requests that save so many tasks; about 100 of them share each shelf.
+    static func tasks(_ count: Int) throws -> [ModifyRecordsRequest] {
+        try stride(from: 0, to: count, by: 400).map { start in
+            let saves = try (start..<min(start + 400, count)).map { number in
+                let task = TaskRecord(number, of: count)
+                let fields = try Fields([
+                    "title": .string(task.title), "note": .string(task.note), "shelf": .int64(task.shelf),
+                    "price": .double(task.price), "due": .timestamp(task.due), "done": .int64(task.done),
+                ])
+                return RecordSave(RecordID(recordName: task.name, zone: zone), type: "Task", fields: fields)
+            }
+            return ModifyRecordsRequest(saves: saves)
+        }
+    }
+
     func save(_ request: ModifyRecordsRequest) async throws {
         let result = try await store.modifyRecords(request, as: Caller())
         for outcome in result.saves { _ = try outcome.get() }

@@ -43,7 +43,7 @@ extension Directory {
         guard !name.isEmpty, name.utf8.count <= 100 else {
             throw SyncError(
                 .invalidArguments,
-                "The name of an administrator must have 1 to 100 bytes."
+                "The name of an administrator must have 1 to 100 bytes; it has \(name.utf8.count)."
             )
         }
         let secret = [UInt8].random(32).hexadecimal

@@ -55,7 +55,10 @@ public struct ContainerLimits: RecordCodable, Hashable, Sendable {
             )
         }
         guard !container.isEmpty, container != Registry.container.identifier else {
-            throw SyncError(.badContainer, "The container \"\(container)\" cannot be limited.")
+            throw SyncError(
+                .badContainer,
+                "The container \"\(container)\" cannot have limits; name a container of apps."
+            )
         }
     }
 }
@@ -116,7 +119,7 @@ extension Directory {
     func closeContainer(_ identifier: String) async throws {
         let container = ContainerID(identifier)
         guard try await containerEntries().contains(where: { $0.limits.container == identifier })
-        else { throw SyncError(.unknownItem, "The server knows no container \(identifier).") }
+        else { throw SyncError(.unknownItem, "There is no container \(identifier) on the server.") }
         // Tokens first: signing in to a container needs one, so no sign-in that begins later adds a
         // session.
         for token in try await tokens() where token.value.container == identifier {

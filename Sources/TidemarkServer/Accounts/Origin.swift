@@ -29,7 +29,8 @@ enum Origin {
         else {
             throw SyncError(
                 .invalidArguments,
-                "\"\(text)\" is not a web address that sign-in can return to."
+                "\"\(text)\" is not a web address that sign-in can return to; write "
+                    + "https://HOST/PATH, without a user or a fragment."
             )
         }
     }

@@ -51,8 +51,8 @@ public struct ServerKey: RecordCodable, Sendable {
                 .invalidArguments,
                 "The text is not a public key of the curve P-256 in PEM.",
                 remedy:
-                    "Make one with: openssl ecparam -name prime256v1 -genkey -noout -out key.pem; "
-                    + "openssl ec -in key.pem -pubout"
+                    "Make a key with `openssl ecparam -name prime256v1 -genkey -noout -out key.pem`, "
+                    + "and print its public half with `openssl ec -in key.pem -pubout`."
             )
         }
     }

@@ -104,7 +104,7 @@ extension Directory {
             webhook.user = key.user.userRecordName
         }
         guard let caller = webhook.caller else {
-            throw SyncError(.invalidArguments, "A webhook needs a key or a user.")
+            throw SyncError(.invalidArguments, "A webhook needs a key or a user; name one.")
         }
         webhook.position = try await store.notificationToken(as: caller).description
         try await registry.webhooks.save(webhook)

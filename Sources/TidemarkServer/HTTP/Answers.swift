@@ -85,7 +85,7 @@ extension Response {
     /// Returns the answer to a method that a path does not have.
     static func wrongMethod(_ allowed: String, _ incoming: Incoming) -> Response {
         var response = Response(
-            WebError("BAD_REQUEST", status: 405, "The methods of this path are \(allowed)"),
+            WebError("BAD_REQUEST", status: 405, "The methods of this path are \(allowed)."),
             incoming
         )
         response.headers[.allow] = allowed
@@ -96,7 +96,11 @@ extension Response {
 extension Request {
     /// Returns the whole body, up to a limit.
     func collected(upTo limit: Int) async throws(WebError) -> [UInt8] {
-        let tooLong = WebError("BAD_REQUEST", status: 413, "The body has more than \(limit) bytes")
+        let tooLong = WebError(
+            "BAD_REQUEST",
+            status: 413,
+            "The body has more than \(limit) bytes, which is the limit."
+        )
         if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
             throw tooLong
         }
@@ -106,9 +110,17 @@ extension Request {
         } catch is NIOTooManyBytesError {
             throw tooLong
         } catch is BodyDeadline.Passed {
-            throw WebError("BAD_REQUEST", status: 408, "The body did not arrive in time")
+            throw WebError(
+                "BAD_REQUEST",
+                status: 408,
+                "The body did not arrive in time. Send the request again."
+            )
         } catch {
-            throw WebError("BAD_REQUEST", status: 400, "The body was cut off")
+            throw WebError(
+                "BAD_REQUEST",
+                status: 400,
+                "The body was cut off. Send the request again."
+            )
         }
     }
 }

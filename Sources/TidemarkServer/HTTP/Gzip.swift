@@ -81,11 +81,15 @@ enum Gzip {
             }
         }
         guard output.count <= limit else {
-            throw WebError("BAD_REQUEST", status: 413, "The body has more than \(limit) bytes")
+            throw WebError(
+                "BAD_REQUEST",
+                status: 413,
+                "The body has more than \(limit) bytes, which is the limit."
+            )
         }
         // Bytes after the first member are an error, even if they are another member.
         guard status == Z_STREAM_END, stream.avail_in == 0 else {
-            throw .badRequest("The body is not gzip, or was cut off")
+            throw .badRequest("The body is not gzip, or was cut off.")
         }
         return output
     }
@@ -113,7 +117,7 @@ extension Incoming {
             throw WebError(
                 "BAD_REQUEST",
                 status: 415,
-                "The content coding \(coding) is not known; send gzip, or none"
+                "The content coding \(coding) is not known; send gzip, or none."
             )
         }
     }

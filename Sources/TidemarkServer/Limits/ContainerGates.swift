@@ -38,7 +38,7 @@ final class ContainerGates: Sendable {
             throw WebError(
                 "THROTTLED",
                 status: 429,
-                "The container has \(requests) open requests, which is the limit",
+                "The container has \(requests) open requests, which is the limit.",
                 retryAfter: 1
             )
         }

@@ -52,7 +52,7 @@ final class RateLimits: Sendable {
         throw WebError(
             "THROTTLED",
             status: 429,
-            "Too many requests of one \(kind.rawValue)",
+            "There were too many requests of one \(kind.rawValue). Wait, then repeat the request.",
             retryAfter: Int((wait + 999_999_999) / 1_000_000_000)
         )
     }

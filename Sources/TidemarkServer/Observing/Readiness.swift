@@ -29,10 +29,13 @@ struct Readiness {
 
     /// The reason why the store cannot write; `nil` if it can.
     var problem: String? {
-        guard isWritable else { return "The store's folder cannot be written to" }
+        guard isWritable else {
+            return "The store's folder cannot be written to. Give the server's user permission."
+        }
         guard let freeByteCount, freeByteCount < Self.leastByteCount else { return nil }
         return
-            "The disk has \(freeByteCount) free bytes; free some, at least \(Self.leastByteCount)"
+            "The disk has \(freeByteCount) free bytes; at least \(Self.leastByteCount) are needed. "
+            + "Free space on that disk."
     }
 }
 #endif

@@ -52,12 +52,12 @@ final class ListenerHub: Sendable {
         var webError: WebError {
             switch self {
             case .ended:
-                WebError("TRY_AGAIN_LATER", status: 503, "The server is stopping", retryAfter: 1)
+                WebError("TRY_AGAIN_LATER", status: 503, "The server is stopping.", retryAfter: 1)
             case .tooMany:
                 WebError(
                     "THROTTLED",
                     status: 429,
-                    "The user has too many open streams and couriers",
+                    "The user has too many open streams and couriers; close some.",
                     retryAfter: 30
                 )
             }

@@ -118,7 +118,7 @@ extension Server {
     /// Returns the members of a form that one of this server's pages sent.
     private func form(_ request: Request, _ incoming: Incoming) async throws -> [String: String] {
         if let origin = incoming.header(.origin), origin != incoming.baseURL {
-            throw WebError("ACCESS_DENIED", status: 403, "The form came from another page")
+            throw WebError("ACCESS_DENIED", status: 403, "The form came from another page.")
         }
         return PercentCoding.form(try await request.collected(upTo: 16 << 10))
     }

@@ -41,7 +41,7 @@ extension Server {
             throw WebError(
                 "NOT_FOUND",
                 status: 404,
-                "The address of the upload is no longer valid; call assets/upload for a new one"
+                "The address of the upload is no longer valid; call assets/upload for a new one."
             )
         }
         // Before the first byte is read, so that two concurrent requests cannot both use the
@@ -50,7 +50,7 @@ extension Server {
             throw WebError(
                 "CONFLICT",
                 status: 409,
-                "The address of the upload has already been used"
+                "The address of the upload has already been used; call assets/upload for a new one."
             )
         }
         do {
@@ -86,7 +86,7 @@ extension Server {
             throw WebError(
                 "NOT_FOUND",
                 status: 404,
-                "The address of the download is no longer valid; fetch the record again"
+                "The address of the download is no longer valid; fetch the record again."
             )
         }
         let range = incoming.header(.range).flatMap { ByteRange($0) }

@@ -28,7 +28,7 @@ extension Server {
         let text = incoming.header(.lastEventID) ?? incoming.query["since"] ?? ""
         var start = text.isEmpty ? nil : ChangeToken(text)
         if start == nil, !text.isEmpty {
-            throw .badRequest("\"\(text)\" is not the id of an event of a stream")
+            throw .badRequest("\"\(text)\" is not the id of an event of a stream.")
         }
         var isComplete = true
         do throws(SyncError) {

@@ -28,13 +28,16 @@ extension Server {
             do {
                 request = try JSONDecoder().decode(TokenRequest.self, from: Data(body))
             } catch {
-                throw .badRequest("The body is not a JSON request for a token")
+                throw .badRequest("The body is not a request for a token; send a JSON object.")
             }
         }
         if let environment = request.apnsEnvironment,
             Environment(rawValue: environment) == nil
         {
-            throw .badRequest("The apnsEnvironment is development or production")
+            throw .badRequest(
+                "There is no apnsEnvironment '\(environment)'; the environments are development and "
+                    + "production."
+            )
         }
         if let client = request.clientId, !client.isEmpty { found.caller.device = client }
         return request
@@ -73,7 +76,7 @@ extension Server {
     ) async throws(WebError) -> Response {
         var found = found
         guard let token = try tokenRequest(body, &found).apnsToken, !token.isEmpty else {
-            throw .badRequest("The request has no apnsToken")
+            throw .badRequest("The member \"apnsToken\" is missing.")
         }
         do {
             try await push.couriers.register(token, for: found)
@@ -119,7 +122,7 @@ extension Server {
         let unknown = WebError(
             "ACCESS_DENIED",
             status: 403,
-            "The courier is not known, or has ended; call tokens/create for a new one"
+            "There is no such courier, or it has ended; call tokens/create for a new one."
         )
         guard incoming.path.count == 2 else { throw unknown }
         do {

@@ -120,12 +120,12 @@ extension Server {
         guard let environment = TidemarkModel.Environment(rawValue: parts[3]) else {
             throw .badRequest(
                 "There is no environment '\(parts[3])'; the environments are development and "
-                    + "production"
+                    + "production."
             )
         }
         guard let scope = DatabaseScope(name: parts[4]) else {
             throw .badRequest(
-                "There is no database '\(parts[4])'; the databases are public, private and shared"
+                "There is no database '\(parts[4])'; the databases are public, private and shared."
             )
         }
         return Callers.Place(

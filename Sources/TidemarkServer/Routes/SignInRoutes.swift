@@ -59,7 +59,7 @@ extension Server {
             token = found
             // A page of another site could otherwise send a form in the user's name.
             if let origin = incoming.header(.origin), origin != incoming.baseURL {
-                throw WebError("ACCESS_DENIED", status: 403, "The form came from another page")
+                throw WebError("ACCESS_DENIED", status: 403, "The form came from another page.")
             }
             // By address and by account: one client must not try many accounts, nor many clients
             // one account.
@@ -68,7 +68,11 @@ extension Server {
             let account = try await account(form)
             // After the password is checked, so a person can correct a wrong one on the same page.
             guard signIns.begins(state.nonce, until: state.end) else {
-                throw WebError("NOT_FOUND", status: 404, "This page has already been used")
+                throw WebError(
+                    "NOT_FOUND",
+                    status: 404,
+                    "This page has already been used. Go back to the app and sign in from there."
+                )
             }
             if found.asksDiscoverable {
                 try await directory.setDiscoverable(form["discoverable"] != nil, account)
@@ -106,7 +110,7 @@ extension Server {
                 throw WebError(
                     "ACCESS_DENIED",
                     status: 403,
-                    "Only an administrator can create accounts"
+                    "Only an administrator can create accounts. Ask one for an account."
                 )
             }
             return try await directory.addAccount(
@@ -120,7 +124,7 @@ extension Server {
             throw WebError(
                 "AUTHENTICATION_FAILED",
                 status: 401,
-                "The address or the password is wrong"
+                "The address or the password is wrong."
             )
         }
         return account

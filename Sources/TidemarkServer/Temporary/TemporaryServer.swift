@@ -262,7 +262,7 @@ package final class TemporaryServer: Sendable {
         let error = WebError(
             "THROTTLED",
             status: 429,
-            "This request was rejected on purpose (--throttle)",
+            "This request was rejected on purpose, because of --throttle.",
             retryAfter: 1
         )
         var response = Response(error, incoming)

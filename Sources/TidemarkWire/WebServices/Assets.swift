@@ -64,7 +64,7 @@ extension WebServices {
                 let assets = record[field.fieldName]?.assets ?? []
                 guard !assets.isEmpty else {
                     let reason =
-                        "The record '\(name)' has no asset in the field '\(field.fieldName)'"
+                        "The record '\(name)' has no asset in the field '\(field.fieldName)'."
                     let error = WebError("NOT_FOUND", status: 404, reason)
                     return writer.failure(error, ofRecord: name)
                 }

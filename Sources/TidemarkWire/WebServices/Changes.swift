@@ -73,7 +73,7 @@ extension WebServices {
             let question = own.filled(with: defaults)
             do throws(WebError) {
                 guard let zone = question.zone else {
-                    throw .badRequest("The member \"zoneID\" is missing")
+                    throw .badRequest("The member \"zoneID\" is missing.")
                 }
                 let changes = try await changes(of: zone, question, request.caller)
                 writer.numbersAsStrings = question.numbersAsStrings ?? false

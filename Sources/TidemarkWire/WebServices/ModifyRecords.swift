@@ -175,7 +175,7 @@ private struct Modification {
 
     private func deletion(_ operation: WebOperation) throws(WebError) -> RecordDeletion {
         guard operation.record.recordName != nil else {
-            throw .badRequest("The member \"recordName\" is missing")
+            throw .badRequest("The member \"recordName\" is missing.")
         }
         let tag = operation.kind == .delete ? operation.record.changeTag : nil
         return RecordDeletion(
@@ -187,7 +187,7 @@ private struct Modification {
     private func save(_ operation: WebOperation) throws(WebError) -> RecordSave {
         let record = operation.record
         guard record.recordName != nil else {
-            throw .badRequest("The member \"recordName\" is missing")
+            throw .badRequest("The member \"recordName\" is missing.")
         }
         let id = recordID(record)
         var policy: SavePolicy = operation.kind.replaces ? .replace : .changedKeys
@@ -212,7 +212,7 @@ private struct Modification {
         } else if operation.kind != .create, !operation.kind.isForced {
             type = try current(id).recordType
         } else {
-            throw .badRequest("The member \"recordType\" is missing")
+            throw .badRequest("The member \"recordType\" is missing.")
         }
         try checkReceipts(of: record, type, id.zone)
         return RecordSave(
@@ -231,7 +231,10 @@ private struct Modification {
         switch known[id] {
         case .success(let record)?: return record
         case .failure(let error)?: throw WebError(error)
-        case nil: throw .badRequest("The record \(id) is named twice")
+        case nil:
+            throw .badRequest(
+                "The request has two operations for the record \(id); send one for each record."
+            )
         }
     }
 
@@ -249,7 +252,7 @@ private struct Modification {
             else {
                 throw .badRequest(
                     "The receipt was given for the field '\(target.fieldName)' of the type "
-                        + "'\(target.recordType)' in the zone '\(target.zone.zoneName)'; get one for this field"
+                        + "'\(target.recordType)' in the zone '\(target.zone.zoneName)'; get one for this field."
                 )
             }
         }
@@ -299,7 +302,7 @@ private struct Modification {
         throw SyncError(
             .invalidArguments,
             "The record has no such asset, and the request has no receipt; upload the asset, or "
-                + "call assets/rereference"
+                + "call assets/rereference."
         )
     }
 

@@ -150,7 +150,11 @@ extension JSONReader {
             case "create": options.insert(.create)
             case "update": options.insert(.update)
             case "delete": options.insert(.delete)
-            default: throw JSONError("A subscription cannot fire on \"\(name)\".", at: start)
+            default:
+                throw JSONError(
+                    "A subscription cannot fire on \"\(name)\"; it fires on create, update, delete.",
+                    at: start
+                )
             }
         }
         return options
@@ -227,7 +231,10 @@ private struct SubscriptionInput {
             return .zone(zone, recordType: typeName)
         case "database": return .database(recordType: typeName)
         case let other:
-            throw JSONError("There is no subscriptionType \"\(other)\".", at: offset)
+            throw JSONError(
+                "There is no subscriptionType \"\(other)\"; the types are query, zone, database.",
+                at: offset
+            )
         }
     }
 }

@@ -104,8 +104,8 @@ extension JSONReader {
                 let text = try it.string()
                 guard let kind = WebOperation.Kind(rawValue: text) else {
                     throw JSONError(
-                        "There is no operationType \"\(text)\"; there are create, update, forceUpdate, replace, "
-                            + "forceReplace, delete and forceDelete.",
+                        "There is no operationType \"\(text)\"; the types are create, update, forceUpdate, replace, "
+                            + "forceReplace, delete, forceDelete.",
                         at: start
                     )
                 }
@@ -168,7 +168,7 @@ extension JSONReader {
         let name = try string()
         guard let permission = SharePermission(webName: name) else {
             throw JSONError(
-                "There is no permission \"\(name)\"; there are NONE, READ_ONLY and READ_WRITE.",
+                "There is no permission \"\(name)\"; the permissions are NONE, READ_ONLY, READ_WRITE.",
                 at: start
             )
         }
@@ -192,7 +192,11 @@ extension JSONReader {
                 let start = it.offset
                 let name = try it.string()
                 guard let role = ShareRole(webName: name) else {
-                    throw JSONError("There is no participant type \"\(name)\".", at: start)
+                    let known = ShareRole.allCases.map(\.webName).joined(separator: ", ")
+                    throw JSONError(
+                        "There is no participant type \"\(name)\"; the types are \(known).",
+                        at: start
+                    )
                 }
                 participant.role = role
             default: return false

@@ -12,7 +12,7 @@ struct WebQuery {
     var query: Query {
         get throws(WebError) {
             guard let recordType else {
-                throw .badRequest("The query's member \"recordType\" is missing")
+                throw .badRequest("The query's member \"recordType\" is missing.")
             }
             return Query(recordType: recordType, predicate: predicate, sortDescriptors: order)
         }
@@ -85,7 +85,12 @@ extension JSONReader {
         let isNegated = comparator.hasPrefix("NOT_") && comparator != "NOT_EQUALS"
         let name = isNegated ? String(comparator.dropFirst(4)) : comparator
         guard let relation = Self.relations[name] else {
-            throw JSONError("There is no comparator \"\(comparator)\".", at: start)
+            let known = Self.relations.keys.sorted() + Self.wordSearches.keys.sorted() + ["NEAR"]
+            throw JSONError(
+                "There is no comparator \"\(comparator)\"; the comparators are "
+                    + "\(known.sorted().joined(separator: ", ")).",
+                at: start
+            )
         }
         if [.in, .containsAll, .containsAny].contains(relation), value?.type.element == nil {
             throw JSONError("Unexpected input: \(comparator) needs a list.", at: start)
@@ -98,7 +103,11 @@ extension JSONReader {
         let start = offset
         let name = try string()
         guard let field = Query.SystemField(webName: name) else {
-            throw JSONError("There is no system field \"\(name)\".", at: start)
+            let known = Query.SystemField.allCases.map(\.webName).joined(separator: ", ")
+            throw JSONError(
+                "There is no system field \"\(name)\"; the system fields are \(known).",
+                at: start
+            )
         }
         return .system(field)
     }

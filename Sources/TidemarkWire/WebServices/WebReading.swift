@@ -17,7 +17,10 @@ extension JSONReader {
         while let key = try nextKey(of: &object) {
             let name = copy(key)
             guard !seen.contains(name) else {
-                throw JSONError("The member \"\(name)\" appears twice.", at: key.range.lowerBound)
+                throw JSONError(
+                    "The member \"\(name)\" appears twice; keep one of them.",
+                    at: key.range.lowerBound
+                )
             }
             seen.append(name)
             if try peek() == .null {
@@ -55,7 +58,7 @@ extension JSONReader {
     mutating func count() throws(JSONError) -> Int {
         let start = offset
         let number = try int64()
-        guard number > 0 else { throw JSONError("The number must be one or more.", at: start) }
+        guard number > 0 else { throw JSONError("The number must be at least 1.", at: start) }
         return Int(number)
     }
 

@@ -103,7 +103,7 @@ public struct WebServices: Sendable {
     func checkCount(_ count: Int, of what: String) throws(WebError) {
         guard count <= itemLimit else {
             throw .badRequest(
-                "The request has \(count) \(what); at most \(itemLimit) are allowed in one request"
+                "The request has \(count) \(what); at most \(itemLimit) are allowed in one request."
             )
         }
     }

@@ -82,7 +82,7 @@ extension WebServices {
                     writer.literal(",\"deleted\":true}")
                 case (.failure(let error)?, _), (_, .failure(let error)?):
                     throw WebError(error)
-                case (nil, nil): throw .badRequest("Nothing was done")
+                case (nil, nil): throw .badRequest("The service returned no result for this zone.")
                 }
             } catch {
                 // If the user of a request is unknown, the error applies to all its zones.
