@@ -61,7 +61,7 @@ import Testing
             _ = try reader.next(count: 2)
             Issue.record("read beyond the end")
         } catch let error as CommandError {
-            #expect(error.description == "a file ended before the announced number of bytes")
+            #expect(error.description == "a file ended before the announced number of bytes.")
         }
     }
 
@@ -71,7 +71,7 @@ import Testing
             _ = try reader.next(until: 0x0A)
             Issue.record("read from nowhere")
         } catch let error as CommandError {
-            #expect(error.description == "nothing.jsonl cannot be read: Bad file descriptor")
+            #expect(error.description == "nothing.jsonl cannot be read: Bad file descriptor.")
         }
     }
 }

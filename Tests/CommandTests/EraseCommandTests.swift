@@ -113,7 +113,7 @@ import TidemarkModel
         let store = try await makeStore(in: folder)
         try Data(ErasureSubject.user(UserID("anna-x")).bytes)
             .write(to: URL(filePath: store + "/ERASING"))
-        let told = "An erasure of the store was cut off"
+        let told = "An erasure of the store was interrupted"
         let verified = try await Command.run("log", "verify", store)
         #expect(verified.status == 0)
         #expect(verified.errors.contains(told))

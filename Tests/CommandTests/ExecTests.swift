@@ -334,15 +334,15 @@ import Tidemark
         )
         #expect(
             outcome.output == """
-                Error: Name the command after two hyphens: tidemark exec -- swift test
-                Error: Name the command after two hyphens: tidemark exec -- swift test
+                Error: Name the command after two hyphens, as in `tidemark exec -- swift test`.
+                Error: Name the command after two hyphens, as in `tidemark exec -- swift test`.
                 Error: --lose is a share from 0 to 1, such as 0.1.
                 Error: --throttle is a share from 0 to 1, such as 0.1.
                 Error: --import needs a file: the command has standard input.
                 Error: A server has one store: --import takes one store at most.
-                Error: no/such/folder cannot be created: No such file or directory
+                Error: no/such/folder cannot be created: No such file or directory. Check the path.
                 Error: bad.jsonl: line 1: Expected an object; found 'n'. (at byte 0)
-                Error: missing.jsonl cannot be opened: No such file or directory
+                Error: missing.jsonl cannot be opened: No such file or directory. Check the path.
 
                 """
         )

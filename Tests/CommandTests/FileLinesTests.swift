@@ -77,7 +77,7 @@ import Testing
             }
             Issue.record("the cut went unnoticed")
         } catch let error as CommandError {
-            #expect(error.description == "gzip failed with status 1; its message is above")
+            #expect(error.description == "gzip failed with status 1; its message is above.")
         }
         #expect(count > 100)
         #expect(lines.place == "line \(count)")
@@ -90,7 +90,10 @@ import Testing
             _ = try FileLines(path: path)
             Issue.record("opened nothing")
         } catch let error as CommandError {
-            #expect(error.description == "\(path) cannot be opened: No such file or directory")
+            #expect(
+                error.description
+                    == "\(path) cannot be opened: No such file or directory. Check the path."
+            )
         }
     }
 }

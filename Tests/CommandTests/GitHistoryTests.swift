@@ -165,7 +165,7 @@ import Testing
             _ = try GitHistory(repository: folder.path("absent"))
             Issue.record("read a history from nowhere")
         } catch let error as CommandError {
-            #expect(error.description == "git failed with status 128; its message is above")
+            #expect(error.description == "git failed with status 128; its message is above.")
         }
     }
 }

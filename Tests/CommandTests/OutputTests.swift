@@ -43,7 +43,8 @@ import Testing
         } catch let error as CommandError {
             #expect(
                 error.description
-                    == "standard output cannot be written: No space left on device"
+                    == "standard output cannot be written: No space left on device. Free space on that "
+                    + "disk, then try again."
             )
         }
     }

@@ -184,7 +184,7 @@ import Testing
                 Error: There is no setting "prot", which f.json names. The s
                 Error: The setting "port" in f.json must be a whole number.
                 Error: "user=0/1s" is not a rate limit.
-                Error: The setting journal-days is a number from 1 to 36500.
+                Error: The setting journal-days must be a number from 1 to 36500.
                 Error: The settings certificate and private-key need each other.
                 f.json
 
@@ -295,7 +295,7 @@ import Testing
             save b 3000
             "$tidemark" containers list s.tide --json
             "$tidemark" containers add s.tide iCloud.tidemark 2>&1 | cut -c1-55
-            "$tidemark" containers set s.tide iCloud.none --quota 5 2>&1 | cut -c1-49
+            "$tidemark" containers set s.tide iCloud.none --quota 5 2>&1 | cut -c1-55
             "$tidemark" containers set s.tide iCloud.tidemark --quota many 2>&1 | head -1 | cut -c1-50
             "$tidemark" containers remove s.tide iCloud.tidemark
             curl -s -o answer -w '%{http_code}\\n' "$place/public/zones/list?ckAPIToken=$token"
@@ -310,7 +310,7 @@ import Testing
                 recordChangeTag
                 {"container":"iCloud.tidemark","tokens":1,"keys":0,"requests":7,"records":true}
                 Error: The container iCloud.tidemark is registered. Cha
-                Error: The server knows no container iCloud.none.
+                Error: There is no container iCloud.none on the server.
                 Error: The value 'many' is invalid for '--quota <b
                 401
                 status 0

@@ -29,7 +29,7 @@ enum AssetFile {
     static func write(_ pieces: AssetDownload, to path: String) async throws {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL, 0o644)
         guard descriptor >= 0 else {
-            throw CommandError("\(path) cannot be created: \(describe(errno))")
+            throw CommandError(attempt: "\(path) cannot be created", errno)
         }
         defer { close(descriptor) }
         do {

@@ -61,7 +61,7 @@ struct AssetFolder {
                 unlink(part)
                 try await AssetFile.write(pieces, to: part)
                 guard rename(part, file) == 0 else {
-                    throw CommandError("\(file) cannot be created: \(describe(errno))")
+                    throw CommandError(attempt: "\(file) cannot be created", errno)
                 }
             } catch let error as SyncError where error.code == .assetNotAvailable {
                 missingCount += 1

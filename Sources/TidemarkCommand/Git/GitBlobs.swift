@@ -46,7 +46,7 @@ final class GitBlobs {
         unansweredCount -= 1
         // `ID blob BYTES`, then the content and an end of line; or `ID missing`.
         guard let header = try reader.next(until: UInt8(ascii: "\n")) else {
-            throw CommandError("git cat-file ended before it had answered")
+            throw CommandError("The command git cat-file ended before it answered.")
         }
         let words = header.split(separator: UInt8(ascii: " "))
         guard words.count == 3, let byteCount = Int(String(decoding: words[2], as: UTF8.self))

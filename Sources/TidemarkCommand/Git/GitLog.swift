@@ -81,7 +81,9 @@ final class GitLog {
     }
 
     private func malformed(_ what: String) -> CommandError {
-        CommandError("git log printed \(what) in an unknown form")
+        CommandError(
+            "The output of git log has \(what) in an unknown form. Check the version of git."
+        )
     }
 
     private static func countCommits(_ repository: String) throws -> Int {

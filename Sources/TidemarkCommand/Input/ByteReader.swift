@@ -77,7 +77,7 @@ struct ByteReader: ~Copyable {
     }
 
     private var endedEarly: CommandError {
-        CommandError("\(name) ended before the announced number of bytes")
+        CommandError("\(name) ended before the announced number of bytes.")
     }
 
     private mutating func takeRest() -> ArraySlice<UInt8>? {
@@ -115,7 +115,7 @@ struct ByteReader: ~Copyable {
                 return false
             }
             guard errno == EINTR else {
-                throw CommandError("\(name) cannot be read: \(describe(errno))")
+                throw CommandError(attempt: "\(name) cannot be read", errno)
             }
         }
     }

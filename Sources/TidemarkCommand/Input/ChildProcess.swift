@@ -48,7 +48,7 @@ final class ChildProcess {
         process.waitUntilExit()
         guard process.terminationReason == .exit, process.terminationStatus == 0 else {
             throw CommandError(
-                "\(name) failed with status \(process.terminationStatus); its message is above"
+                "\(name) failed with status \(process.terminationStatus); its message is above."
             )
         }
     }

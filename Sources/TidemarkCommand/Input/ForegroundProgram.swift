@@ -55,7 +55,7 @@ struct ForegroundProgram {
             let reason = error.code == .spawnFailed ? error.underlyingError : nil
             note(
                 "\(name) cannot be run: "
-                    + (reason.map { describe($0.rawValue) }
+                    + (reason.map { "\(describe($0.rawValue))." }
                         ?? "It is a folder, or may not be executed.")
             )
             return 126

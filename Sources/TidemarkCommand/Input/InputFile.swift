@@ -18,7 +18,7 @@ extension FileHandle {
         }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw CommandError("\(path) cannot be opened: \(describe(errno))")
+            throw CommandError(attempt: "\(path) cannot be opened", errno)
         }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         var status = stat()

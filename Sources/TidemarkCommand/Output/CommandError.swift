@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkLog
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)
@@ -16,6 +18,14 @@ struct CommandError: Error, CustomStringConvertible {
 
     init(_ description: String) {
         self.description = description
+    }
+
+    /// Describes a failed system call: the attempt, the system's message and, if known, a remedy.
+    init(attempt: String, _ errorNumber: Int32) {
+        let error = FileError(call: .open, path: "", errorNumber: errorNumber)
+        let remedy = errorNumber == ENOENT ? "Check the path." : error.remedy
+        let failure = "\(attempt): \(describe(errorNumber))."
+        description = remedy.map { "\(failure) \($0)" } ?? failure
     }
 }
 

@@ -43,8 +43,8 @@ func finish(_ damage: [LogError]) throws {
 func noteCutOffErasure() {
     note(
         """
-        An erasure of the store was cut off, and what is to go is still here. The next command that \
-        writes into it ends the erasure first.
+        An erasure of the store was interrupted, and some of the erased data is still here. The next \
+        command that writes into the store completes the erasure first.
         """
     )
 }

@@ -63,7 +63,7 @@ func writeAll(_ bytes: ArraySlice<UInt8>, to descriptor: Int32, name: String) th
         } else if errno == EPIPE {
             throw ClosedPipe()
         } else if errno != EINTR {
-            throw CommandError("\(name) cannot be written: \(describe(errno))")
+            throw CommandError(attempt: "\(name) cannot be written", errno)
         }
     }
 }

@@ -23,7 +23,9 @@ struct ServerAddress {
         let secret: String
         if let secretFile {
             guard let bytes = FileManager.default.contents(atPath: secretFile) else {
-                throw CommandError("The file of the secret \(secretFile) cannot be read.")
+                throw CommandError(
+                    "The file of the secret \(secretFile) cannot be read. Check the path and its permissions."
+                )
             }
             secret = String(decoding: bytes, as: UTF8.self)
         } else {
@@ -45,7 +47,7 @@ struct ServerAddress {
         return RemoteAdministration(over: HTTPAdministration(url: url, secret: trimmed))
         #else
         throw CommandError(
-            "This tidemark was built without the client of a server. Build it with --traits Client."
+            "This program was built without the client. Build it with `swift build -c release --traits Client`."
         )
         #endif
     }

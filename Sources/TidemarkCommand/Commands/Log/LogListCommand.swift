@@ -103,7 +103,7 @@ extension SegmentFigures {
             recovery.discardedByteCount == 0
             ? "nothing had to be discarded"
             : """
-            \(recovery.discardedByteCount) bytes that nobody had been told about were discarded, \
+            \(recovery.discardedByteCount) bytes that were never acknowledged were discarded, \
             at offset \(recovery.discardedOffset) of the segment before
             """
         return "Before event \(id.first) the writer had stopped without closing; \(what)."

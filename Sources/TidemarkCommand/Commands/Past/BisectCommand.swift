@@ -302,7 +302,9 @@ extension BisectCommand {
         var found: LoggedEvent?
         _ = try await service.answer(call) { found = $0 }
         guard let event = found else {
-            throw CommandError("Event \(finding.bad) cannot be read.")
+            throw CommandError(
+                "Event \(finding.bad) cannot be read. `tidemark log verify` reports the damage."
+            )
         }
         var output = StandardOutput()
         if options.isJSON(output) {

@@ -53,7 +53,9 @@ struct StateJudge {
                     + "where it cannot tell; 126 and 127 are a command that cannot be run."
             )
         default:
-            throw CommandError("The command was ended by signal \(status).")
+            throw CommandError(
+                "The command was ended by signal \(status), and does not say whether the state is good."
+            )
         }
     }
 

@@ -21,7 +21,9 @@ extension WrittenStoreArgument {
     ) async throws -> Call.Answer where Call.Piece == Never {
         var answer: Call.Answer?
         try await administer(access) { service in answer = try await service.answer(call) }
-        guard let answer else { throw CommandError("The server did not answer.") }
+        guard let answer else {
+            throw CommandError("The server sent no answer. Repeat the command.")
+        }
         return answer
     }
 }

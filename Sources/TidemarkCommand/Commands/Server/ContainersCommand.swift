@@ -139,7 +139,7 @@ struct ContainersAddCommand: AsyncParsableCommand {
     func run() async throws {
         if let entry = try await container.entry(), entry.isRegistered {
             throw CommandError(
-                "The container \(container.container) is registered. Change its limits with: tidemark containers set"
+                "The container \(container.container) is registered. Change its limits with `tidemark containers set`."
             )
         }
         var limits = ContainerLimits(ContainerID(container.container))
@@ -160,7 +160,7 @@ struct ContainersSetCommand: AsyncParsableCommand {
     func run() async throws {
         guard let entry = try await container.entry() else {
             throw CommandError(
-                "The server knows no container \(container.container). Register it with: tidemark containers add"
+                "There is no container \(container.container) on the server. Register it with `tidemark containers add`."
             )
         }
         var limits = entry.limits

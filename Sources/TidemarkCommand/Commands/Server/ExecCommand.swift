@@ -97,7 +97,7 @@ struct ExecCommand: AsyncParsableCommand {
     func validate() throws {
         guard !command.isEmpty else {
             throw ValidationError(
-                "Name the command after two hyphens: tidemark exec -- swift test"
+                "Name the command after two hyphens, as in `tidemark exec -- swift test`."
             )
         }
         for (name, share) in [("throttle", throttle), ("lose", lose)]

@@ -26,7 +26,7 @@ final class ExportFile {
         self.path = path
         descriptor = open(path + ".part", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else {
-            throw CommandError("\(path) cannot be created: \(describe(errno))")
+            throw CommandError(attempt: "\(path) cannot be created", errno)
         }
     }
 
@@ -58,7 +58,7 @@ final class ExportFile {
         }
         guard failure == nil, flush() else { throw failure ?? ClosedPipe() }
         guard rename(part, path) == 0 else {
-            throw CommandError("\(path) cannot be created: \(describe(errno))")
+            throw CommandError(attempt: "\(path) cannot be created", errno)
         }
     }
 }

@@ -38,7 +38,9 @@ struct KeysAddCommand: AsyncParsableCommand {
 
     func run() async throws {
         guard let bytes = FileManager.default.contents(atPath: file) else {
-            throw CommandError("\(file): The file cannot be read.")
+            throw CommandError(
+                "The file of the key \(file) cannot be read. Check the path and its permissions."
+            )
         }
         let key = ServerKey(
             id: "",

@@ -121,7 +121,9 @@ struct ServerSettings {
 
     private static func file(at path: String) throws -> JSONSnapshot {
         guard let data = FileManager.default.contents(atPath: path) else {
-            throw CommandError("The file of settings \(path) cannot be read.")
+            throw CommandError(
+                "The file of settings \(path) cannot be read. Check the path and its permissions."
+            )
         }
         let object = try? JSONSerialization.jsonObject(with: data)
         guard let members = object as? [String: Any] else {
@@ -156,7 +158,7 @@ struct ServerSettings {
     private func number(_ name: String, in range: ClosedRange<Int>) throws -> Int {
         guard case .int(let number)? = content(name), range.contains(number) else {
             throw CommandError(
-                "The setting \(name) is a number from \(range.lowerBound) to \(range.upperBound)."
+                "The setting \(name) must be a number from \(range.lowerBound) to \(range.upperBound)."
             )
         }
         return number
@@ -169,7 +171,7 @@ struct ServerSettings {
         guard let text = text(name) else { return nil }
         guard let number = ByteCount.number(text), number > 0 else {
             throw CommandError(
-                "The setting \(name) is a number of bytes of at least 1, such as 500M; it is "
+                "The setting \(name) must be a number of bytes of at least 1, such as 500M; it is "
                     + "\"\(text)\"."
             )
         }
@@ -205,7 +207,7 @@ struct ServerSettings {
         options.allowsSignUp = truth("sign-up")
         options.trustsProxy = truth("trust-proxy")
         guard let rotation = text("token-rotation").flatMap({ TokenRotation(rawValue: $0) }) else {
-            throw CommandError("The setting token-rotation is lenient or strict.")
+            throw CommandError("The setting token-rotation must be lenient or strict.")
         }
         options.tokenRotation = rotation
         options.connectionLimit = try number("connection-limit", in: 1...1_000_000)

@@ -5,7 +5,7 @@
 extension CommandError {
     /// The failure of commands that need the server.
     static let withoutServer = CommandError(
-        "This program was built without the server. Build it with: swift build -c release --traits Server"
+        "This program was built without the server. Build it with `swift build -c release --traits Server`."
     )
 }
 #endif

@@ -30,7 +30,11 @@ struct ShareEndCommand: AsyncParsableCommand {
                 FetchRecordsRequest([id]),
                 as: place.caller
             )[0].get()
-            guard record.share != nil else { throw CommandError("\(id) is not a share.") }
+            guard record.share != nil else {
+                throw CommandError(
+                    "The record \(id) is not a share. `tidemark share list` lists them."
+                )
+            }
             let result = try await store.modifyRecords(
                 ModifyRecordsRequest(deletions: [RecordDeletion(id)]),
                 as: place.caller

@@ -54,7 +54,11 @@ struct ShareSetCommand: AsyncParsableCommand {
                 FetchRecordsRequest([id]),
                 as: place.caller
             )[0].get()
-            guard let old = record.share else { throw CommandError("\(id) is not a share.") }
+            guard let old = record.share else {
+                throw CommandError(
+                    "The record \(id) is not a share. `tidemark share list` lists them."
+                )
+            }
             var new = ShareContent(old)
             for who in remove {
                 let count = new.participants.count
@@ -66,7 +70,9 @@ struct ShareSetCommand: AsyncParsableCommand {
                         ].contains(who)
                 }
                 guard new.participants.count < count else {
-                    throw CommandError("\(who) is not a participant of \(id).")
+                    throw CommandError(
+                        "\(who) is not a participant of \(id). `tidemark share list` lists them."
+                    )
                 }
             }
             content.apply(to: &new)
