@@ -77,7 +77,7 @@ struct EmbeddedStore: CloudSource {
         } catch {
             throw LogError(
                 .unreadable,
-                "The folder could not be created: \(error).",
+                "The folder could not be created: \(error). Check that the one above it can be written.",
                 path: folder.path
             )
         }

@@ -40,7 +40,7 @@ extension ServerConnection {
             }
         return SyncError(
             code,
-            "The server at \(address) answered with status \(answer.status), and no error text.",
+            "The server at \(address) answered with status \(answer.status), without an error text.",
             retryAfter: wait,
             remedy: remedy
         )

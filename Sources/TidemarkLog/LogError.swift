@@ -62,6 +62,15 @@ public struct LogError: Error, Hashable, Codable, Sendable {
     }
 }
 
+extension LogError {
+    /// The error for a manifest whose segments do not follow each other.
+    static let segmentsOutOfOrder = LogError(
+        .corrupted,
+        "The manifest's segments are out of order. `tidemark log salvage` rebuilds the store from "
+            + "its segments."
+    )
+}
+
 extension LogError: CustomStringConvertible {
     /// The code, the file and offset, the message, and the failed call.
     public var description: String {

@@ -96,7 +96,7 @@ public struct FieldsBuilder: Sendable {
         isEncrypted: Bool = false
     ) throws(SyncError) {
         guard nameByteCount > 0 else {
-            throw SyncError(.invalidArguments, "A field has an empty name.")
+            throw SyncError(.invalidArguments, "A field has an empty name; name it.")
         }
         guard nameByteCount <= Int(UInt8.max) else {
             let name = String(decoding: scratch[start..<start + nameByteCount], as: UTF8.self)

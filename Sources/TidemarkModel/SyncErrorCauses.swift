@@ -367,7 +367,7 @@ extension SyncError {
 
     /// Two values for one field.
     package static func fieldSetTwice(_ name: String) -> SyncError {
-        SyncError(.invalidArguments, "The field \"\(name)\" is given twice.")
+        SyncError(.invalidArguments, "The field \"\(name)\" is given twice; keep one of them.")
     }
 
     /// One record named by two items of a request.

@@ -186,7 +186,7 @@ extension SyncLoop {
     /// The loop does not fetch or send by itself until there is news. The driver may end the step
     /// early, as `operationCancelled`.
     public mutating func cancel() {
-        let error = SyncError(.operationCancelled, "The synchronisation was cancelled.")
+        let error = SyncError(.operationCancelled, "The sync was cancelled.")
         schedule.cancel()
         switch activity {
         case .fetching(var cycle):

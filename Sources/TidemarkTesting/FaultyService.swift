@@ -69,7 +69,7 @@ extension FaultyService {
     /// Makes the next calls of a kind fail after they are performed: their answers are lost.
     public func loseNextAnswer(
         to call: Call,
-        with error: SyncError = SyncError(.serverResponseLost, "A test lost the answer."),
+        with error: SyncError = SyncError(.serverResponseLost, "The test discarded the answer."),
         times count: Int = 1
     ) {
         add(Fault(call: call, error: error, losesAnswer: true, count: count))

@@ -278,7 +278,10 @@ package final class LMDBViewIndex: ViewIndex {
         checkpoint: ViewCheckpoint
     ) throws(ViewIndexError) {
         guard access == .writing, !progress.withLock({ $0.isReplaced }) else {
-            throw ViewIndexError(.system, "\(environment.path): it is open for reading only")
+            throw ViewIndexError(
+                .system,
+                "\(environment.path): the view index is open for reading only."
+            )
         }
         // The checks may be one commit behind, never two: see below.
         try bringChecksForward()

@@ -258,7 +258,7 @@ import TidemarkLog
             let outcome = try await Command.run([command[0], store] + command[1...], input: [])
             #expect(outcome.status == 1)
             #expect(outcome.errors.contains("format version 9"))
-            #expect(outcome.errors.contains("Use a newer Tidemark."))
+            #expect(outcome.errors.contains("Use a newer version of Tidemark."))
         }
     }
 

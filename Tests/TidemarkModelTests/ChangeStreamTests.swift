@@ -129,14 +129,17 @@ import Testing
     }
 
     @Test(arguments: [
-        ("{\"a\":null}", "The field \"a\": null is not a value; leave the field out."),
+        ("{\"a\":null}", "The field \"a\": A field cannot be null; leave it out."),
         ("{\"a\":true}", "The field \"a\": There is no Boolean type; write 0 or 1."),
         (
             "{\"a\":[]}",
             "The field \"a\": An empty list has no type; write {\"value\": [], \"type\": "
                 + "\"STRING_LIST\"} or another list type."
         ),
-        ("{\"a\":[1,\"x\"]}", "The field \"a\": A list must not mix types."),
+        (
+            "{\"a\":[1,\"x\"]}",
+            "The field \"a\": A list holds values of one type; this one mixes types."
+        ),
         (
             "{\"a\":9223372036854775808}",
             "The field \"a\": 9223372036854775808 is an integer beyond 64 bits."
@@ -159,7 +162,7 @@ import Testing
             "{\"a\":{\"value\":1e3,\"type\":\"TIMESTAMP\"}}",
             "The field \"a\": 1e3 is not a whole number; write it without fraction and exponent."
         ),
-        ("{\"a\":1,\"a\":2}", "The field \"a\" is given twice."),
+        ("{\"a\":1,\"a\":2}", "The field \"a\" is given twice; keep one of them."),
         (
             "{\"a\":{\"value\":\"?\",\"type\":\"BYTES\"}}",
             "The field \"a\": The string is not base64 (RFC 4648, with padding)."
@@ -180,7 +183,7 @@ import Testing
             "{\"a\":{\"type\":\"STRING\"}}",
             "The field \"a\": A field that is an object needs the member \"value\"."
         ),
-        ("{\"\":1}", "The field \"\": A field has an empty name."),
+        ("{\"\":1}", "The field \"\": A field has an empty name; name it."),
     ])
     func `The error names an invalid field`(fields: String, message: String) {
         let error = #expect(throws: JSONError.self) { try read(line(fields: fields)) }

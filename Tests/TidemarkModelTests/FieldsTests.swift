@@ -97,6 +97,6 @@ func fields(_ pairs: [(String, FieldValue?)]) throws -> Fields {
     @Test func `A field that is set twice is rejected`() throws {
         let error = #expect(throws: SyncError.self) { try fields([("b", 1), ("a", 1), ("b", 2)]) }
         #expect(error?.code == .invalidArguments)
-        #expect(error?.message == "The field \"b\" is given twice.")
+        #expect(error?.message == "The field \"b\" is given twice; keep one of them.")
     }
 }

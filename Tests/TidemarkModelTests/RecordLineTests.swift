@@ -79,7 +79,7 @@ import TidemarkModel
         (#"{"recordName":"a","tag":"b"}"#, "There is no member \"tag\" here"),
         (#"{"deleted":{"recordName":"a"},"x":1}"#, "There is no member \"x\" here"),
         (#"{"recordName":"a","fields":{"x":1,"x":2}}"#, "is given twice"),
-        (#"{"recordName":"a","fields":{"x":{"value":null}}}"#, "null is not a value"),
+        (#"{"recordName":"a","fields":{"x":{"value":null}}}"#, "A field cannot be null"),
         (#"{"recordName":"a"} x"#, "Expected the end of the text"),
     ])
     func `The error for an invalid line has a reason`(text: String, message: String) {

@@ -9,7 +9,7 @@ extension JournalEntry.Content {
     /// Reads content; the span must hold nothing else.
     package init(_ span: RawSpan) throws(EventFormatError) {
         guard let content = Self.read(span) else {
-            throw EventFormatError("An entry of the journal is not of a form that is known.")
+            throw EventFormatError("An entry of the journal has an unknown form.")
         }
         self = content
     }

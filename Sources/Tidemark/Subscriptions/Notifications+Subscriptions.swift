@@ -62,7 +62,8 @@ extension ModifySubscriptionsRequest {
             guard named.insert(id).inserted else {
                 throw SyncError(
                     .invalidArguments,
-                    "The request names the subscription \"\(id)\" twice; send one item for each."
+                    "The request has two items for the subscription \"\(id)\"; send one item for each "
+                        + "subscription."
                 )
             }
         }

@@ -39,7 +39,7 @@ extension FaultyService {
     private static func error(_ code: CKError.Code, _ retryAfter: Double?) -> SyncError {
         SyncError(
             SyncError.Code(rawValue: code.rawValue) ?? .internalError,
-            "A test wanted it to fail.",
+            "The test made this call fail.",
             retryAfter: retryAfter.map { Duration(clampingSeconds: $0) }
         )
     }

@@ -121,7 +121,10 @@ struct QueryArchive: Codable, Equatable {
             return PredicateTree(content)
         }
         return PredicateTree(
-            refusal: SyncError(.invalidArguments, refusal ?? "The archived predicate is unknown.")
+            refusal: SyncError(
+                .invalidArguments,
+                refusal ?? "The archived query has a predicate that this version cannot read."
+            )
         )
     }
 

@@ -361,7 +361,7 @@ package struct LogBackup {
             && manifest.apply(.added(id, incarnation))
             && manifest.apply(.ended(id, last: last, framesEnd: place.framesEnd))
             && manifest.apply(.sealed(id, fileByteCount: place.fileByteCount))
-        guard fits else { throw LogError(.corrupted, "The manifest's segments are out of order.") }
+        guard fits else { throw LogError.segmentsOutOfOrder }
         figures.segmentCount += 1
     }
 

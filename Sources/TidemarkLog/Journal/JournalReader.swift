@@ -83,8 +83,8 @@ package struct JournalReader {
                 damage.append(
                     LogError(
                         .corrupted,
-                        "The header of this journal segment is not valid (\(error)); the entries "
-                            + "in it are lost.",
+                        "The header of this journal segment cannot be read (\(error)); the "
+                            + "entries in it are lost.",
                         path: path,
                         offset: 0
                     )

@@ -386,7 +386,7 @@ extension LogError {
                 .newerVersion,
                 "The file has format version \(version) and needs a reader of version "
                     + "\(oldestReader); this one reads up to \(Layout.formatVersion). Use a newer "
-                    + "Tidemark.",
+                    + "version of Tidemark.",
                 path: path,
                 offset: 8
             )
@@ -394,7 +394,7 @@ extension LogError {
             self.init(
                 .corrupted,
                 "The file is of kind \(kind), which differs from its name. Files have been renamed "
-                    + "or swapped.",
+                    + "or swapped; restore the right ones from a backup.",
                 path: path,
                 offset: 12
             )

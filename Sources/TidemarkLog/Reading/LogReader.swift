@@ -242,7 +242,11 @@ package final class LogReader: EventSource {
     package func refresh() throws(LogError) -> Bool {
         let before = durableSequence
         guard let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) else {
-            throw LogError(.notAStore, "The store has been removed.", path: folder.path)
+            throw LogError(
+                .notAStore,
+                "The store has been removed. Restore it from a backup, or open another one.",
+                path: folder.path
+            )
         }
         // The lock is checked after the manifest is read, for the reason given in `look`.
         let isLive = try Self.isLive(folder, fileSystem: fileSystem)

@@ -192,7 +192,7 @@ extension SegmentReader {
             throw LogError(
                 .foreignFile,
                 "The segment belongs to store \(header.store), not to this one, \(store). Restore "
-                    + "the right file.",
+                    + "the right file from a backup.",
                 path: path,
                 offset: 16
             )
@@ -201,7 +201,8 @@ extension SegmentReader {
             throw LogError(
                 .foreignFile,
                 "The segment begins with event \(header.first), generation \(header.generation), "
-                    + "which differs from its name. Files have been renamed or swapped.",
+                    + "which differs from its name. Files have been renamed or swapped; restore "
+                    + "the right ones from a backup.",
                 path: path,
                 offset: 40
             )
@@ -322,7 +323,7 @@ extension Footer.Summary {
             throw LogError(
                 .corrupted,
                 "The footer ends with event \(self.last), but the manifest says \(last). Files "
-                    + "have been renamed or swapped.",
+                    + "have been renamed or swapped; restore the right ones from a backup.",
                 path: path,
                 offset: offset
             )

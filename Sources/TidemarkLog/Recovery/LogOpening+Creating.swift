@@ -57,7 +57,11 @@ extension LogOpening {
     ) throws(LogError) -> Incarnation {
         let incarnation = Incarnation(rawValue: environment.random() | 1)
         guard manifest.apply(.began(incarnation, first: first)) else {
-            throw LogError(.corrupted, "The manifest's incarnations are out of order.")
+            throw LogError(
+                .corrupted,
+                "The manifest's incarnations are out of order. `tidemark log salvage` rebuilds the "
+                    + "store from its segments."
+            )
         }
         return incarnation
     }
@@ -70,7 +74,8 @@ extension LogOpening {
         guard manifest.apply(.added(id, incarnation)) else {
             throw LogError(
                 .corrupted,
-                "Segment \(id.fileName) does not follow the one before it in the manifest.",
+                "Segment \(id.fileName) does not follow the one before it in the manifest. `tidemark "
+                    + "log salvage` rebuilds the store from its segments.",
                 path: folder.segment(id)
             )
         }

@@ -88,7 +88,7 @@ extension LogOpening {
             guard
                 manifest.apply(.ended(id, last: found.last, framesEnd: found.end)),
                 !isEmpty || manifest.apply(.removed(id))
-            else { throw LogError(.corrupted, "The manifest's segments are out of order.") }
+            else { throw LogError.segmentsOutOfOrder }
             if isEmpty { generation = id.generation + 1 }
             sample = try DictionarySample.taken(from: found.reader)
         }

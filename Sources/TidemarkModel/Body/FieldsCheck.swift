@@ -10,7 +10,7 @@ extension Fields {
         let fields = Fields(sound: bytes)
         for field in fields where !field.isRemoved && !field.hasValidValue {
             throw BodyError(
-                "The field \"\(field.name)\" is not a valid \(field.type?.webName ?? "value").",
+                "The field \"\(field.name)\" has bytes that no \(field.type?.webName ?? "value") has.",
                 at: field.entry.valueRange.lowerBound
             )
         }

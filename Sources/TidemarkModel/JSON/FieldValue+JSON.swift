@@ -99,7 +99,10 @@ extension JSONReader {
         let kind = try ahead.peek()
         while true {
             guard try ahead.peek() == kind else {
-                throw JSONError("A list must not mix types.", at: ahead.offset)
+                throw JSONError(
+                    "A list holds values of one type; this one mixes types.",
+                    at: ahead.offset
+                )
             }
             try ahead.skip()
             guard try ahead.nextElement(of: &array) else { break }

@@ -56,7 +56,7 @@ extension FieldsBuilder {
             try reader.null()
             type = nil
         case .null:
-            throw JSONError("null is not a value; leave the field out.", at: offset)
+            throw JSONError("A field cannot be null; leave it out.", at: offset)
         case .boolean:
             throw JSONError("There is no Boolean type; write 0 or 1.", at: offset)
         }
@@ -134,7 +134,7 @@ extension JSONReader {
             if try members.take(0, "value", key, in: self) {
                 value = self
                 if webForm == nil, try peek() == .null {
-                    throw JSONError("null is not a value; leave the field out.", at: offset)
+                    throw JSONError("A field cannot be null; leave it out.", at: offset)
                 }
                 try skip()
             } else if webForm != nil, try peek() == .null {

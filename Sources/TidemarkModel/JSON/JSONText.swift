@@ -173,7 +173,10 @@ extension JSONReader {
     private mutating func escape() throws(JSONError) -> Unicode.Scalar {
         let start = offset
         guard start < bytes.count else {
-            throw JSONError("A string is not closed before the end of the text.", at: start)
+            throw JSONError(
+                "A string is not closed before the end of the text; close it with \".",
+                at: start
+            )
         }
         guard bytes[start] == UInt8(ascii: "\\") else {
             throw bytes[start] < 0x20
@@ -196,7 +199,11 @@ extension JSONReader {
         case UInt8(ascii: "r"): return "\r"
         case UInt8(ascii: "t"): return "\t"
         case UInt8(ascii: "u"): return try unicodeEscape(at: start)
-        default: throw JSONError("There is no such escape in JSON.", at: start)
+        default:
+            throw JSONError(
+                "There is no such escape in JSON; the escapes are \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u.",
+                at: start
+            )
         }
     }
 

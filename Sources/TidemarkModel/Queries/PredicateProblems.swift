@@ -13,8 +13,8 @@ extension Query {
         guard predicate.hasMoreLevels(than: Self.levelCountLimit) else { return }
         throw SyncError(
             .limitExceeded,
-            "The predicate has more than \(Self.levelCountLimit) levels of AND, OR and NOT. Put the "
-                + "parts of one AND or OR beside each other, not into one another."
+            "The predicate has more than \(Self.levelCountLimit) levels of AND, OR and NOT. "
+                + "Combine the parts of one AND or OR in a single list."
         )
     }
 }

@@ -56,7 +56,7 @@ extension Subscription.RecordQuery {
             throw SyncError(
                 .invalidArguments,
                 "The subscription \"\(subscription.id)\" has unknown options: "
-                    + "\(options.rawValue)."
+                    + "\(options.rawValue). The options are create, update, delete and once."
             )
         }
         _ = try Query.Matcher(predicate, now: 0)

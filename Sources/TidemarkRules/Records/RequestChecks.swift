@@ -111,7 +111,7 @@ extension SyncError {
     static func zoneNamedTwice(_ zone: ZoneID) -> SyncError {
         SyncError(
             .invalidArguments,
-            "The request names the zone \(zone) twice; send one item for each zone."
+            "The request has two items for the zone \(zone); send one item for each zone."
         )
     }
 }

@@ -49,7 +49,7 @@ package struct ShareUpdates {
                 .invalidArguments,
                 isZoneWide
                     ? "The share \(name) has the name of a share of a whole zone, but names a root "
-                        + "record."
+                        + "record; leave it out."
                     : "The share \(name) names no root record; a share of a whole zone is named "
                         + "\(Share.zoneWideName)."
             )
@@ -78,7 +78,10 @@ package struct ShareUpdates {
         named name: RecordID
     ) throws(SyncError) -> Share {
         if let root = content.root, Name(root) != old.root {
-            throw SyncError(.invalidArguments, "The share \(name) cannot change its root record.")
+            throw SyncError(
+                .invalidArguments,
+                "The share \(name) cannot change its root record; end it and share the other one."
+            )
         }
         var share = old
         share.publicPermission = content.publicPermission
@@ -113,7 +116,10 @@ package struct ShareUpdates {
             if let known, isOpen, known.acceptance == .pending { continue }
             let participant = try invited(asked, known, old, name)
             guard !share.participants.contains(where: { $0.isSame(as: participant) }) else {
-                throw SyncError(.invalidArguments, "The share \(name) names a participant twice.")
+                throw SyncError(
+                    .invalidArguments,
+                    "The share \(name) names a participant twice; name each one once."
+                )
             }
             share.participants.append(participant)
         }

@@ -59,7 +59,8 @@ extension SharedHierarchies {
             guard let content else {
                 throw SyncError(
                     .invalidArguments,
-                    "The share \(id) says neither what is shared nor with whom."
+                    "The share \(id) says neither what is shared nor with whom; send its root record, "
+                        + "permission and participants."
                 )
             }
             let after: Share
@@ -105,7 +106,7 @@ extension SharedHierarchies {
                 throw SyncError(
                     .invalidArguments,
                     "The share \(id) would share \(root), which is a share's own record; share the "
-                        + "record whose tree it is about."
+                        + "root record of that share."
                 )
             }
             if shares?.needsRoot == true, named[rootPlace] == nil {

@@ -113,7 +113,7 @@ import Testing
         ),
         (
             Filter(systemFieldName: "b", comparator: "EQUALS", value: "x"),
-            "There is no system field \"b\"; there are recordName, createdTimestamp"
+            "There is no system field \"b\"; the system fields are recordName, createdTimestamp"
         ),
         (Filter(fieldName: "", comparator: "EQUALS", value: "x"), "The fieldName is empty."),
         (Filter(fieldName: "a", comparator: "NEAR", value: "x"), "NEAR needs a LOCATION; found"),

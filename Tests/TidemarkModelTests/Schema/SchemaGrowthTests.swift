@@ -352,17 +352,17 @@ import Testing
         #expect(message("title", .queryable) == nil)
         #expect(
             message("recordID", .queryable)
-                == "invalidArguments: Field 'recordName' is not marked queryable. Add the index: "
-                + "tidemark schema index STORE Note.___recordID queryable --environment production"
+                == "invalidArguments: Field 'recordName' is not marked queryable. Add the index with "
+                + "`tidemark schema index STORE Note.___recordID queryable --environment production`."
         )
         #expect(
             message("title", .sortable)
-                == "invalidArguments: Field 'title' is not marked sortable. Add the index: tidemark "
-                + "schema index STORE Note.title sortable --environment production"
+                == "invalidArguments: Field 'title' is not marked sortable. Add the index with `tidemark "
+                + "schema index STORE Note.title sortable --environment production`."
         )
         #expect(
             message(nil, .searchable)?.contains(
-                "No field of 'Note' is marked searchable. Add the index: tidemark schema index STORE "
+                "No field of 'Note' is marked searchable. Add the index with `tidemark schema index STORE "
                     + "Note.FIELD searchable"
             ) == true
         )

@@ -53,8 +53,8 @@ import TidemarkModel
             error
                 == SyncError(
                     .invalidArguments,
-                    "Field 'recordName' is not marked queryable. Add the index: tidemark schema "
-                        + "index STORE Note.___recordID queryable --environment production"
+                    "Field 'recordName' is not marked queryable. Add the index with `tidemark "
+                        + "schema index STORE Note.___recordID queryable --environment production`."
                 )
         )
         #expect(store.lastSequence == last)

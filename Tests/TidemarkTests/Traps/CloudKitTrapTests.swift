@@ -325,7 +325,7 @@ import TidemarkModel
         (#""x": {"value": 1.5, "type": "TIMESTAMP"}"#, "1.5 is not a whole number"),
         (#""x": {"value": "x!", "type": "BYTES"}"#, "not base64"),
         (#""x": []"#, "An empty list has no type"),
-        (#""x": [1, "a"]"#, "A list must not mix types"),
+        (#""x": [1, "a"]"#, "A list holds values of one type"),
         (#""x": 9223372036854775808"#, "an integer beyond 64 bits"),
     ])
     func `11: JSON alone does not distinguish types`(field: String, reason: String) {

@@ -47,7 +47,7 @@ open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendab
 
     override func perform(_ session: Session) async throws(CKError) {
         guard let recordZoneID else {
-            throw CKError(.invalidArguments, "The operation has no zone.")
+            throw CKError(.invalidArguments, "The operation has no zone; set recordZoneID.")
         }
         let request = ZoneChangesRequest(
             zone: recordZoneID.model,

@@ -58,7 +58,10 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
         } else if let query {
             request = QueryRequest(try query.model, in: zoneID?.model)
         } else {
-            throw CKError(.invalidArguments, "The operation has neither a query nor a cursor.")
+            throw CKError(
+                .invalidArguments,
+                "The operation has neither a query nor a cursor; set one of them."
+            )
         }
         request.limit = resultsLimit > 0 ? resultsLimit : nil
         request.desiredKeys = desiredKeys

@@ -83,7 +83,10 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
         } catch {
             return error
         }
-        return CKError(.zoneNotFound, "Zone '\(zone.zoneName)' was created a moment ago.")
+        return CKError(
+            .zoneNotFound,
+            "Zone '\(zone.zoneName)' was created after it was looked up. Fetch it again."
+        )
     }
 
     override func deliver(_ report: OperationReport) {

@@ -169,7 +169,9 @@ extension Query.Key {
         case (nil, let name?):
             guard let field = Query.SystemField(webName: name) else {
                 let known = Query.SystemField.allCases.map(\.webName).joined(separator: ", ")
-                throw WebFilterError("There is no system field \"\(name)\"; there are \(known).")
+                throw WebFilterError(
+                    "There is no system field \"\(name)\"; the system fields are \(known)."
+                )
             }
             self = .system(field)
         case (nil, nil): throw WebFilterError("Expected a fieldName or a systemFieldName.")
@@ -183,7 +185,9 @@ extension Query.WebFilter {
     fileprivate func predicate() throws(WebFilterError) -> Query.Predicate {
         guard let comparator = Comparator(rawValue: comparator) else {
             let known = Comparator.allCases.map(\.rawValue).joined(separator: ", ")
-            throw WebFilterError("There is no comparator \"\(comparator)\"; there are \(known).")
+            throw WebFilterError(
+                "There is no comparator \"\(comparator)\"; the comparators are \(known)."
+            )
         }
         let predicate: Query.Predicate
         switch comparator {

@@ -144,8 +144,8 @@ extension SyncError {
         let field = key?.schemaName.string ?? "FIELD"
         return SyncError(
             .invalidArguments,
-            "\(what) marked \(asked). Add the index: tidemark schema index STORE "
-                + "\(recordType).\(field) \(asked) --environment production"
+            "\(what) marked \(asked). Add the index with `tidemark schema index STORE "
+                + "\(recordType).\(field) \(asked) --environment production`."
         )
     }
 }
