@@ -187,7 +187,8 @@ extension SyncError {
     package static func lineTooLong(_ record: RecordID, limit: Int) -> SyncError {
         SyncError(
             .limitExceeded,
-            "The record \(record) would have more than \(limit) records above it."
+            "The record \(record) would have more than \(limit) records above it.",
+            remedy: "Choose a parent that has fewer records above it."
         )
     }
 
@@ -200,7 +201,8 @@ extension SyncError {
         SyncError(
             .limitExceeded,
             "The record \(record) cannot refer to \(target): \(limit) records that are deleted "
-                + "with the target already refer to it, which is the limit."
+                + "with the target already refer to it, which is the limit.",
+            remedy: "Use a reference without an action."
         )
     }
 
@@ -339,7 +341,8 @@ extension SyncError {
     package static func tooManyFields(_ count: Int, limit: Int) -> SyncError {
         SyncError(
             .limitExceeded,
-            "The record would have \(count) fields; at most \(limit) are allowed."
+            "The record would have \(count) fields; at most \(limit) are allowed.",
+            remedy: "Leave fields out, or put them into a second record."
         )
     }
 
@@ -347,7 +350,8 @@ extension SyncError {
     package static func listTooLong(_ field: String, count: Int, limit: Int) -> SyncError {
         SyncError(
             .limitExceeded,
-            "The field \"\(field)\" holds a list of \(count) values; at most \(limit) are allowed."
+            "The field \"\(field)\" holds a list of \(count) values; at most \(limit) are allowed.",
+            remedy: "Shorten the list, or keep its values in records of their own."
         )
     }
 

@@ -162,7 +162,7 @@ private struct LineBuilder {
             throw SyncError(
                 .internalError,
                 "Event \(event.sequence) is about zone \(event.zone), whose creation, event "
-                    + "\(event.zone), is lost from the log."
+                    + "\(event.zone), is lost from the log. `tidemark log verify` reports the damage."
             )
         }
         lastZone = (event.zone, identity)

@@ -108,7 +108,7 @@ struct ChangesCommand: AsyncParsableCommand {
 private func readToken(_ text: String) throws -> ChangeToken {
     guard let token = ChangeToken(text) else {
         throw ValidationError(
-            "'\(text)' is not a change token. A token begins with t. and is printed by `changes`."
+            "'\(text)' is not a change token. A token begins with t., and this command prints it."
         )
     }
     return token

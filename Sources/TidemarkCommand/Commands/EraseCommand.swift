@@ -107,7 +107,7 @@ struct EraseCommand: AsyncParsableCommand {
         }
         return CommandError(
             "The store has nothing of a zone '\(zone ?? "")' in \(database.id), and was not changed. "
-                + "`tidemark zones \(store.store)` lists zones.".printable
+                + "`tidemark zones list \(store.store)` lists zones.".printable
         )
     }
 

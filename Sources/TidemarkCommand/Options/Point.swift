@@ -47,6 +47,12 @@ enum Point: Equatable {
         return UInt64(text)
     }
 
+    private static func notAToken(_ text: String) -> CommandError {
+        CommandError(
+            "'\(text)' is not a change token. A token begins with t., and `tidemark changes` prints it."
+        )
+    }
+
     /// Returns the position that is a number of events before the newest one.
     private static func position(
         _ count: UInt64,
@@ -72,7 +78,7 @@ enum Point: Equatable {
             return try Self.position(count, before: try store.eventSource.durableSequence)
         case .token(let text):
             guard let token = ChangeToken(text) else {
-                throw CommandError("'\(text)' is not a change token that a store has made.")
+                throw Self.notAToken(text)
             }
             return try store.position(of: token)
         }
@@ -92,7 +98,7 @@ enum Point: Equatable {
             )
         case .token(let text):
             guard let token = ChangeToken(text) else {
-                throw CommandError("'\(text)' is not a change token that a store has made.")
+                throw Self.notAToken(text)
             }
             return try await service.answer(PositionCall(of: token)).position
         }

@@ -393,8 +393,8 @@ package struct LogBackup {
         guard found >= byteCount else {
             throw LogError(
                 .corrupted,
-                "The manifest promises \(byteCount) bytes, but the file has \(found). `tidemark "
-                    + "log salvage` copies what is left.",
+                "The manifest promises \(byteCount) bytes, but the file has \(found). Restore it "
+                    + "from a backup; `tidemark log salvage` copies what is left.",
                 path: file.path,
                 offset: found
             )

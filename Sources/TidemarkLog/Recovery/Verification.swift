@@ -33,7 +33,8 @@ extension LogReader {
                     throw LogError(
                         .corrupted,
                         "The segment begins with event \(segment.id.first); the one before it "
-                            + "ends before event \(expected).",
+                            + "ends before event \(expected). Restore the segments between them from a "
+                            + "backup.",
                         path: folder.segment(segment.id)
                     )
                 }

@@ -66,7 +66,8 @@ extension Subscription.RecordQuery {
             throw SyncError(
                 .limitExceeded,
                 "The predicate of the subscription \"\(subscription.id)\" has \(text.utf8.count) "
-                    + "bytes; at most \(Query.Predicate.textByteCountLimit) are allowed."
+                    + "bytes; at most \(Query.Predicate.textByteCountLimit) are allowed.",
+                remedy: "Shorten the predicate."
             )
         }
         _ = try Query.Predicate(format: text)
@@ -86,7 +87,7 @@ extension NotificationContent {
         guard Set(desiredKeys.map { Name($0) }).count == desiredKeys.count else {
             throw SyncError(
                 .invalidArguments,
-                "The subscription \"\(subscription.id)\" asks for a field twice."
+                "The subscription \"\(subscription.id)\" asks for a field twice; name each one once."
             )
         }
         for key in namedFields { try limits.check(fieldName: Array(key.utf8)[...]) }
@@ -95,7 +96,8 @@ extension NotificationContent {
             throw SyncError(
                 .limitExceeded,
                 "The texts of the subscription \"\(subscription.id)\" have \(byteCount) bytes; at "
-                    + "most \(limits.notificationContentByteCount) are allowed."
+                    + "most \(limits.notificationContentByteCount) are allowed.",
+                remedy: "Shorten the texts."
             )
         }
     }

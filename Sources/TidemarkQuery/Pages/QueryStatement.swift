@@ -178,7 +178,8 @@ struct QueryStatement: Sendable {
                 throw SyncError(
                     .limitExceeded,
                     "Records of type \(type.typeName) cannot be sorted by \(name): it is not among "
-                        + "the type's first \(TypeTable.columnLimit) fields."
+                        + "the type's first \(TypeTable.columnLimit) fields.",
+                    remedy: "Sort by one of those fields."
                 )
             }
             let expressions = expressions(for: descriptor)

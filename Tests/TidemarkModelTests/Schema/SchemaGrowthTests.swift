@@ -248,7 +248,7 @@ import Testing
         #expect(
             refusal(save, limits: limits)?.description
                 == "limitExceeded (27): The record type Note would have 9 fields; at most 8 are "
-                + "allowed. Split the request in half and send both parts, or shrink the record."
+                + "allowed. Split the type, or raise the limit."
         )
     }
 

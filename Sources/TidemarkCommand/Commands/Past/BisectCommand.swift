@@ -108,7 +108,9 @@ struct BisectCommand: AsyncParsableCommand {
         let first = try await from?.position(by: service) ?? log.horizon
         let last = try await to?.position(by: service) ?? log.newest
         guard first < last else {
-            throw CommandError("There are no events between \(first) and \(last).")
+            throw CommandError(
+                "There are no events between \(first) and \(last). Give points that are further apart."
+            )
         }
         return (first, last)
     }

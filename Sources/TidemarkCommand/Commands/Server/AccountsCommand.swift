@@ -63,7 +63,7 @@ struct AccountsAddCommand: AsyncParsableCommand {
 private func readPassword() throws -> String {
     guard let line = readLine() else {
         throw CommandError(
-            "There is no password on standard input. Write: echo PASSWORD | tidemark …"
+            "There is no password on standard input. Pipe one, as in `echo PASSWORD | tidemark …`."
         )
     }
     return line

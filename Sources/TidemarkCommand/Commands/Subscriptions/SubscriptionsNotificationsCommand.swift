@@ -54,7 +54,9 @@ struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
     func validate() throws {
         if let limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
         if let since, ChangeToken(since) == nil {
-            throw ValidationError("'\(since)' is not a change token that a store has made.")
+            throw ValidationError(
+                "'\(since)' is not a change token. A token begins with t., and this command prints it."
+            )
         }
     }
 

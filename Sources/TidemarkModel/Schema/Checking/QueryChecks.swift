@@ -15,7 +15,8 @@ extension Query {
             return SyncError(
                 .limitExceeded,
                 "The order has \(sortDescriptors.count) criteria; at most "
-                    + "\(Self.sortDescriptorLimit) are allowed."
+                    + "\(Self.sortDescriptorLimit) are allowed.",
+                remedy: "Sort by fewer fields."
             )
         }
         for descriptor in sortDescriptors where descriptor.origin != nil {

@@ -79,7 +79,8 @@ extension SyncError {
         SyncError(
             .limitExceeded,
             "The record type \(name) cannot be added: the schema has \(limit) record types, which "
-                + "is the limit."
+                + "is the limit.",
+            remedy: "Remove unused record types, or raise the limit."
         )
     }
 
@@ -87,7 +88,8 @@ extension SyncError {
     package static func tooManyFields(_ count: Int, of recordType: Name, limit: Int) -> SyncError {
         SyncError(
             .limitExceeded,
-            "The record type \(recordType) would have \(count) fields; at most \(limit) are allowed."
+            "The record type \(recordType) would have \(count) fields; at most \(limit) are allowed.",
+            remedy: "Split the type, or raise the limit."
         )
     }
 
