@@ -64,13 +64,13 @@ extension RecordHistory.Entry {
 
 extension PastChange {
     fileprivate func heading(_ ink: Ink) -> String {
-        let beside =
+        let details =
             [origin.build.map { "build \($0)" }, origin.request.map { "request \($0)" }]
             .compactMap(\.self).joined(separator: ", ").printable
         let what = ink.text(text, colour)
         return [
             ink.text("\(origin.sequence)", .position), origin.timeText, what, origin.author,
-            beside.isEmpty ? "" : ink.text("(\(beside))", .aside),
+            details.isEmpty ? "" : ink.text("(\(details))", .aside),
         ].filter { !$0.isEmpty }.joined(separator: "  ")
     }
 

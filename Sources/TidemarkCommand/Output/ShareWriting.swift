@@ -69,7 +69,7 @@ extension ShareParticipant {
     private var who: String {
         if let user { return user.userRecordName }
         if !email.isEmpty { return email }
-        return phone.isEmpty ? "whoever has the link" : phone
+        return phone.isEmpty ? "anyone with the link" : phone
     }
 }
 
