@@ -40,6 +40,8 @@ struct BlockingWork: Sendable {
     ) async throws(SyncError) -> Answer {
         if runsInline { return try body() }
         let context = LongWork.Context()
+        // The queue's thread does not run as part of the task, so it cannot read
+        // `Task.isCancelled`.
         let cancelling = Cancelling()
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

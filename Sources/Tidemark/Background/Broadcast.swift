@@ -37,6 +37,8 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
     /// Waits until a broadcast about a topic after a generation, until the task is cancelled, or
     /// until no more broadcasts follow.
     func wait(for topic: Topic, since generation: UInt64) async {
+        // The id is given out before the registration, because `onCancel` may run earlier, on
+        // another thread.
         let id = state.withLock { state in
             state.lastID += 1
             return state.lastID
@@ -70,6 +72,8 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
             }
             waiter?.continuation.resume()
         }
+        // If the waiter was resumed before `onCancel` ran, the id was stored after its use and
+        // would stay for ever.
         state.withLock { _ = $0.cancelled.remove(id) }
     }
 
@@ -92,6 +96,8 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
 
     private func tell(_ isTold: (Topic) -> Bool) {
         let woken = state.withLock { state in
+            // Even if no one waits: a task that has read the generation and not registered yet must
+            // not wait.
             state.generation += 1
             let woken = state.waiting.filter { isTold($0.topic) }
             if !woken.isEmpty { state.waiting.removeAll { isTold($0.topic) } }

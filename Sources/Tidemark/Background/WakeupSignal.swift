@@ -44,9 +44,13 @@ final class WakeupSignal<Work: AnyObject & Sendable>: Sendable {
     /// The caller then calls ``beginWork()`` and ``endWork()`` for as long as `endWork()` returns
     /// that there is more.
     func ring() -> Bool {
+        // Relaxed: a caller that arms the signal for existing work also rings it, so a stale value
+        // loses nothing.
         guard isArmed.load(ordering: .relaxed) else { return false }
         return state.withLock { state in
             if state.isClosed || state.work == nil { return false }
+            // A listener runs already. It must look once more, since it may have read its target
+            // before this ring.
             if state.isListening {
                 state.rangAgain = true
                 return false
@@ -89,6 +93,7 @@ final class WakeupSignal<Work: AnyObject & Sendable>: Sendable {
             state.isClosed = true
             return state.isWorking
         }
+        // Outside the lock, which `endWork` takes on the worker's thread.
         if isWorking { workIsOver.wait() }
     }
 }

@@ -9,6 +9,7 @@ final class WorkQueue: SerialExecutor, TaskExecutor {
     private let queue: DispatchQueue
 
     init(label: String) {
+        // Serial: the notifier is an actor on such a queue, and jobs of an actor must not overlap.
         queue = DispatchQueue(label: label, qos: .utility)
     }
 

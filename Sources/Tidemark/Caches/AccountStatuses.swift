@@ -25,6 +25,8 @@ struct AccountStatuses: Sendable {
         in database: DatabaseID,
         asOf sequence: SequenceNumber
     ) -> AccountStatus? {
+        // A status is as of one position for all users. Comparing it costs less than tracking which
+        // change of a system zone concerned whom.
         guard sequence == self.sequence else { return nil }
         return statuses[AccountPlace(database: database, user: user)]
     }

@@ -60,6 +60,7 @@ final class DriftReports: Sendable {
         if gaps.isEmpty { return }
         let home = caller.database.ofSystemZones
         let build = caller.build
+        // One lock for both steps: of two requests with the same gap, only one may find it new.
         let (new, listeners) = state.withLock { state in
             let new = state.known[home, default: SchemaDrift()]
                 .note(gaps, build: build.map { Name($0) }, at: time)

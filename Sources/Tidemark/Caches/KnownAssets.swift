@@ -29,6 +29,8 @@ struct KnownAssets: Sendable {
     /// Returns true if a caller may name bytes without uploading them again.
     ///
     /// A user that writes to a private database owns everything in it.
+    // The answer is only about the right to name the bytes. `BlobStore.durableStatus(of:)` says if
+    // they exist.
     func mayName(_ blob: HeldBlob, _ caller: Caller) -> Bool {
         caller.database.scope == .private
             || known.contains(Knowledge(blob: blob, user: caller.user))

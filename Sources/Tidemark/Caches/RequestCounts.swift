@@ -38,6 +38,7 @@ struct RequestCounts: Sendable {
         at time: Int64
     ) -> Double? {
         let capacity = Double(max(rate.requestCount, 1))
+        // At least a millisecond, because a period of zero would make the rate infinite.
         let perMillisecond = capacity / (max(rate.period.inSeconds, 0.001) * 1000)
         let device = Device(user: caller.user, name: caller.device.map { Name($0) })
         var bucket = buckets[device] ?? Bucket(left: capacity, time: time)
@@ -45,6 +46,8 @@ struct RequestCounts: Sendable {
         let passed = Double(max(time - bucket.time, 0))
         bucket.left = min(bucket.left + passed * perMillisecond, capacity)
         bucket.time = time
+        // A rejected request takes nothing from the bucket. So a client that retries too early does
+        // not extend its own wait.
         let isAllowed = bucket.left >= 1
         if isAllowed { bucket.left -= 1 }
         if buckets.count >= sweepCount, buckets[device] == nil {
@@ -67,6 +70,8 @@ struct RequestCounts: Sendable {
 
     /// Begins a write, unless too many are running.
     mutating func begin(_ zones: [ZoneIdentity], _ limits: Throttling) -> Refusal? {
+        // Both limits are checked before any count changes, so a rejected write has nothing to take
+        // back.
         if let limit = limits.writesPerStore, writeCount >= limit { return .store }
         if let limit = limits.writesPerZone,
             let busy = zones.first(where: { writeCounts[$0, default: 0] >= limit })

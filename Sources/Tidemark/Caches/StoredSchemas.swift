@@ -71,6 +71,8 @@ final class KnownTypes: Sendable {
 
     /// The whole schema; read if it was not before.
     func whole(_ read: () throws(SyncError) -> Schema) throws(SyncError) -> Schema {
+        // Reading happens outside the lock, because it takes long. Two concurrent reads give the
+        // same schema.
         if let known = state.withLock({ $0.whole }) { return known }
         let whole = try read()
         state.withLock { state in

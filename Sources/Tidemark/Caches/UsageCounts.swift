@@ -86,6 +86,8 @@ package struct UsageCounts: Sendable {
         guard let entry = entries[wanted.database],
             case .ended(let byteCount, let bound) = entry.count
         else { return .notCounted }
+        // A database may be above its quota, because the quota was lowered or an import was not
+        // limited. Changes that do not grow it must still succeed, so that it can shrink.
         if wanted.growth > 0, byteCount.clampedSum(wanted.growth) > quota {
             return .refused(byteCount: byteCount)
         }
@@ -115,6 +117,8 @@ package struct UsageCounts: Sendable {
     /// Records that the commit of a reservation, or of a change that needed none, has a position.
     package mutating func settle(_ reservation: Reservation, at sequence: SequenceNumber) {
         let database = reservation.database
+        // The database was never counted, as for an import, or was forgotten since. The container's
+        // sum is unknown until it is counted.
         guard let entry = entries[database] else {
             sums[database.container]?.uncounted.insert(database)
             return
@@ -179,6 +183,8 @@ package struct UsageCounts: Sendable {
         byteCount: Int,
         bound: SequenceNumber
     ) {
+        // The id differs if the database was forgotten and counted again during this count. Its
+        // commits were then reported to the other count.
         guard let entry = entries[database], entry.id == id, case .begun(let late) = entry.count
         else { return }
         // Commits up to `bound` were read by the count itself; adding them again would count them

@@ -77,6 +77,8 @@ package final class Checkpointer: Sendable {
     /// Freezes the current generation and schedules its checkpoint, or retries the checkpoint of a
     /// frozen one.
     private func start(_ overlay: inout Overlay, of views: ZoneViews) {
+        // `state` is locked inside the overlay's lock. No path locks them in the other order: `run`
+        // and `finish` lock one after the other.
         let isFree = state.withLock { state in
             if state.isRunning || state.isFinishing { return false }
             state.isRunning = true
@@ -89,6 +91,8 @@ package final class Checkpointer: Sendable {
         // After a failure `current` is not empty, and the next attempt waits for another budget.
         // Otherwise every commit would start one.
         overlay.checkpointWeight = overlay.current.weight + budget
+        // In a simulation, `runDue` runs the generation later: the caller holds the overlay's lock,
+        // which `run` takes too.
         if !runsInline {
             queue.async { self.run(generation, views) }
         }
@@ -102,6 +106,8 @@ package final class Checkpointer: Sendable {
             // and an index snapshot under one lock, so it finds each event in at least one of them.
             views.overlay.withLock { $0.finishCheckpoint() }
         } catch {
+            // The generation stays frozen in the overlay, so readers still find its events. `start`
+            // retries it before any newer one.
             failure = error
         }
         let waiting = state.withLock { state in
@@ -156,6 +162,8 @@ package final class Checkpointer: Sendable {
         while isOverloaded.load(ordering: .relaxed), isFull(views) {
             try checkGoesOn()
             await waitForCheckpoint()
+            // A failed checkpoint alone does not reject requests: the store reads and commits from
+            // the overlay until that is full.
             if isFull(views), let failure = state.withLock({ $0.failure }) { throw failure }
         }
     }
@@ -186,6 +194,8 @@ package final class Checkpointer: Sendable {
         through position: SequenceNumber
     ) async throws(SyncError) {
         while true {
+            // Generations enter the index in order. If an older one is frozen, a position in
+            // `current` takes two rounds.
             let isThere = views.overlay.withLock { overlay in
                 if overlay.reach >= position { return true }
                 start(&overlay, of: views)
@@ -225,6 +235,8 @@ package final class Checkpointer: Sendable {
     ///
     /// Only when the log rejects commits.
     package func finish(_ views: ZoneViews) throws(SyncError) {
+        // From here on, `start` begins no checkpoint. The queue is serial, so the empty block below
+        // ends after a checkpoint that was scheduled before.
         state.withLock { $0.isFinishing = true }
         if runsInline { runDue(views) } else { queue.sync {} }
         // There are at most two generations: a frozen one whose checkpoint failed, and the current

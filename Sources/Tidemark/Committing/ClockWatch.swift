@@ -35,6 +35,8 @@ package final class ClockWatch: Sendable {
     /// Throws `serviceUnavailable` if the clock, which read `time` a moment ago, was set since it
     /// was last accepted.
     package func check(_ time: Int64) throws(SyncError) {
+        // Without an uptime clock, a clock that was set cannot be distinguished from time that has
+        // passed.
         guard let limit, let uptime = environment.uptime?() else { return }
         // The difference between elapsed clock time and elapsed uptime is the amount by which the
         // clock was set. A rejected reading is not kept, so commits fail until the clock is right

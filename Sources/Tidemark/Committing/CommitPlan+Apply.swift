@@ -9,8 +9,12 @@ package import TidemarkViews
 extension CommitPlan {
     /// Applies the effects of the events to a generation.
     package func apply(to generation: OverlayGeneration, at first: SequenceNumber) {
+        // `audiences` is in event order, so one pass over the effects meets each entry at its
+        // event.
         var next = 0
         for (index, effect) in effects.enumerated() {
+            // After the effect of the event itself, which is the order in which a fold of the log
+            // applies them.
             defer {
                 if next < audiences.count, audiences[next].event == index {
                     generation.apply(audiences[next].slot, audiences[next].audience)
@@ -32,6 +36,8 @@ extension CommitPlan {
                 generation.applyNothing(at: first + index)
             }
         }
+        // Outside the loop: references need no order among the events, because the caller holds the
+        // overlay's lock and no picture shows a part of the commit.
         for (_, change) in references { generation.apply(change) }
         if let request {
             let answered = AnsweredRequest(first: first, neverExpires: requestNeverExpires)

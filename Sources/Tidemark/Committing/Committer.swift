@@ -47,6 +47,8 @@ package final class Committer: Sendable {
         callerWaits: Bool = false,
         beginsSegment: Bool = false
     ) throws(SyncError) -> Placed? {
+        // Outside the overlay's lock: the check takes the lock of the clock's readings, and depends
+        // on no other commit.
         try clock.check(plan.draft.received)
         // The overlay's lock is taken before the log's, here and wherever both are: the log never calls back
         // while it appends. Checking and applying under one lock makes the order of commits the order in
@@ -93,15 +95,23 @@ package final class Committer: Sendable {
             callerWaits: callerWaits,
             beginsSegment: beginsSegment
         )
+        // The effects, and the keys of zones and audiences that the commit creates, name `first`
+        // already. At another position, the log and the views would differ for good.
         precondition(position == first, "the log gave out a position that was not next")
         // The events are not durable yet. Pictures for readers end at the durable watermark, so
         // only decisions see them before that.
         plan.apply(to: overlay.current, at: first)
         overlay.current.countPayloads(byteCount: payloads.count)
+        // Durable commits can be read from the log. So `pending` holds only the commits that the
+        // writer has not synced yet.
         overlay.pending.drop(through: log.durableSequence)
         overlay.pending.append(commit)
         overlay.appended = first + (events.count - 1)
+        // A running collection reads the log only up to its start. It learns from this note which
+        // blobs later commits name.
         if let assets = plan.assets { overlay.assets.note(assets.blobs) }
+        // Caches of schemas, account statuses and participations compare their own position with
+        // this one.
         if plan.changesSystemZone { overlay.lastSystemSequence = overlay.appended }
         checkpointer.grew(&overlay, of: views)
         return Placed(
@@ -122,6 +132,8 @@ package final class Committer: Sendable {
         do throws(LogError) {
             try await log.waitUntilDurable(sequence)
         } catch {
+            // A failed sync does not tell which pages are on disk. So the commit may exist after a
+            // restart, and a retry under the same request id finds it then.
             throw SyncError(.serverResponseLost, SyncError(error).message)
         }
     }
@@ -138,6 +150,7 @@ extension CommitPlan {
         // A collection removes blobs under the same lock. If it removed any since the decision
         // looked for its blobs, one of them may be gone.
         if let assets, assets.takenCount != overlay.assets.takenCount { return false }
+        // The usual case without concurrent writers: no lookup is needed.
         if overlay.appended == bound { return true }
         if restsOnAll { return false }
         // If a checkpoint has moved events after `bound` into the index, the overlay no longer
@@ -150,6 +163,8 @@ extension CommitPlan {
         if let request, let first = overlay.firstSequence(of: request), first > bound {
             return false
         }
+        // A slot that the overlay does not have was last changed at or before `reach`, and
+        // therefore at or before `bound`.
         return consulted.allSatisfy { overlay.lastSequence(at: $0) <= bound }
             && consultedTargets.allSatisfy { overlay.lastReference(under: $0) <= bound }
     }
@@ -158,6 +173,7 @@ extension CommitPlan {
 extension Overlay {
     /// The last position that a slot has in the overlay; zero if it has none.
     fileprivate func lastSequence(at place: ViewKey) -> SequenceNumber {
+        // `current` follows `frozen` in the log, so its entry for a slot is the newer one.
         current.newest(zone: place.zone, slot: place.slot)?.sequence
             ?? frozen?.newest(zone: place.zone, slot: place.slot)?.sequence ?? 0
     }

@@ -71,11 +71,17 @@ extension Writer {
         }
         guard let first else { return nil }
         let (envelope, received) = try reader.envelope(ofCommitAt: first)
+        // The index has only a hash of the request; the commit's envelope decides.
         guard let known = envelope.request, known.key == request else { return nil }
+        // The index forgets requests only when a compaction runs, so the age is checked here. It is
+        // measured by the time of receipt: an import may claim any time for its commit
+        // (semantics.md, "Times").
         let lifetime = reader.options.requestLifetime.inMilliseconds
         let isForgotten =
             !known.neverExpires && received < reader.now().subtractingSaturated(lifetime)
         if isForgotten { return nil }
+        // A commit becomes durable as a whole. Waiting for its last outcome is enough, although
+        // cascades may follow that event.
         let lastIndex = envelope.outcomes.reduce(0) { last, outcome in
             if case .event(let index) = outcome { max(last, index) } else { last }
         }

@@ -54,6 +54,7 @@ extension Writer {
         var result = ModifyRecordsResult(saves: [], deletions: [])
         var refused: [SyncError.ItemError] = []
         result.saves.reserveCapacity(request.saves.count)
+        // Outcomes are in the order of `record(at:)`: first the saves, then the deletions.
         for (index, outcome) in decision.outcomes.enumerated() {
             switch outcome {
             case .event(let event):
@@ -62,6 +63,8 @@ extension Writer {
                     continue
                 }
                 let position = placed.first + event
+                // From the payloads in memory. Reading the log would decode a block for each saved
+                // record.
                 let record = Record(
                     zone: request.saves[index].recordID.zone,
                     changeTag: TagContent(of: position, in: reader.line).tag,
@@ -96,6 +99,8 @@ extension Writer {
         }
         var result = ModifyRecordsResult(saves: [], deletions: [])
         var refused: [SyncError.ItemError] = []
+        // A conflict's client record has the time and author of the request. With those of the
+        // first one, this result equals the first result.
         let author = Authorship(time: answer.received, user: caller.user, device: caller.device)
         let conflicts = Conflicts(of: request, by: author, reader.line, sight, picture.facts)
         for (index, outcome) in answer.outcomes.enumerated() {
@@ -155,6 +160,8 @@ extension ModifyRecordsResult {
         to access: PublicAccess?,
         _ request: ModifyRecordsRequest
     ) throws(SyncError) -> ModifyRecordsResult {
+        // `access` is nil outside public databases: everywhere else a caller that may write may
+        // also read.
         guard let access else { return self }
         var result = self
         for (index, save) in zip(saves.indices, request.saves) {

@@ -28,6 +28,8 @@ extension Writer {
         announced: AssetReference?,
         in database: DatabaseID
     ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8] {
+        // An announced size is checked first, so that a file that is too large is rejected before
+        // any byte is written.
         let limit = UInt64(clamping: reader.options.limits.bytesPerAsset)
         if let announced {
             if announced.byteCount > limit { throw SyncError(.tooLarge(limit: limit)) }
@@ -40,6 +42,8 @@ extension Writer {
         while let piece = try await iterator.nextPiece() {
             try explained { () throws(BlobError) in try upload.append(piece) }
         }
+        // Before `finish`, which gives the bytes their name. An upload that is released before that
+        // leaves no file.
         if let announced, announced.byteCount != upload.byteCount {
             throw SyncError(
                 .assetFileModified,
@@ -47,6 +51,7 @@ extension Writer {
                     + "\(upload.byteCount) arrived."
             )
         }
+        // The file and its folders are synced here, which may take long.
         return try await reader.blockingWork.run { () throws(SyncError) in
             let blob = try explained { () throws(BlobError) in
                 try upload.finish(announced: announced.flatMap { BlobID($0.checksum) })
@@ -76,6 +81,8 @@ extension Writer {
             let status = try explained { () throws(BlobError) in
                 try reader.blobs.durableStatus(of: heldBlob)
             }
+            // Without this check, the answer would tell a caller whether another user of the
+            // database has the bytes (semantics.md, "Assets").
             let mayName = reader.knownAssets.withLock { $0.mayName(heldBlob, caller) }
             held.append(mayName && status?.byteCount == asset.byteCount)
         }

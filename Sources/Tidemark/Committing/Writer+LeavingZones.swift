@@ -29,6 +29,7 @@ extension Writer {
             // The shares of one zone are adjacent, in the order of `request.deletions`.
             // `outcomes(of:_:in:)` relies on that.
             let leaving = ModifyRecordsRequest(deletions: shares.flatMap(\.self))
+            // Roles exist only in public databases, so there is no `PublicAccess` for a shared one.
             var decision = try decide(leaving, as: caller, with: nil, picture)
             let outcomes = request.outcomes(of: decision.outcomes, shares, in: caller.database)
             if decision.isEmpty {

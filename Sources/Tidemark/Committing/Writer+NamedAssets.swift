@@ -22,6 +22,8 @@ extension Writer {
         var assets = ConsultedAssets(takenCount: picture.takenBlobCount)
         for (index, save) in request.saves.enumerated() where save.fields.namesAssets {
             let item = items.items[index]
+            // The database of the zone, which is the owner's if the caller is a participant: assets
+            // belong to the owner of the records.
             let holder = BlobHolder(zones[item.zone].identity.database)
             var known: [BlobID: UInt64] = [:]
             for asset in try item.live?.readBody().fields.assets ?? [] {
@@ -51,6 +53,8 @@ extension Writer {
         as caller: Caller
     ) throws(SyncError) -> SyncError? {
         do throws(BlobError) {
+            // The right to name a blob is checked before its existence. So a caller without it gets
+            // the same error in both cases.
             guard reader.knownAssets.withLock({ $0.mayName(blob, caller) }),
                 let status = try reader.blobs.durableStatus(of: blob)
             else {

@@ -48,6 +48,8 @@ extension Writer {
             switch change {
             case .record(let change):
                 let identity = try identity(of: change.zone, in: plan, picture)
+                // The store's own data counts for no one (semantics.md, "Usage, quotas and
+                // throttling").
                 if identity.isSystem || !quotas.has(identity.database) { continue }
                 var growth = 0
                 if change.state == .live {
@@ -55,6 +57,7 @@ extension Writer {
                     let bytes = plan.draft.payloads[plan.bodyOffsets[index]..<end]
                     growth = RecordBody(sound: bytes).countedByteCount
                 }
+                // One read of the log per replaced record. Only stores with a quota pay for it.
                 if change.previousState == .live {
                     let previous = change.previous
                     let old = try reader.views.records(at: [previous])[0]
@@ -78,6 +81,7 @@ extension Writer {
         in plan: CommitPlan,
         _ picture: ViewPicture
     ) throws(SyncError) -> ZoneIdentity {
+        // The picture is older than the plan, so it lacks the zones that the plan creates.
         if let created = plan.createdZone(zone) { return created }
         return try SyncError.wrapping { () throws(ViewIndexError) in
             try picture.zone(zone).identity

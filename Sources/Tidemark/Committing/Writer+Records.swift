@@ -15,9 +15,15 @@ extension Writer {
     ) async throws(SyncError) -> ModifyRecordsResult {
         try reader.checkAccess(of: caller, writes: true)
         try request.check(reader.options.limits)
+        // The hash covers the request as the client sent it, before references are rewritten. A
+        // retry sends the same bytes.
         let key = identity(of: caller, request.contentBytes)
         let request = try request.withLocalReferences(in: caller.database).withoutShareFields()
+        // Before a picture is taken: a compaction waits until earlier pictures are released, and a
+        // decision over an old picture would likely be stale.
         try await committer.waitForRoom()
+        // A round fails only because another commit or an asset collection came first. So the store
+        // as a whole makes progress in each round.
         while true {
             let picture = try reader.picture(.appended)
             let access = try reader.access(of: caller, picture)
@@ -112,6 +118,8 @@ extension Writer {
             let slot = reader.views.hash.slot(ofName: record.name)
             items.append(ConsultedItem(name: record.name, zone: zone, slot: slot))
         }
+        // Saves and deletions in one request have no order, so a record may be named once
+        // (semantics.md, "Saving").
         if let repetition = ConsultedItems.firstRepetition(in: items) {
             throw .recordNamedTwice(request.record(at: repetition))
         }

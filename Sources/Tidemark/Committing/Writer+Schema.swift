@@ -25,6 +25,8 @@ extension Writer {
             let development = try reader.schema(of: database(.development), picture)
             let production = try reader.schema(of: database(.production), picture)
             let wanted = try plan((try development.whole(), try production.whole()))
+            // If nothing changes, the answer still depends on both schemas, and waits until both
+            // are durable.
             let lookedAt = max(development.lastSequence, production.lastSequence)
             let change = try SystemChange.schema(from: wanted.current, to: wanted.target)
             if wanted.error != nil || change.isEmpty {

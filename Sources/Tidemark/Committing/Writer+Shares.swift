@@ -17,6 +17,7 @@ extension Writer {
             if participant.acceptance == .accepted { return nil }
             participant.user = user
             participant.acceptance = .accepted
+            // A participant who joins by an open share's link was not added by anyone before.
             if participant.added == 0 { participant.added = reader.now() }
             var share = found.share
             if let index = share.participants.firstIndex(where: { $0.id == participant.id }) {
@@ -82,6 +83,8 @@ extension Writer {
         try await committer.waitForRoom()
         while true {
             let picture = try reader.picture(.appended)
+            // Before the link is looked up: a retry must find the first result even if the share
+            // has ended since.
             if let request, let answer = try firstAnswer(to: request, in: picture) {
                 try await committer.waitUntilDurable(answer.last)
                 return try share(savedAt: answer.last, picture)
@@ -97,6 +100,8 @@ extension Writer {
             // The save of the share is the last event. A retry reads the share from that position.
             let last = ItemOutcome.event(plan.eventCount - 1)
             plan.seal(as: caller, request, outcomes: [last])
+            // Not limited: the owner's quota must not keep a participant from accepting, and the
+            // share's record grows by little.
             guard let placed = try await append(&plan, over: picture, isLimited: false) else {
                 continue
             }
@@ -120,6 +125,8 @@ extension Writer {
             hash: reader.views.hash
         )
         let author = Authorship(time: time, user: caller.user, device: caller.device)
+        // The edit is based on the whole record of the share. Without this, a concurrent change of
+        // it would be overwritten.
         plan.restsOn(found.item.slot, in: key)
         let change = try share.consequences(
             after: found.share,

@@ -18,6 +18,8 @@ extension Writer {
         guard throttling.writesPerZone != nil || throttling.writesPerStore != nil else {
             return try await body()
         }
+        // Each zone once: a request counts as one write in a zone, however many of the zone's
+        // records it names.
         let zones = Set(zones()).map { zone in
             ZoneIdentity(database: caller.database.ofZones(zone.ownerName), zoneName: zone.name)
         }

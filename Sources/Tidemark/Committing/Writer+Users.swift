@@ -45,6 +45,8 @@ extension Writer {
             let caller = Caller(database: database)
             guard let last = try append(change, as: caller, picture) else { continue }
             try await committer.waitUntilDurable(last)
+            // Only after the change is durable. A client that is woken reads the durable status,
+            // and would otherwise find the old one and wait again.
             let place = AccountPlace(database: database.ofSystemZones, user: account.user)
             return reader.accountNews.tell(about: [place])
         }

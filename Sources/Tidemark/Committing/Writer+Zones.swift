@@ -35,6 +35,8 @@ extension Writer {
                 time: reader.now()
             )
             decision.plan.seal(as: caller, key, outcomes: decision.outcomes)
+            // The answer reports zones that others may have created or deleted a moment ago. It is
+            // not given before those commits are durable.
             if decision.plan.eventCount == 0 {
                 try await committer.waitUntilDurable(decision.lookedAt)
             } else {

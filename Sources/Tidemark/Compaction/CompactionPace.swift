@@ -77,6 +77,8 @@ struct CompactionPace {
         bytesPerSecond: Int?,
         isBusy: Bool
     ) -> Duration {
+        // Twice the work: writers then have the disk and a processor to themselves for two thirds
+        // of the time.
         var rest = isBusy ? worked * deference : .zero
         if let bytesPerSecond {
             let due = Duration.seconds(Double(byteCount) / Double(max(1, bytesPerSecond)))

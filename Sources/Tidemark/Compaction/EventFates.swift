@@ -73,11 +73,15 @@ struct EventFates {
     private func mayGo(_ event: LogEvent) throws(EventFormatError) -> Bool {
         let position = event.sequence
         if let listed = try ListedEvent(event) {
+            // Tokens of any age need the participations in `_shares` (compaction.md, "What is
+            // forgotten").
             if marks.unforgotten.contains(event.zone) { return false }
             if let previous = listed.previous, marks.ends[event.zone] == nil {
                 guard goes(position, event.zone, listed, over: previous, isOfAudience: false)
                 else { return false }
             }
+            // Both lists must allow it: a participant's delta reads the audience, the owner's reads
+            // the zone.
             if let audience = listed.audience, marks.ends[audience.key] == nil {
                 let previous = audience.previous
                 guard goes(position, audience.key, listed, over: previous, isOfAudience: true)
@@ -95,8 +99,11 @@ struct EventFates {
         case .compactionBegun:
             return true
         case .tombstonesForgotten:
+            // Only the last event that raised a zone's horizon counts, in the log or in this run.
             return marks.raised[event.zone] ?? 0 > position || raised.contains(event.zone)
         default:
+            // Creations and ends of zones stay for good, so that a name's earlier epochs are known.
+            // So do kinds that this version does not know.
             return false
         }
     }

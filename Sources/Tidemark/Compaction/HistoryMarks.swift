@@ -124,6 +124,7 @@ struct HistoryMarks {
             if identity.systemZone == .shares { unforgotten.insert(ZoneKey(createdAt: position)) }
         case .zoneDeleted:
             if audiences.contains(event.zone) ? mayExpire : isHistory {
+                // The list of an ended zone needs no event, whatever the chains say.
                 ends[event.zone] = position
             }
         case .tombstonesForgotten: raised[event.zone] = position

@@ -13,6 +13,7 @@ extension Upkeep {
     func collectAssets(isDryRun: Bool) async throws(SyncError) -> [StoredAsset] {
         let committer = try writer().committer
         let limit = reader.now() - Self.assetGrace
+        // Listed first: a store without old blobs then reads no log.
         var candidates = try await reader.blockingWork.run { () throws(SyncError) in
             try self.blobs(writtenBefore: limit)
         }
@@ -24,6 +25,7 @@ extension Upkeep {
             return overlay.appended
         }
         defer { reader.views.overlay.withLock { $0.assets.endCollection() } }
+        // The log is read up to `start` below, and a reader sees only durable events.
         try await committer.waitUntilDurable(start)
         let old = candidates
         candidates = try await reader.blockingWork.run { () throws(SyncError) in
@@ -90,6 +92,7 @@ extension Upkeep {
                 }
                 if isTaken { taken.append(asset) }
             }
+            // Outside the lock: the bytes have lost their names, and removing them may take long.
             try reader.blobs.finishTaking(taken.map(\.blob))
             return taken
         } catch {

@@ -106,6 +106,8 @@ struct Erasure {
     /// Erases, in an order in which a stop at any moment leaves the store as it was or is made good by
     /// the next opening.
     func run(on log: SegmentLog) throws(LogError) -> ErasureReceipt {
+        // Before anything is changed: a reader keeps the old segments, and the data in them would
+        // stay on disk.
         guard try !log.isRead() else { throw Self.isRead(folder) }
         let findings = try LongWork.run { () throws(LogError) in try look(at: log) }
         var receipt = findings.receipt
@@ -134,13 +136,18 @@ struct Erasure {
         // be rewritten.
         receipt.journalCount = try removeFromJournal(of: log, findings.redaction)
         try files.count(findings.lost, in: &receipt)
+        // Assets before the log: if the machine stops here, the next open finds ERASING, and the
+        // old log still names the assets to remove.
         try files.remove(findings.lost)
         let old = written.flatMap(\.group)
         try files.countSegments(old.map(\.id), of: log.store, in: &receipt)
         receipt.newByteCount = written.reduce(0) { $0 + $1.byteCount }
+        // One edit of the manifest. Before it the log is the old one, after it the new one.
         try log.replaceAll(with: written)
         // After this error ERASING is still there. The next open for writing repeats the erasure.
         guard try log.removeReplacedSegments() else { throw Self.isRead(folder) }
+        // Views and query indexes hold hashes, names and bodies. They are caches, so they are
+        // removed as a whole.
         try files.countCaches(in: &receipt)
         try files.removeCaches()
         try files.end()
@@ -195,6 +202,8 @@ struct Erasure {
     ///
     /// It may return true for an unrelated entry, but never false for a related one.
     private func isUnwanted(_ bytes: RawSpan, _ redaction: Redaction) -> Bool {
+        // The journal may lose entries at any time, so an entry that cannot be read is removed
+        // rather than kept.
         guard let content = try? JournalEntry.Content(bytes) else { return true }
         if let zone = subject.zone {
             return content.concerns(zone)
@@ -225,6 +234,8 @@ extension EventSource {
                 try body(event)
                 return true
             } catch {
+                // An event that cannot be read may be about the subject. So the erasure stops
+                // instead of skipping it.
                 failure = LogError(.newerVersion, error.message)
                 return false
             }

@@ -62,6 +62,8 @@ struct ErasureFiles {
             // `pending` fail, and with it every open for writing.
             let file = try fileSystem.open(folder.nextErasing, .create)
             defer { file.close() }
+            // In this order: the bytes, their sync, the name, the folder's sync. After a crash the
+            // name leads to the whole file or does not exist.
             try file.write(subject.bytes.span.bytes, at: 0)
             try file.sync()
             try fileSystem.rename(folder.nextErasing, to: folder.erasing)
@@ -104,6 +106,7 @@ struct ErasureFiles {
         receipt.assets = ErasureReceipt.Files()
         receipt.sharedAssetCount = 0
         for blob in lost {
+            // A blob may be gone already: an interrupted erasure runs again from its beginning.
             try LogError.wrapping { () throws(FileError) in
                 guard let status = try blobs.status(of: blob) else { return }
                 receipt.assets.add(status.byteCount)
@@ -126,6 +129,8 @@ struct ErasureFiles {
                 try fileSystem.remove(path)
                 folders.insert(folder.assets + "/" + blob.holder.folderName)
             }
+            // One sync per folder makes all its removals durable. It comes before the log is
+            // replaced, after which nothing names the files.
             for folder in folders.sorted() { try fileSystem.syncDirectory(folder) }
         }
     }
@@ -161,6 +166,8 @@ struct ErasureFiles {
     /// Removes zone views and query indexes.
     func removeCaches() throws(LogError) {
         do throws(ViewIndexError) {
+            // First the index by its own rule, which removes the checks before the data. The loop
+            // below removes all other files.
             try environment.removeIndex(folder.views)
         } catch {
             // A store that was restored or forked has none before its first opening for writing.

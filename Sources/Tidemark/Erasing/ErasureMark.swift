@@ -17,6 +17,8 @@ extension CommitDraft {
         at next: SequenceNumber
     ) {
         var position = next
+        // A zone's key is the position of its creation. The deletion names it, so the position of
+        // each event is counted here.
         for database in marks {
             append(zone: CommitDraft.ownSequence) { payload in
                 let identity = ZoneIdentity.erasureMark(of: database)

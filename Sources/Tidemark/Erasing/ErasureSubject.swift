@@ -31,10 +31,14 @@ extension ErasureSubject {
     ///
     /// Internal zones of the store are removed only with their user.
     func includes(_ identity: ZoneIdentity) -> Bool {
+        // The audiences of the user's shares are included: their scope is shared, and their owner
+        // is the zone's owner (events.md, "Audience entered, audience left").
         let database = identity.database
         guard let zone else { return database.scope != .public && database.owner == user }
         if zone.isSystem { return false }
         if identity == zone { return true }
+        // An audience is named after its zone, a NUL and the share's token. The zone may be another
+        // epoch than the one that is there now.
         return identity.isAudience && database.container == zone.database.container
             && database.environment == zone.database.environment
             && database.owner == zone.database.owner

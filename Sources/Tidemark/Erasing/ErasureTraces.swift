@@ -92,6 +92,8 @@ struct ErasureTraces {
         case .recordSaved, .recordDeleted, .recordTouched:
             guard let place = places[event.zone] else { return }
             let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
+            // The lookup of a name that was moved reads the slot of the other name first. Without
+            // that record's events the name could not be found.
             if stored.event.probeCount > 0 { probed.insert(event.zone) }
             if stored.event.state == .live {
                 add(try stored.body(), stored, place)
@@ -135,6 +137,8 @@ struct ErasureTraces {
             isMeant = isMeant && Name(body.recordType) == Schema.RecordType.users.name
         }
         if isMeant || isAboutSubject(body, place) {
+            // The last such event counts. Everything before it goes too, also what another subject
+            // wrote under the name.
             limits[stored.zone, default: [:]][name] = stored.sequence
         }
     }

@@ -106,6 +106,7 @@ struct Redaction {
             envelope.request = nil
             envelope.outcomes = []
         }
+        // The code of a rejection stays: it names nothing, and a retry must still fail.
         envelope.outcomes = envelope.outcomes.map { outcome in
             guard case .refused(let code, let message, let against) = outcome,
                 isKin || isNamed(in: Array(message.utf8).span.bytes)

@@ -38,6 +38,7 @@ package struct FoldedViews {
         if generation.weight >= Self.mergeWeight, event.sequence == event.commit.first {
             try merge()
         }
+        // The same fold as that of an open, which brings views up to date after a stop.
         do throws(EventFormatError) {
             try fold.apply(event, to: generation)
         } catch {

@@ -31,6 +31,8 @@ package struct ReplayedViews {
 
     private func isSame(_ zone: ZoneKey) throws(ViewIndexError) -> Bool? {
         guard let found else { return nil }
+        // The other tables are keyed by database, request or target. `ViewsCheck` compares those as
+        // a whole.
         for table in Self.tables {
             let (replayed, onDisk) = (
                 try views.digest(table, zone: zone), try found.digest(table, zone: zone)

@@ -169,10 +169,14 @@ struct StoreOpening {
             views = try opening.openForWriting(besideReaders: log.hasOlderReaders, progress)
         } catch {
             // On a full disk the views need space too, so that the store can be compacted.
+            // The reserve is given back after the attempt, whether the views could be opened or
+            // not.
             guard error.code == .full, try log.useReserve() else { throw error }
             defer { log.restoreReserve() }
             views = try opening.openForWriting(besideReaders: log.hasOlderReaders, progress)
         }
+        // Again: if the folder was moved in between, these are the views of a store that took its
+        // place.
         guard try log.isInPlace() else { throw .movedMeanwhile(folder) }
         return views
     }
@@ -193,6 +197,8 @@ struct StoreOpening {
                 onFinished: onFinished
             )
         }
+        // The log is opened before the pending erasure is looked up, because only the holder of its
+        // lock may complete one.
         let opened = try open()
         do throws(LogError) {
             var held = environment
@@ -206,6 +212,8 @@ struct StoreOpening {
         }
         // Spare segments were made before, and go with it.
         try opened.log.close()
+        // Opened again, because the erasure has replaced all segments. The report is that of the
+        // first open, which did the recovery.
         return (try open().log, opened.report)
     }
 
@@ -244,6 +252,7 @@ struct StoreOpening {
             nil,
             nil
         )
+        // Only to find the clock's lag.
         // Damage is reported by the operations that need the damaged part.
         let last = try? reader.event(at: reader.durableSequence)
         let ahead = last?.commit.time.subtractingSaturated(environment.log.now()) ?? 0

@@ -52,6 +52,7 @@ extension Store {
             try ErasureFiles(StoreFolder(source), environment).pending()
         }
         var assets = BlobCopy()
+        // The copy is as private as the original: it holds the same data.
         let effects = try environment.log.permitting(asIn: StoreFolder(source))
         let log = try Salvage.run(
             from: source,
@@ -64,6 +65,8 @@ extension Store {
                     to: StoreFolder(destination),
                     effects.fileSystem
                 )
+                // Before the copy becomes a store. Otherwise a stop here would leave one that shows
+                // what was to be erased, and has no record of the erasure.
                 if case .success(let subject?) = erasing {
                     try ErasureFiles(StoreFolder(destination), environment).begin(subject)
                 }
@@ -119,6 +122,8 @@ private final class RecordMending: SalvageMending {
         let previous = take(change.slot, in: change.zone, change.sequence, change.state)
         record.previous = previous?.sequence ?? 0
         record.previousState = previous?.state
+        // The flag says that the commit deleted a live version first (events.md, "Record saved").
+        // Without a surviving live version there is none to delete.
         record.isRecreation = old.isRecreation && previous?.state == .live
         // The flag says that the client held the version that this event replaced. It is not known
         // if the client held the version that now takes its place.

@@ -63,6 +63,8 @@ extension Store {
         var assets = BlobCheck(of: StoreFolder(path), PosixFileSystem())
         var failure: FoldedViews.Failure?
         let log = try reader.verify { event in
+            // The first error ends the fold, not the reading: `verify` still checks the checksums
+            // of the rest.
             guard failure == nil else { return }
             do throws(FoldedViews.Failure) {
                 try check.add(event)
@@ -88,6 +90,8 @@ extension Store {
         // These findings are added only after `check.finish`. A damaged asset does not make the log
         // unfit for the comparison.
         let damagedAssets = try assets.finish()
+        // With any finding in the log, a comparison of the views would report the same loss once
+        // more.
         do throws(FoldedViews.Failure) {
             result.findings += try check.finish(isLogSound: result.findings.isEmpty)
         } catch {

@@ -28,6 +28,8 @@ package struct ViewsCheck {
     package static func begin(
         at store: String
     ) throws(LogError) -> (reader: LogReader, check: ViewsCheck) {
+        // A writer that starts or moves the views makes one look inconsistent. The limit ends the
+        // attempts if other processes open the store again and again.
         for _ in 0..<lookLimit {
             let reader = try LogReader(store, fileSystem: PosixFileSystem())
             let check = try ViewsCheck(reader)
@@ -124,6 +126,8 @@ package struct ViewsCheck {
         } catch {
             throw .event(error)
         }
+        // Folding costs memory in proportion to the records, so it is left out if there is nothing
+        // to compare.
         guard found != nil, event.sequence <= checkpoint else { return }
         try folded.add(event)
     }
@@ -142,6 +146,7 @@ package struct ViewsCheck {
         let replayed = try folded.finish(beside: found)
         expected = replayed
         do throws(ViewIndexError) {
+            // Digests, so that two tables are compared without holding the entries of both.
             for table in ViewTable.allCases {
                 let (present, right) = (try found.digest(table), try replayed.views.digest(table))
                 guard present != right else { continue }

@@ -90,6 +90,7 @@ struct ViewsOpening {
     /// end: that is corruption, which a rebuild cannot repair.
     private func check(_ checkpoint: ViewCheckpoint?) throws(ReplayError) {
         guard let checkpoint else { return }
+        // First, because the test below may fail for such views too, and would have them rebuilt.
         if let lost = lostEnd(checkpoint) { throw .log(lost) }
         let isOfThisLine =
             checkpoint.store == source.store
@@ -140,6 +141,8 @@ struct ViewsOpening {
         let last = source.durableSequence
         let tailCount = last - start
         var reach = start
+        // A rebuild moves generations into the index as it goes, so its memory is bounded. A short
+        // tail stays in the overlay, and a checkpoint takes it to disk later.
         let isRebuild = isWritable && (start == .zero || tailCount > Self.rebuildEventCount)
         let form = isRebuild ? Self.rebuildForm : .overlay
         let replay = Replay(source: source, hash: hash, form: form)
@@ -154,6 +157,9 @@ struct ViewsOpening {
             try take(generation, into: index)
             reach = generation.lastSequence
         }
+        // A zone with events in the tail, but without a creation there or in the index, has lost
+        // its creation. The generation remembers this zone, so that lists of zones fail instead of
+        // leaving it out.
         try translated { () throws(ViewIndexError) in
             try rest.findStrayZone(beside: index.snapshot())
         }
@@ -223,6 +229,7 @@ extension ViewsOpening {
     ) throws(LogError) -> ZoneViews {
         for _ in 0..<Self.openingLimit {
             let isLive = reader.isLive
+            // An index that cannot be opened is no error for a reader: the log has everything.
             let index = try? readOnly(
                 openIndex(folder.views, isLive ? .readingLive : .readingStill)
             )
@@ -243,6 +250,8 @@ extension ViewsOpening {
         }
         return try explained { () throws(ReplayError) in
             do throws(ReplayError) {
+                // The whole log is folded. This takes time and memory in proportion to the log, but
+                // needs no access for writing.
                 return try catchUp(MemoryViewIndex(), progress)
             } catch {
                 guard case .views = error else { throw error }
