@@ -7,6 +7,7 @@ import TidemarkLog
 struct PositionSet: Sendable {
     /// 65,536 positions each; empty where nothing is in the set.
     private var pieces: [[UInt64]] = []
+    // 8 KiB each. A compaction needs most of them, and a set of a few commits needs few.
     private static let wordCount = 1 << 10
 
     /// Returns true if the set contains a position.

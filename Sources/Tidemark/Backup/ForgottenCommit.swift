@@ -65,6 +65,7 @@ struct ForgottenCommit {
         _ hash: StoreHash
     ) throws(ViewIndexError) -> CommitPlan {
         let now = environment.log.now()
+        // Times never go back, so the commit is not older than the last one of the copy.
         var plan = CommitPlan(
             time: max(time, now),
             received: now,
@@ -72,6 +73,7 @@ struct ForgottenCommit {
             hash: hash
         )
         let all = try picture.zones()
+        // The copy has no events of zones that were created later.
         let zones = all.filter { $0.key.creation <= last && $0.tombstoneHorizon > 0 }
         // An erasure raises a horizon to its own position, which may come later.
         let next = last.next

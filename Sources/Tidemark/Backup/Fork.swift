@@ -80,6 +80,7 @@ extension Store {
             environment: environment.log,
             forgotten: ForgottenCommit(path: path, environment).make
         )
+        // The copy ends with a commit at or before the position. Only now is that end known.
         if position != nil { hasViews = try views.copy(through: log.last) }
         try LongWork.run { () throws(LogError) in try log.copySegments() }
         // Only `finish` makes the folder a store. So a fork never refers to assets that are still

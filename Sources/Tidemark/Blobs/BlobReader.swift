@@ -43,6 +43,7 @@ package final class BlobReader: Sendable {
     /// name.
     package func next(upTo count: Int) throws(BlobError) -> [UInt8] {
         try progress.withLock { progress throws(BlobError) in
+            // An empty blob has one read, which compares its checksum.
             if progress.offset == byteCount, progress.offset > 0 { return [] }
             let bytes = try read(count, at: progress.offset)
             progress.hash.update(bytes.span.bytes)

@@ -94,6 +94,7 @@ extension BlobStore {
     func adopt(_ file: String, as blob: HeldBlob) throws(FileError) {
         let folder = path(of: blob.holder)
         let path = path(of: blob)
+        // The folder first: the name of the blob is only as durable as the name of its folder.
         try fileSystem.createDirectory(folder)
         try syncOnce(blob.holder)
         try state.withLock { state throws(FileError) in
@@ -160,6 +161,8 @@ extension BlobStore {
     /// Excludes an upload of the same blob. ``finishTaking(_:)`` removes the bytes.
     func take(_ blob: HeldBlob, writtenBefore time: Int64) throws(FileError) -> Bool {
         try state.withLock { state throws(FileError) in
+            // Looked up again, under the lock: an upload of the same bytes may have replaced the
+            // file since it was listed.
             guard let status = try fileSystem.status(of: path(of: blob)), status.modified < time
             else { return false }
             if !state.isPrepared { try prepare() }

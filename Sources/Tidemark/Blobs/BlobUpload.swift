@@ -45,6 +45,7 @@ package final class BlobUpload: Sendable {
     /// Each call makes one system call, so pass some thousand bytes at a time.
     package func append(_ bytes: [UInt8]) throws(BlobError) {
         try progress.withLock { progress throws(BlobError) in
+            // `byteCount` never exceeds `limit`, so the difference cannot wrap.
             guard UInt64(bytes.count) <= limit - progress.byteCount else {
                 throw .tooLarge(limit: limit)
             }

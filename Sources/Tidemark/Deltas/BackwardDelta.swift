@@ -43,6 +43,7 @@ extension BackwardDelta {
                 return try windowStart(between: start, fitting, before: end, limit)
             }
             fitting = start
+            // A window that is exactly full need not be extended.
             if count == limit { break }
             length = length > .max / 2 ? .max : 2 * length
         }

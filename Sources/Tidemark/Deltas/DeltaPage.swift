@@ -60,6 +60,8 @@ struct DeltaPage {
             let isGone = entries[place].isGone
             if AudienceEvent.isOne(payload) {
                 let (state, version) = try AudienceEvent.version(in: payload)
+                // The event of a share names the version that it shows. Those versions are read in
+                // a second pass, in log order.
                 if state == .live, !isGone {
                     let sequence = version
                     versions.append(Wanted(sequence: sequence, place: place))

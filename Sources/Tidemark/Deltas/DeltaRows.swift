@@ -34,11 +34,15 @@ struct DeltaRows {
         let bits = incarnations.bits(of: event.sequence)
         switch state {
         case .live:
+            // Only the frame is checked. The block's checksum was verified when the block was
+            // decoded.
             guard RecordBody.isFramed(payload, from: bodyOffset) else {
                 throw EventFormatError("Event \(event.sequence) holds a damaged body.")
             }
             let start = event.payloadRange.lowerBound + bodyOffset
             let range = start..<event.payloadRange.upperBound
+            // A share's record holds the links of all participants, which a participant who may not
+            // change the share must not see.
             if access != nil, !isGone, try appendShare(event, range, bits) { return }
             let kind: RecordRows.Kind = isGone ? .gone : .changed
             rows.append(kind, event.sequence.rawValue, bits, in: event.block, range)

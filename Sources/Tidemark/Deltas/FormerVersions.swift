@@ -103,6 +103,7 @@ struct FormerVersions {
                 return true
             }
             let stored = try record(in: event)
+            // The entry itself is what the delta shows or hides.
             if step.position != step.entry, stored.event.state == .live {
                 let body = try stored.readBody()
                 if try counts(body, endingAt: step.end) {
@@ -110,6 +111,8 @@ struct FormerVersions {
                     return true
                 }
             }
+            // A version that ended before `known` counts only for its creator. Without one, the
+            // chain ends here.
             if let state = stored.event.previousState,
                 step.position > known || creator != nil
             {

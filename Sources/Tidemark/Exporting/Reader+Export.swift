@@ -98,6 +98,7 @@ extension Reader {
         let name = Name(id.recordName)
         let item = ConsultedItem(name: name, zone: 0, slot: views.hash.slot(ofName: name))
         var stored = try ConsultedItems([item], in: zones, picture.facts).items[0].old
+        // At or above the history horizon the chain is complete, so each step finds its event.
         while let version = stored, version.sequence > bound {
             let previous = version.event.previous
             stored = previous == .zero ? nil : try views.records(at: [previous])[0]

@@ -52,6 +52,8 @@ struct ZoneRecords {
             let run = entries[start..<min(start + Self.runLength, entries.count)]
             let again = try readAgain(run)
             for entry in run {
+                // A record that could be read for its name and not again is left out, as unreadable
+                // ones are.
                 guard let body = again[entry.sequence] ?? entry.body.map({ kept[$0] }) else {
                     continue
                 }

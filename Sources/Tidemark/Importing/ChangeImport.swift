@@ -85,6 +85,8 @@ public struct ChangeImport: Sendable {
             }
             var decision = try decision(of: line, over: picture)
             let outcome = Outcome.applied(missingDeletionCount: decision.missingDeletionCount)
+            // A line that changes nothing needs a commit too. Otherwise importing it again could
+            // find something to delete (events.md, "Request noted").
             if decision.plan.eventCount == 0 { decision.plan.noteRequest() }
             decision.seal(line, request)
             guard
@@ -95,6 +97,8 @@ public struct ChangeImport: Sendable {
                 )
             else { continue }
             lastAppended = placed.last
+            // Only a line that is in the store counts. A line that failed may come again as the
+            // same occurrence.
             count(line, known)
             decision.note(in: &waiting)
             if decision.changes(.subscriptions) {
@@ -127,6 +131,8 @@ public struct ChangeImport: Sendable {
     private func tellOfAccounts(_ last: SequenceNumber) {
         Task { [writer] in
             try await writer.committer.waitUntilDurable(last)
+            // All waiters, since it is unknown here whose accounts the line changed. Each reads its
+            // own status again.
             writer.reader.accountNews.tellAll()
         }
     }
@@ -213,6 +219,7 @@ public struct ChangeImport: Sendable {
         // An id that was derived from the line belongs to this line, even if an export of its
         // changes was imported under the id before.
         if request.isDerived || answer.contentHash == request.contentHash { return answer.first }
+        // The commit is read as a line from the log, which has durable events only.
         try await writer.committer.waitUntilDurable(answer.first)
         let exported = try writer.reader.line(ofCommitAt: answer.first)
         guard exported.map({ LineIdentity($0).contentHash }) == request.contentHash else {

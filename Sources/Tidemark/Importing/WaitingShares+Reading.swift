@@ -24,6 +24,8 @@ extension WaitingShares {
                 return true
             }
             let zone = link.zoneIdentity(in: home)
+            // A share whose record names a root, and that has no audience, was saved before its
+            // root.
             if link.shareName != Name(Share.zoneWideName),
                 try audiences.key(ofShare: body.recordName, in: zone) == nil,
                 let root = try Self.share(link.shareName, of: zone, in: reader)?.root

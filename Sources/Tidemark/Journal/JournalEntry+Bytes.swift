@@ -48,6 +48,8 @@ extension JournalEntry.Content {
         var list: [UInt8] = []
         var count = 0
         for refusal in refused.refusals {
+            // Checked before each item, so an entry exceeds the limit by at most one item. The rest
+            // is only counted.
             if list.count > refusalByteCount { break }
             count += 1
             switch refusal.item {

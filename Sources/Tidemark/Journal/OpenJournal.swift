@@ -38,6 +38,7 @@ final class OpenJournal: Sendable {
         hasBegun.withLock { hasBegun in
             if hasBegun { return }
             hasBegun = true
+            // Under the lock, so that no entry precedes this one.
             journal.append(JournalEntry.Content.began(extent).bytes, at: now())
         }
     }
@@ -51,6 +52,7 @@ final class OpenJournal: Sendable {
     /// Writes the pending entries, and accepts no more.
     func close() {
         let hasBegun = hasBegun.withLock { hasBegun in
+            // A late entry must not begin the journal again.
             defer { hasBegun = true }
             return hasBegun
         }

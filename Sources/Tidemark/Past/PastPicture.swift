@@ -45,6 +45,8 @@ package struct PastPicture: Sendable {
     /// forgotten without a trace; zero if none were.
     package func forgottenThrough(_ epoch: PastZone) throws(SyncError) -> SequenceNumber {
         var position = epoch.tombstoneHorizon
+        // Compaction drops all events of a zone that ended at or below the horizon. Then everything
+        // up to its end is forgotten.
         let run = try SyncError.wrapping { () throws(ViewIndexError) in try picture.compaction() }
         if let run, let end = epoch.end, end <= run.horizon(of: epoch.identity) {
             position = max(position, end)

@@ -21,6 +21,8 @@ extension Reader {
         } catch {
             if error.code == .unknownItem, let blank = caller.blankUserRecord(id) { return blank }
             guard error.code == .zoneNotFound else { throw error }
+            // Only for the reason in the error: the log is folded once more to find how the zone
+            // ended by then.
             let zone = ZoneIdentity(database: caller.database, zoneName: id.zone.name)
             throw .zoneGone(id.zone, try past(position, picture).reason(ofEnd: zone) ?? .deleted)
         }

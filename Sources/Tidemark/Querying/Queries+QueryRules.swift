@@ -35,6 +35,8 @@ extension Queries {
             let rules = try QueryRules(query, under: schema)
             let growth = try QueryRules.growth(of: schema, for: query, in: environment)
             if growth.isEmpty || writer.ifAny == nil { return rules }
+            // A commit of its own. The next round reads the schema with the new indexes, or with
+            // those that another query has added.
             try await addIndexes(for: query, as: caller)
         }
     }
@@ -51,6 +53,8 @@ extension Queries {
                 for: query,
                 in: caller.database.environment
             )
+            // Another query has added the indexes. The result must not depend on them before they
+            // are durable.
             if growth.isEmpty {
                 let last = schema.lastSequence
                 return try await committer.waitUntilDurable(last)

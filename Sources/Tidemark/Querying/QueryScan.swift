@@ -76,6 +76,8 @@ struct QueryScan {
     /// Returns the events that saved the matches, in the query's order.
     consuming func sequences() -> [SequenceNumber] {
         let order = order
+        // Names are unique within a zone only, so the zone decides between records that compare as
+        // equal.
         matches.sort { first, second in
             let order = order.compare(first.body, second.body)
             return order == 0 ? first.zone < second.zone : order < 0

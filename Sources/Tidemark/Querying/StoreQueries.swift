@@ -211,6 +211,7 @@ extension StoreQueries {
     private static let fileName = "index.sqlite"
 
     private func open() throws -> QueryIndex {
+        // Under the lock, so that two queries do not open the file twice.
         try state.withLock { state in
             // One that was opened before the store was moved would open the rest by the old path.
             if let opened = state.opened, state.isInMemory || place() != nil { return opened }
@@ -308,6 +309,7 @@ extension StoreQueries {
             try await index.apply(batch.changes, through: batch.position)
             last = batch.position
         }
+        // Only after a long update, whose cost hides that of settling.
         if count >= Self.batchCount { try await index.settle() }
     }
 
@@ -350,6 +352,7 @@ extension StoreQueries {
                 throw SyncError.missingEvent(last.reached.next)
             }
             last = current.position
+            // At most two batches are in memory: the one that is written and the one that is read.
             async let next =
                 current.position.reached < bound
                 ? self.batch(after: current.position, through: bound, without: replaced) : nil
@@ -373,12 +376,14 @@ extension StoreQueries {
         var replaced = PositionSet()
         try source.visit(from: SequenceNumber.zero.next, through: bound) {
             (event) throws(EventFormatError) in
+            // Without a copy of the payload: this visits every event of the log.
             let payload = event.block.span.bytes.extracting(event.payloadRange)
             if let previous = try RecordEvent.previous(in: payload),
                 previous < event.sequence
             {
                 replaced.insert(previous)
             }
+            // Only at every 4,096th event, so that the check costs next to nothing.
             return event.sequence.rawValue % 4_096 != 0 || !Task.isCancelled
         }
         try Task.checkCancellation()

@@ -68,6 +68,8 @@ struct ListedDelta: ZoneDelta {
 
     /// Returns the place after a position; without one, the place at the end of the list.
     private func place(at position: SequenceNumber?) -> DeltaPlace {
+        // Without more to come the token is at the end of the store, so that the token of a quiet
+        // zone does not fall below a later horizon.
         let end = position ?? picture.bound
         // Between two pages a client may hold a record that was deleted before the second one begins.
         let keepsQuiet = start.quiet > end || position != nil && readability != 0

@@ -13,6 +13,7 @@ extension Reader {
     ) throws(SyncError) -> AccountStatus {
         if user == .current { return .available }
         let home = database.ofSystemZones
+        // Without a picture, because this runs for every call.
         let last = views.overlay.withLock { $0.lastSystemSequence }
         if let known = statuses.withLock({ $0.status(of: user, in: home, asOf: last) }) {
             return known

@@ -83,6 +83,8 @@ extension Reader {
         as caller: Caller
     ) throws(SyncError) -> AssetDownload {
         let database = try database(of: request.recordID.zone, as: caller).id
+        // A caller who may read the record may also name the bytes in other records of the database
+        // (semantics.md, "Assets").
         try noteKnown(asset, in: database, by: caller)
         return try openAsset(
             asset,
@@ -111,6 +113,8 @@ extension Reader {
                 line
             )
         else { throw .recordNotFound(record.recordID) }
+        // The caller may read the record as it is now. An earlier version may be another user's
+        // record of the same name.
         if let error = try access(of: caller, picture)?.refusal(of: .read, on: old.readBody()) {
             throw error
         }
@@ -172,6 +176,8 @@ private final class BlobPart: Sendable {
 
     func next(upTo count: Int) async throws(SyncError) -> [UInt8]? {
         let reader = try await openReader()
+        // The piece is taken under the lock and read outside of it, so concurrent callers get
+        // different pieces.
         let (start, count) = progress.withLock { progress in
             let start = progress.offset
             progress.offset = min(end, start + UInt64(count))

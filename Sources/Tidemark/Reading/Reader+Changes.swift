@@ -62,6 +62,8 @@ extension Reader {
         let (key, end) = try picture.zone(zone)
         if key == nil, !zone.isImplicit { throw .zoneGone(request.zone, end ?? .deleted) }
         if options.isStrict, zone.isImplicit { throw .noDelta(of: request.zone) }
+        // Permissions are those of now, also for a page as of a position. The token is checked
+        // against now too, because horizons only rise.
         let access = try access(of: caller, now)
         let readability = try access?.readability(views.hash) ?? 0
         let start = try start(of: request, zone, key, quiet: picture.bound, readability, now)
@@ -182,10 +184,14 @@ extension Reader {
         guard defect == .otherPlace,
             let content = try? TokenContent(token, store: id, hash: views.hash)
         else { return SyncError(defect) }
+        // The place is the position of a zone's creation. If no such event is there, the zone was
+        // erased (events.md, "Erasures").
         guard let standing = try? picture.zone(ZoneKey(rawValue: content.place)) else {
             return content.place == 0
                 ? SyncError(defect) : .tokenExpired("its zone was erased")
         }
+        // The token of another zone is a mistake in the program and stays invalid. Only an earlier
+        // epoch of the same zone is expired.
         guard standing.identity == zone else { return SyncError(defect) }
         return .tokenExpired("the zone was deleted and created again since")
     }

@@ -222,7 +222,10 @@ private struct LineBuilder {
         }
         // A request is recorded even if it changed nothing.
         if parts.isEmpty, envelope.request != nil { parts.append(Part()) }
+        // A commit that became several lines was not asked of any one database.
         let asked = parts.count == 1 ? envelope.request?.database : nil
+        // Commits of the store itself have no user. Their lines have `__defaultOwner__` (events.md,
+        // "Commit envelope").
         return parts.map { part in
             var line = ChangeStreamLine(
                 time: commit.time,

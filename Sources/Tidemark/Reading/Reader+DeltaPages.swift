@@ -14,6 +14,7 @@ extension Reader {
         var limit = try pageLimit(request)
         let byteLimit = min(max(request.byteLimit ?? .max, 1), options.pageByteCount)
         while true {
+            // The list has positions only. Sizes are known once the events are read.
             let list = try delta.list(limit)
             var page = DeltaPage(list, line: line, byteLimit: byteLimit, shownTo: delta.access)
             try page.read(list, from: source)
@@ -27,6 +28,7 @@ extension Reader {
                 continue
             }
             var rows = page.rows
+            // Last, because the body of a record decides if the caller may read it.
             let place = try delta.hide(from: &rows) ?? end
             return ZoneChanges(
                 zone: request.zone,

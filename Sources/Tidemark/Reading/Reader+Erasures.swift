@@ -20,6 +20,7 @@ extension Reader {
         as caller: Caller,
         _ picture: ViewPicture
     ) throws(SyncError) {
+        // Every erasure leaves a mark there. So in most stores the check is this one lookup.
         guard try lastErasure(in: .ofStore, picture) > position else { return }
         let isGone = try lastErasure(in: caller.markedDatabase, picture) > position
         if isGone { throw .tokenExpired("something that it includes was erased") }

@@ -64,6 +64,7 @@ extension Reader {
 
     /// Records a page of changes, if the journal is configured for it.
     func note(_ told: @autoclosure () -> JournalEntry.Told) {
+        // Before the entry is made: this runs for every page.
         guard let journal, journal.extent == .full else { return }
         journal.note(.told(told()))
     }

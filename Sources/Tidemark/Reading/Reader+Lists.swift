@@ -10,6 +10,8 @@ extension Reader {
     /// Returns the number of list entries and events that one call for changes may read in addition
     /// to those that it reports.
     func scanBudget(_ limit: Int = 0) -> Int {
+        // 64 pages (semantics.md, "Tokens"). A page that is limited in bytes may list more records
+        // than that, and must still be able to read its own entries.
         max(64 * max(options.limits.recordsPerPage, 1), 2 * limit)
     }
 

@@ -51,11 +51,13 @@ extension Reader {
             try page.read(list, from: source)
             var rows = page.rows
             let isShown = try window.hide(from: &rows) == nil
+            // With one entry the page is returned in any case, so the loop ends.
             // The entries that do not fit are at the page's end, where the newest changes are.
             guard isListed && isShown && page.count == list.entries.count || limit == 1 else {
                 limit = max(1, min(page.count, limit / 2))
                 continue
             }
+            // The next, older page ends where this one begins.
             var content = delta.end
             content.sequence = first
             return ZoneChanges(

@@ -18,6 +18,7 @@ extension Reader {
         if position != nil, caller.database.scope == .shared { throw .sharedPast }
         let now = try picture(.visible)
         defer { withExtendedLifetime(now) {} }
+        // Once for the call: an invalid position is the error of the call, not of each item.
         _ = try check(position, now)
         let limit = options.limits.itemsPerRequest
         guard request.recordIDs.count <= limit else {
@@ -62,6 +63,8 @@ extension Reader {
         var answers: [Result<Record, SyncError>] = []
         var refused: [SyncError.ItemError] = []
         for (record, item) in zip(request.recordIDs, found.items) {
+            // A default zone that nothing was written to has no records, which is no error of the
+            // zone.
             if let error = zones.error(of: item.zone), !zones[item.zone].identity.isImplicit {
                 answers.append(.failure(error))
                 refused.append(SyncError.ItemError(.record(record), error))

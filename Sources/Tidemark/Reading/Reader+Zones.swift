@@ -55,6 +55,8 @@ extension Reader {
             isShared
             ? try sharedZonePage(of: caller, after: start, limit, now)
             : try zonePage(of: caller.database, after: start, limit, picture)
+        // The token of the last page is at the end of the store, so that the token of a quiet
+        // database does not fall behind (semantics.md, "Tokens").
         let end = page.end ?? picture.bound
         let changes = DatabaseChanges(
             changes: page.changes,
@@ -122,6 +124,8 @@ extension Reader {
                 .init(entries: run.filter { !$0.isQuiet(below: start.quiet) })
             }
         )
+        // Hidden zones are left out after the page was cut. A page may thus have fewer zones than
+        // its limit, and its end is still right.
         let changes = found.entries.prefix(limit).compactMap { zone -> ZoneChange? in
             if options.isStrict, zone.identity.isImplicit { return nil }
             if zone.identity.isSystem { return nil }

@@ -48,6 +48,7 @@ extension Reader {
         _ picture: ViewPicture
     ) {
         guard options.checksSchema else { return }
+        // A save that succeeded in production fits its schema, so only failed ones are looked at.
         if caller.database.environment == .production {
             guard result.saves.contains(where: \.isFailure) else { return }
         }
@@ -87,6 +88,7 @@ extension Reader {
         _ picture: ViewPicture
     ) -> (any SchemaTypes)? {
         let schema = try? productionSchema(of: caller.database.container, picture)
+        // Before the first promotion, everything would be a gap.
         return schema.flatMap { $0.lastSequence > 0 ? $0 : nil }
     }
 }

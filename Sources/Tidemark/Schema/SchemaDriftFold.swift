@@ -72,6 +72,8 @@ struct SchemaDriftFold {
             guard let name = gap.fieldName, let index = fields.index(of: name.string) else {
                 return true
             }
+            // Stamp 0 marks the fields that this event has set. Others were noted at the event that
+            // set them.
             return fields[index].stamp == 0
         }
         try note(gaps, event)

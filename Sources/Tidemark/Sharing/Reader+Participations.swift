@@ -44,6 +44,8 @@ extension Reader {
             guard let zone = try picture.search(for: identity).standing, zone.end == nil else {
                 return []
             }
+            // A participation has its user as parent, so the index of references finds it without
+            // reading those of others (events.md, "System zones").
             let slots = try picture.referrers(of: views.hash.target(user.name), in: zone.key)
                 .map { ViewKey(zone: zone.key, slot: $0.slot) }
             versions = try picture.versions(at: slots).compactMap { $0 }
@@ -54,6 +56,7 @@ extension Reader {
         let records = try views.records(at: versions.map(\.sequence).sorted())
         var found: [KnownParticipation] = []
         for record in records {
+            // The index has a hash of the user's name, which another name may share.
             guard let part = ShareRecords.participation(in: try record.readBody()),
                 part.user == user
             else { continue }

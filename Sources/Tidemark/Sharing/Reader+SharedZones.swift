@@ -31,6 +31,8 @@ extension Reader {
         var heads: [ZoneID: SequenceNumber] = [:]
         var ends: [ZoneID: (sequence: SequenceNumber, part: Participation)] = [:]
         return try SyncError.wrapping { () throws(ViewIndexError) in
+            // A zone changes for the participant when they join or leave a share of it, and when
+            // the list of one of their shares does.
             for part in parts {
                 let zone = part.participation.zone
                 let sequence = part.sequence
@@ -47,6 +49,8 @@ extension Reader {
                 if shared.zones[zone] != nil {
                     changes.append((.changed(zone), head))
                 } else if head > quiet, let end = ends[zone] {
+                    // Not up to the quiet position: a client that began without a token after the
+                    // end never had the zone.
                     let identity = end.part.zoneIdentity(in: caller.database)
                     let reason = try picture.search(for: identity).standing?.end?.reason
                     changes.append((.deleted(zone, reason ?? .deleted), head))

@@ -121,6 +121,8 @@ extension Reader {
         of found: Found,
         by token: String
     ) throws(SyncError) -> ShareParticipant {
+        // In this order: a participant who is known by name, the one that the link is for, one
+        // invited by an address, and anyone if the share is open.
         let share = found.share
         if let known = share.participant(user) { return known }
         if let id = found.target.participantID,

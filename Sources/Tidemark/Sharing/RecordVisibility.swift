@@ -94,6 +94,7 @@ extension Reader {
         guard let user, user != .current, database.owner != .current, user != database.owner else {
             return .whole
         }
+        // Former parts are included: they tell "left" and "never invited" apart.
         let parts = try participations(of: user, in: database, picture).filter {
             $0.participation.zoneIdentity(in: database) == zones[0].identity
         }

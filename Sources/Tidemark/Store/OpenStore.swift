@@ -35,6 +35,8 @@ final class OpenStore: Sendable {
     /// Background work ends first, because it must not meet a closed log.
     func close() throws(LogError) {
         defer { reader.observer?.notes(.closed) }
+        // `Store` has released the parts already. Tasks that are woken here find the store closed,
+        // and end.
         reader.driftReports.finish()
         reader.accountNews.close()
         guard let writer = writer.ifAny else { return }

@@ -36,9 +36,11 @@ extension Store {
     ) throws(SyncError) -> JournalStanding {
         let parts = try parts
         let open = parts.reader.journal?.journal
+        // The reader sees files only, so pending entries are written first.
         open?.flush()
         var standing = JournalStanding(reading: parts.reader.journalReader, visit)
         if let figures = open?.figures {
+            // The open journal may know of losses that no entry in the files states yet.
             standing.lostCount = max(standing.lostCount, figures.lostCount)
             standing.failure = figures.failure
         }

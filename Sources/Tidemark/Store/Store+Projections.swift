@@ -29,6 +29,7 @@ extension Store {
             return
         }
         while !Task.isCancelled, !arrivals.isClosed {
+            // Read before the projection advances: a commit in between ends the wait at once.
             let generation = arrivals.generation
             guard let parts = try? parts else { return }
             try await parts.reader.advance(projection)

@@ -125,6 +125,7 @@ extension Store {
         let parts = try parts
         let writer = try parts.writer()
         let target = position ?? parts.reader.source.durableSequence
+        // The notifier reads durable events only, and would otherwise never reach the position.
         try await writer.committer.waitUntilDurable(target)
         let notifications = parts.notifications
         try await notifications.notifier().catchUp(through: target, notifications)

@@ -76,6 +76,8 @@ public final class Store: Sendable {
     ///
     /// Throws if the disk failed. The store is closed in either case.
     public func close() throws(LogError) {
+        // Taken out under the lock and closed outside of it: closing waits for background work, and
+        // calls on other threads read `parts` meanwhile.
         let parts = opened.withLock { opened in
             defer { opened = nil }
             return opened

@@ -36,6 +36,8 @@ struct EventReading {
     ) throws(SyncError) {
         var count = 0
         var reached = following.position
+        // A stretch may end inside a commit: the position counts events, and the next stretch
+        // continues with the rest of the commit.
         try store.reader.source.visit(
             from: following.position.next,
             through: end
@@ -53,6 +55,8 @@ struct EventReading {
 
     private mutating func take(_ event: LogEvent) throws(SyncError) {
         let payload = event.payload
+        // Zone key 0 marks events about the store as a whole. Unknown kinds are skipped (events.md,
+        // "Event payload").
         guard event.zone != 0, let kind = payload.first.flatMap(EventKind.init(rawValue:)) else {
             return
         }
@@ -83,6 +87,7 @@ struct EventReading {
             } else if let zone = try following.zone(event.zone, picture),
                 zone.identity.systemZone == nil
             {
+                // In this order: a subscription to the zone reports the deletion that ends it.
                 try takeZone(zone.identity, event)
                 end(zone.identity)
             }
@@ -143,6 +148,8 @@ struct EventReading {
         _ event: LogEvent,
         in zone: ZoneIdentity
     ) throws(SyncError) -> NotifiedChange? {
+        // The flag is read from the bytes. The envelope is decoded only for an event that may fire
+        // something.
         if CommitEnvelope.isOfImport(event.envelope.span.bytes) { return nil }
         let envelope = try store.reader.readEnvelope(event.envelope)
         return NotifiedChange(
@@ -160,6 +167,7 @@ struct EventReading {
         _ event: LogEvent,
         in zone: Following.WatchedZone
     ) throws(SyncError) {
+        // The usual event concerns no subscription. It costs one lookup of its zone.
         if zone.watch == nil, following.set.shared.isEmpty { return }
         let stored = try synced { () throws(EventFormatError) in
             try StoredRecord(event.sequence, zone: event.zone, event.payload)
@@ -200,6 +208,8 @@ struct EventReading {
     private mutating func audience(of event: StoredRecord) throws(SyncError) -> [Int] {
         if following.set.shared.isEmpty { return [] }
         let position = event.sequence
+        // A user who sees the whole zone and also takes part in the record's share gets one
+        // notification.
         let zoneWide = try sharers(of: event.zone, at: position)
         guard let key = event.event.audience?.key else { return zoneWide }
         let byShare = try sharers(of: key, at: position)
@@ -244,6 +254,8 @@ struct EventReading {
         _ event: LogEvent,
         in zone: ZoneIdentity
     ) throws(SyncError) {
+        // Without subscriptions to shared databases the parts are not followed, so the known ones
+        // become stale.
         if following.set.shared.isEmpty {
             following.sharers = Sharers()
             return
@@ -325,6 +337,8 @@ struct EventReading {
         _ change: NotifiedChange
     ) throws(SyncError) -> Query.Matcher {
         if let matcher = standing.matcher { return matcher }
+        // The schema is that of the picture, which may be newer than the event: only the set of
+        // searched fields depends on it.
         let type =
             store.reader.options.checksSchema
             ? try store.reader.schema(of: change.zone.database, picture)
@@ -364,6 +378,8 @@ struct EventReading {
     ) throws(SyncError) {
         if numbers.isEmpty { return }
         let sequence = change.sequence
+        // All notifications of one event carry this tag, so that a client can recognize them as one
+        // change.
         let tag = TagContent(of: sequence, in: store.reader.line).tag.text
         for number in numbers {
             guard let standing = following.set[number] else { continue }

@@ -214,6 +214,8 @@ extension SequenceNumber {
 extension CommitEnvelope {
     /// Returns true if the store itself made the commit, without reading the rest.
     static func isOfStore(_ span: RawSpan) -> Bool {
+        // The flags are the second byte in every version of the envelope (events.md, "Commit
+        // envelope").
         span.byteCount >= 2 && span.byte(at: flagsOffset) & (Flag.user | Flag.request) == 0
     }
 

@@ -113,6 +113,7 @@ extension Notifications {
             // Those of zones and databases are few, and the next takes the place of the last.
             guard NotificationRecords.isOfQuery(body) else { return true }
             let received = event.commit.received
+            // Events ascend, so the search ends at the first notification that stays.
             guard found.names.count < excess || received < time - lifetime else {
                 found.floor = event.sequence.previous
                 found.due = Self.sum(received, lifetime)

@@ -80,6 +80,7 @@ extension Notifications {
                 shownThrough: picture.bound
             )
         }
+        // One entry more than the page holds shows if there is more.
         var budget = reader.scanBudget()
         let versions = try reader.scan(
             key,
@@ -210,6 +211,8 @@ extension Notifications {
                     change.deletions.append(name)
                 }
             }
+            // The answers may rest on notifications and deletions that are not durable yet. The
+            // picture's bound covers all of them.
             if change.isEmpty {
                 try await writer.committer.waitUntilDurable(picture.bound)
                 return answers
@@ -218,6 +221,7 @@ extension Notifications {
                 let last = try writer.append(change, to: holder.collection, as: caller, picture)
             else { continue }
             try await writer.committer.waitUntilDurable(last)
+            // The user's other clients receive the ids as read.
             try notifier().news.tell(about: [holder.collection])
             return answers
         }
@@ -228,6 +232,8 @@ extension Notifications {
         _ id: String,
         in zone: ConsultedZone
     ) throws(SyncError) -> StoredRecord? {
+        // An id is the change tag of the notification's event. It counts only if that incarnation
+        // wrote the position, and no client has one of an event that is not durable.
         guard let key = zone.key, let content = TagContent(RecordChangeTag(id)),
             content.matches(content.sequence, in: reader.line),
             content.sequence <= reader.source.durableSequence

@@ -33,6 +33,7 @@ final class Notifications: Sendable {
 
     /// Ends the background work, and notifies all waiters that nothing follows.
     func close() {
+        // First the waiters are woken. The last line blocks until running work has ended.
         arrivals?.close()
         openNotifier?.news.close()
         openNotifier?.wakeup.close()

@@ -99,6 +99,8 @@ actor Notifier {
             // durable.
             if following == nil { try await committer.waitUntilDurable(lastMade) }
             guard try position(store) < target else { break }
+            // Notifications are commits too, so the notifier waits like other writers while the
+            // overlay is full.
             try await committer.waitForRoom()
             try step(through: target, store)
         }
@@ -112,6 +114,8 @@ actor Notifier {
         let told = untold
         untold = []
         news.tell(about: told)
+        // After the clients were woken, because dropping old notifications may read a whole
+        // collection.
         for collection in told {
             guard let dropped = try retention.keepWithinBounds(collection, store) else { continue }
             lastMade = max(lastMade, dropped)
@@ -123,6 +127,8 @@ actor Notifier {
     /// no later start reads events before it.
     func settle(through target: SequenceNumber, _ store: Notifications) async throws(SyncError) {
         try await catchUp(through: target, store)
+        // Without a zone of subscriptions no position is stored: a start then begins at the end of
+        // the log.
         guard var following, following.subscriptionsZone != 0,
             following.keptPosition < target
         else { return }
@@ -166,6 +172,7 @@ actor Notifier {
             }
         }
         // Until there is a subscription, there is nothing to listen for.
+        // `lastChange` may be ahead of the position: then a new subscription is still to be read.
         if following.set.isEmpty, following.position >= lastChange { wakeup.arm(false) }
         self.following = following
     }
@@ -214,6 +221,8 @@ actor Notifier {
             try plan.add(position, of: .ofStore, by: author, over: picture.facts)
             plan.seal(as: Caller(database: .ofStore, user: nil), nil, outcomes: [])
             guard let placed = try committer.append(&plan) else { continue }
+            // No await since the append, so no other call of this actor sees a catalog that is
+            // behind the log.
             for held in ended { known?.remove(held.subscription.name, of: held.holder) }
             following.spent = spent
             following.keptPosition = following.position
@@ -274,6 +283,8 @@ actor Notifier {
         of holder: SubscriptionHolder,
         _ store: Notifications
     ) async throws(SyncError) -> [Name: Subscription] {
+        // The catalog includes commits that are not durable yet. The answer must not show them
+        // before they are.
         let entries = try catalog(store, try store.reader.picture(.appended))[holder]
         let last = entries.values.map(\.sequence).max() ?? 0
         try await store.writer().committer.waitUntilDurable(last)

@@ -60,6 +60,7 @@ struct Sharers {
         }
         var found: [Int] = []
         var seen: Set<DatabaseID> = []
+        // A user may be a participant twice, by two invitations, and gets one notification.
         for part in parts[zone] ?? [] where seen.insert(part.database).inserted {
             found += set.shared[part.database] ?? []
         }
@@ -93,6 +94,8 @@ struct Sharers {
         _ store: Notifications
     ) throws(SyncError) -> Participation? {
         if known.sequence <= position { return known.participation }
+        // The picture shows the part as it is now. Compaction drops no event of `_shares`, so the
+        // chain leads back to the version at the position.
         var previous = known.previous
         while previous > .zero {
             let record = try store.reader.views.records(at: [previous])[0]

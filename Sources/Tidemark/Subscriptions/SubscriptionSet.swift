@@ -107,6 +107,7 @@ struct SubscriptionSet: Sendable {
         guard let found = UnreadSubscriptions.place(ofRecord: Array(recordName.string.utf8)[...]),
             !found.isShared, !readPlaces.contains(found.place)
         else { return }
+        // The save that this ends may be unread itself, so the order of both is kept.
         _ = unread.append(.removed(recordName), at: found.place)
     }
 
@@ -137,6 +138,7 @@ struct SubscriptionSet: Sendable {
         switch held.subscription.kind {
         case .query(let query):
             entry.predicate = query.predicate.resolvingCurrentUser(as: held.holder.user)
+            // The time does not matter then, so one matcher serves all events.
             if !entry.predicate.dependsOnMoment {
                 entry.matcher = try Query.Matcher(entry.predicate, now: 0)
             }
@@ -147,6 +149,8 @@ struct SubscriptionSet: Sendable {
         case .zone(let zone, _):
             watches[ordinal].zones[zone.name, default: []].append(number)
         case .database:
+            // Events are in the owner's database. So subscriptions to a shared one cannot be found
+            // by the database of an event.
             if held.holder.database.scope == .shared {
                 shared[held.holder.sharedDatabase, default: []].append(number)
             } else {

@@ -35,6 +35,7 @@ extension Reader {
         var usage = Usage()
         var start: SequenceNumber = 0
         while true {
+            // The quiet position leaves out all tombstones, so these are live records.
             let versions: [RecordVersion] = try SyncError.wrapping { () throws(ViewIndexError) in
                 try picture.changes(
                     in: key,
