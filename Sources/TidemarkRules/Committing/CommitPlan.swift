@@ -145,6 +145,8 @@ package struct CommitPlan: Sendable {
         _ run: CompactionRun,
         horizons: [(zone: ZoneKey, horizon: SequenceNumber)]
     ) {
+        // The format fixes this order: the start of the compaction comes first, and its horizons
+        // follow (events.md, "Compaction begun").
         draft.append(zone: 0) { run.append(to: &$0) }
         add(.compactionBegun(run))
         for (zone, horizon) in horizons {
@@ -186,6 +188,8 @@ package struct CommitPlan: Sendable {
         )
         event.isRecreation = live == nil && item.live != nil
         event.audience = audience
+        // Fields with stamp 0 in the old body were set by its event. They get its position as their
+        // stamp.
         let oldSequence = live?.sequence ?? 0
         var bodyOffset = 0
         // The old bindings also end if the record begins anew.
@@ -249,6 +253,7 @@ package struct CommitPlan: Sendable {
             bodyOffset = payload.count
             payload.append(contentsOf: body.bytes)
         }
+        // No moving times below: a touch keeps the times of the version.
         let change = change(item, zone, .live)
         addAudience(event, change, bodyOffset: bodyOffset)
         add(.record(change), bodyOffset: bodyOffset)
@@ -281,6 +286,7 @@ package struct CommitPlan: Sendable {
             event.append(to: &payload)
         }
         noteKey(event.place.key, at: start + AudienceEvent.keyOffset)
+        // `placeAudiences` sets the position later.
         let (slot, audience) = event.change(of: ViewKey(zone: zone, slot: item.slot), at: 0)
         audiences.append((effects.count, slot, audience))
         add(.nothing)
@@ -300,6 +306,7 @@ package struct CommitPlan: Sendable {
         event.released = before.map(\.target).filter { target in
             !after.contains { $0.target == target }
         }
+        // Bindings that stay are written too, since their kind may have changed.
         for (target, binding) in event.released.map({ ($0, Binding()) }) + after {
             let change = ReferenceChange(
                 zone: zone,
@@ -346,6 +353,8 @@ package struct CommitPlan: Sendable {
 
     /// Records that the plan depends on an item's slot, even if the item has no event.
     package mutating func restsOn(_ slot: Slot, in zone: ZoneKey?) {
+        // Without a key, the commit creates the zone. If another commit does so first, the last
+        // change of a zone shows the conflict.
         if let zone { consulted.append(ViewKey(zone: zone, slot: slot)) }
     }
 
@@ -387,10 +396,13 @@ extension CommitPlan {
     /// Raises the commit's time, and the times in the bodies of its records.
     package mutating func raiseTime(to time: Int64) {
         draft.time = time
+        // The envelope is encoded already, so the plan must be sealed before it is appended.
         draft.envelope[CommitEnvelope.flagsOffset] |= CommitEnvelope.Flag.timeRaised
         let offsets = bodyOffsets
         let movingTimes = movingTimes
         draft.patchPayloads { bytes in
+            // Both times have fixed places in a body, so 8 bytes of each change and nothing is
+            // encoded again (events.md, "Record saved").
             for (offset, times) in zip(offsets, movingTimes) where times != .none {
                 bytes.storeBytes(
                     of: time.littleEndian,

@@ -27,6 +27,7 @@ package struct ConsultedAssets: Sendable {
 extension Fields {
     /// The assets that the fields refer to; the same one may occur several times.
     package var assets: [(blob: BlobID, byteCount: UInt64)] {
+        // From the bytes of the fields: no value is decoded.
         var assets: [(blob: BlobID, byteCount: UInt64)] = []
         visitAssets { checksum, byteCount in
             let blob = checksum.withUnsafeBytes { BlobID($0) }

@@ -37,6 +37,7 @@ extension CommitPlan {
     ) throws(SyncError) {
         if change.isEmpty { return }
         var zones = ConsultedZones(includesSystem: true)
+        // The limits of the store do not apply: no client names these zones.
         let zone = try zones.index(
             of: change.zone.zone,
             in: change.zone.home(for: database),
@@ -63,6 +64,8 @@ extension CommitPlan {
             let type = try live.readBody().recordTypeBytes
             delete(item, in: key, type: type, holding: nil)
         }
+        // Decisions of all requests rest on these zones. So each change of one conflicts with every
+        // decision that did not see it.
         if change.zone.isRestedOn { changesSystemZone = true }
     }
 }

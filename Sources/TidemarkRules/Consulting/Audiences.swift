@@ -28,6 +28,8 @@ package struct Audiences {
     ///
     /// One lookup.
     package mutating func audience(of record: ViewKey) throws(SyncError) -> AudienceRef {
+        // The index keeps the last audience of a record, also after it has ended. One that has
+        // ended means none (views.md, "Tables").
         guard let key = try facts.audience(of: record), try isLiving(key) else { return .none }
         return .known(key)
     }

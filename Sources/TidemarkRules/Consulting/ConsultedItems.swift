@@ -72,6 +72,8 @@ package struct ConsultedItems: Sendable {
         in zones: ConsultedZones,
         _ facts: any Facts
     ) throws(SyncError) {
+        // Moving an item may bring it into the slot of another one. So the pairs are formed again
+        // until all slots differ.
         while mayMeet {
             let order = Self.inOrderOfSlots(newcomers, of: items)
             var open = zip(order, order.dropFirst()).compactMap { first, second in
@@ -150,6 +152,7 @@ package struct ConsultedItems: Sendable {
         in zones: ConsultedZones,
         _ facts: any Facts
     ) throws(SyncError) {
+        // A zone without a key has no events, and its records are looked up nowhere.
         let open = open.filter { zones.key(of: items[$0].zone) != nil }
         if open.isEmpty { return }
         let slots = open.map { index in

@@ -82,6 +82,8 @@ package struct ConsultedZones: Sendable {
         _ facts: any Facts,
         _ limits: Limits
     ) throws(SyncError) -> Int {
+        // Items of a request mostly follow each other in one zone, so this comparison usually
+        // suffices.
         if lastIndex < zones.count, zones[lastIndex].zone == zone { return lastIndex }
         if zones.isEmpty {
             zones.append(try consult(zone, in: database, creating: creation, facts, limits))
@@ -125,6 +127,7 @@ package struct ConsultedZones: Sendable {
         _ limits: Limits
     ) throws(SyncError) -> ConsultedZone {
         var identity = ZoneIdentity(database: database, zoneName: Name(zone.zoneName))
+        // All parts of a zone have the same owner and zone name, so any of them will do.
         if let part = shared?.zones[zone]?.parts.first?.value {
             identity = part.zoneIdentity(in: database)
         }
@@ -152,6 +155,7 @@ package struct ConsultedZones: Sendable {
         let epoch = try facts.epoch(of: identity)
         consulted.place = epoch.place
         consulted.probeCount = epoch.probeCount
+        // The answer rests on the last beginning or end of the zone, which may not be durable yet.
         consulted.lookedAt = max(consulted.lookedAt, epoch.end ?? epoch.key?.creation ?? 0)
         if let key = epoch.key, epoch.end == nil {
             consulted.key = key
@@ -163,6 +167,8 @@ package struct ConsultedZones: Sendable {
             case .implicit: identity.isImplicit
             case .none: false
             }
+        // The reason decides the error: after a purge it is `userDeletedZone` (semantics.md,
+        // "Zones").
         if !comesIntoBeing {
             let reason = try epoch.key.flatMap { (key) throws(SyncError) in
                 try facts.endReason(of: key)

@@ -36,6 +36,7 @@ package struct Neighbours {
 
     /// Returns the lookup of a record; `nil` if the record never existed.
     package mutating func item(_ place: RecordPlace) throws(SyncError) -> ConsultedItem? {
+        // A name that was looked up without success is remembered too, as an item without an event.
         if let known = records[place] { return known.old == nil ? nil : known }
         let slot = hash.slot(ofName: place.name)
         let item = ConsultedItem(name: place.name, zone: place.zone, slot: slot)
@@ -73,6 +74,7 @@ package struct Neighbours {
         var found: [(item: ConsultedItem, binding: Binding)] = []
         for (version, record) in zip(live, stored) {
             let body = try record.readBody()
+            // The index has a hash of the target's name. The body tells if it is this name.
             guard let binding = body.namedBindings[target.name] else { continue }
             var item = ConsultedItem(
                 name: Name(body.recordName),
@@ -91,6 +93,7 @@ package struct Neighbours {
     private mutating func remember(_ item: ConsultedItem, _ sequence: SequenceNumber) {
         records[RecordPlace(item)] = item
         lookedAt = max(lookedAt, sequence)
+        // Also for missing records: the decision fails if another commit creates one first.
         if let zone = zones[item.zone].key { slots.append(ViewKey(zone: zone, slot: item.slot)) }
     }
 }

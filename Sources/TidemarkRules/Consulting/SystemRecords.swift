@@ -14,6 +14,7 @@ extension Facts {
         of zone: SystemZone,
         in database: DatabaseID
     ) throws(SyncError) -> StoredRecord? {
+        // `.every`: a zone that does not exist is no error here, and has no record.
         var zones = ConsultedZones(includesSystem: true)
         let index = try zones.index(
             of: zone.zone,
@@ -31,6 +32,7 @@ extension Facts {
         of zone: SystemZone,
         in database: DatabaseID
     ) throws(SyncError) -> [StoredRecord] {
+        // Not at the zone's home: the caller names the database that has the zone.
         let epoch = try epoch(of: ZoneIdentity(database: database, zoneName: zone.zone.name))
         guard let key = epoch.key, epoch.end == nil else { return [] }
         return try records(at: try liveVersions(in: key).map(\.sequence))

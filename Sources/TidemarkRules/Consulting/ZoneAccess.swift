@@ -39,6 +39,8 @@ package struct ZoneAccess: Sendable {
     }
 
     private func permission(in audience: AudienceRef) -> SharePermission? {
+        // A zone that is shared as a whole has no shares of single records (semantics.md,
+        // "Sharing").
         if let whole { return whole.permission }
         // Only the owner has accepted a share that this commit begins, so its audience gives no
         // permission to others.
@@ -89,6 +91,7 @@ package struct SharedZones: Sendable {
 
     package init(_ participations: [KnownParticipation]) {
         for known in participations {
+            // Former parts count too: the answer rests on the event that ended them.
             lookedAt = max(lookedAt, known.sequence)
             guard known.participation.showsSomething, let audience = known.audience else {
                 continue
@@ -109,6 +112,8 @@ extension Caller {
 extension Record {
     /// Returns the record as a participant sees it, without the links of other participants.
     package func shown(to access: ZoneAccess?) -> Record {
+        // Most records are no shares, and most shares have no links for single participants. Both
+        // are returned unchanged.
         guard let access, var share, !access.mayChangeShare(named: body.recordName),
             share.participants.contains(where: { !$0.linkToken.isEmpty })
         else { return self }

@@ -103,11 +103,13 @@ package struct ImportDecision {
     ) throws(SyncError) {
         let changes: [PlannedChange] = items.indices.map { index in
             if let save = saves[index] {
+                // After a deletion in the same line, the save begins a new record.
                 let hadDeletion = reading.steps[index].hadDeletion
                 return .save(save, over: hadDeletion ? nil : items[index].live)
             }
             return items[index].live == nil ? .nothing : .delete
         }
+        // The rules of sharing read these bodies by `bodyReadBefore`, without checking them again.
         for item in items { _ = try item.live?.readBody() }
         var roots: [RecordPlace: Name] = [:]
         for (item, save) in zip(items, saves) where save != nil {
@@ -129,6 +131,7 @@ package struct ImportDecision {
         rules.waiting = roots
         // Participants see more from here on, although no system zone records it.
         if !roots.isEmpty { plan.changesSystemZone = true }
+        // A line is applied as a whole or not at all. So its first refusal is its error.
         if let refusal = try rules.settle().min(by: { $0.key < $1.key }) { throw refusal.value }
         passages.rules = rules
     }
@@ -176,6 +179,8 @@ package struct ImportDecision {
             for index in items.indices where items[index].zone == epoch {
                 try decide(index, items[index], saves[index], by: rules, author)
             }
+            // The shares that the line itself begins in this epoch end with it, like those that
+            // existed before.
             for audience in passages.begun(in: epoch) { plan.deleteZone(audience, reason) }
             if keys[epoch] != nil, reading.epochs[epoch].zone.key != nil {
                 let audiences = Audiences(facts)

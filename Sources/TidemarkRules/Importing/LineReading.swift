@@ -70,6 +70,7 @@ struct LineReading {
             if zone == latest.count { begin(zones[zone]) }
             add(change, in: zone, facts.hash)
         }
+        // Most lines name each record once, and are left as they are.
         if let repetition = ConsultedItems.firstRepetition(in: items) { collapse(from: repetition) }
     }
 
@@ -93,6 +94,7 @@ struct LineReading {
         case .createZone:
             epochs[epoch].isWanted = true
         case .deleteZone(_, let reason):
+            // Deleting a zone that does not exist changes nothing and begins no epoch.
             guard epochs[epoch].isWanted || epochs[epoch].zone.key != nil else { return }
             epochs[epoch].end = reason
             latest[zone] = epochs.count

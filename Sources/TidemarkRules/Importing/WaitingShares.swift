@@ -25,6 +25,7 @@ package struct WaitingShares: Sendable {
 
     /// Returns the share that may be waiting for a record.
     func share(of root: Name, in zone: ZoneIdentity) -> Name? {
+        // Most imports have no waiting share, and then hash no names.
         shares.isEmpty ? nil : shares[Root(zone: zone, name: root)]
     }
 

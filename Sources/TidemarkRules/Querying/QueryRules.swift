@@ -37,6 +37,8 @@ extension QueryRules {
         for query: Query,
         in environment: Environment
     ) throws(SyncError) -> [SchemaChange] {
+        // A type that only an import brought has no indexes and needs none (semantics.md,
+        // "Queries").
         guard let type = schema[Name(query.recordType)] else { return [] }
         return try SchemaGrowth(in: environment).changes(
             of: schema,

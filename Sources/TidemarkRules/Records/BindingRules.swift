@@ -67,6 +67,7 @@ package struct BindingRules {
 
     /// Rejects invalid items, and finds the records that are deleted with each deletion.
     package mutating func settle(_ verdicts: inout [Verdict]) throws(SyncError) {
+        // Computed once: the bindings of a save do not depend on the verdicts on other items.
         for index in request.saves.indices {
             guard case .save = verdicts[index] else { continue }
             bindings[index] = try bindingsAfterwards(index)
@@ -101,6 +102,8 @@ extension BindingRules {
     ) throws(SyncError) -> [(Int, SyncError)] {
         var refusals: [(Int, SyncError)] = []
         var added: [RecordPlace: Int] = [:]
+        // In a fixed order: which of two saves exceeds a limit must not depend on the order of a
+        // dictionary.
         for (index, targets) in bindings.sorted(by: { $0.key < $1.key }) {
             guard case .save = verdicts[index] else { continue }
             let before = try items[index].live?.readBody().namedBindings ?? [:]
@@ -130,6 +133,8 @@ extension BindingRules {
                     try checkCount(of: target, adding: added[target] ?? 1, index)
                 }
             } catch {
+                // A failure to read the store is an error of the request, not a verdict on the
+                // item.
                 guard error.code != .internalError else { throw error }
                 refusals.append((index, error))
             }
@@ -218,6 +223,8 @@ extension BindingRules {
             while let target = open.popLast() {
                 for referrer in try bound(to: target, verdicts) {
                     let place = RecordPlace(referrer.item)
+                    // A record that several deletions would delete belongs to the first of them,
+                    // and a cycle ends here.
                     if gone.contains(place) { continue }
                     if referrer.binding.contains(.deleteSelf) {
                         gone.insert(place)
@@ -231,6 +238,7 @@ extension BindingRules {
         }
         var refusals: [(Int, SyncError)] = []
         for (root, places) in obstacles {
+            // Judged after all cascades: one of them may delete the record that stands in the way.
             if let staying = places.first(where: { !gone.contains($0) }) {
                 var name: Name? = staying.name
                 // A caller who may not read the record must not learn its name.
@@ -283,6 +291,8 @@ extension RecordSave {
 
     /// Returns the record's content after its save replaces a version; times and users are not set.
     package func body(over old: RecordBody?) -> RecordBody {
+        // Only the targets of this body are read, so the authors, times and stamps in it do not
+        // matter.
         let nobody = Authorship(time: 0, user: nil)
         return RecordBody(
             RecordHeader(

@@ -70,6 +70,8 @@ package struct Conflicts {
             ancestorRecord = try Record(stored, in: id.zone, line).shown(to: access)
             ancestorSequence = stored.sequence
         }
+        // For a deletion, the client record is the ancestor (semantics.md, "Saving"). Without one,
+        // the server's record takes its place.
         var body = (ancestorRecord ?? serverRecord).body
         if isSave {
             let save = request.saves[index]
@@ -108,6 +110,7 @@ extension Facts {
         }
         // A tag is only text and may name any event of the store. The client may only see an event
         // of the same record in the same zone.
+        // An event that compaction has dropped cannot be read, and then there is no ancestor.
         guard let stored = try? records(at: [held.sequence])[0],
             stored.zone == server.zone, stored.event.state == .live
         else { return nil }

@@ -13,6 +13,8 @@ extension ModifyRecordsRequest {
     package func withLocalReferences(
         in database: DatabaseID
     ) throws(SyncError) -> ModifyRecordsRequest {
+        // Most clients name no zone in references. Their requests are neither copied nor encoded
+        // again.
         guard saves.indices.contains(where: { saves[$0].fields.namesZones }) else { return self }
         var request = self
         for (index, save) in saves.enumerated() {

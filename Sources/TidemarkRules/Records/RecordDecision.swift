@@ -221,6 +221,8 @@ package struct RecordDecision: Sendable {
             case .nothingToDo, .refused, .conflict: .nothing
             }
         }
+        // `origin(of:)` and `cascade` rely on this order: the items, then the cascaded records by
+        // the index of their root.
         let cascaded = cascades.sorted { $0.key < $1.key }.flatMap(\.value)
         return SharedHierarchies(
             items + cascaded,
@@ -310,6 +312,8 @@ package struct RecordDecision: Sendable {
         _ audiences: inout Audiences
     ) throws(SyncError) -> SyncError? {
         let zone = items[index].zone
+        // In this order, so that an error does not reveal more of the record than the caller may
+        // know (semantics.md, "Roles").
         if let error = zones.error(of: zone) { return error }
         if let access, let live = items[index].live,
             let error = try access.refusal(of: .write, on: live.readBody())
@@ -335,6 +339,7 @@ package struct RecordDecision: Sendable {
             return error
         }
         if let error = plan.assets?.refusals[index] { return error }
+        // Last, because it takes note of what the schema would need for this save.
         return try schema?.refusal(of: save, at: index)
     }
 
@@ -347,6 +352,7 @@ package struct RecordDecision: Sendable {
             let zone = items[index].zone
             switch verdict {
             case .refused, .conflict:
+                // In a default zone each item succeeds or fails alone (semantics.md, "Zones").
                 if causes[zone] == nil, !zones[zone].identity.isImplicit { causes[zone] = index }
             case .save, .delete, .nothingToDo:
                 break
@@ -407,6 +413,8 @@ package struct RecordDecision: Sendable {
         let item = items[index]
         let zone = zoneKey(item.zone)
         let place = try passages.pass(item, index, in: zone, &plan, isDeletion: true)
+        // In a shared database, deleting the share's record means leaving: the record stays,
+        // without the participant (semantics.md, "Sharing").
         if let leave = passages.rules?.leaves[index] {
             try plan.save(item, over: item.live, in: zone, leave, author, audience: place)
         } else {

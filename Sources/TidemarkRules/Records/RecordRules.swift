@@ -71,6 +71,7 @@ package struct RecordRules: Sendable {
             )
         }
         if save.policy.comparesTags {
+            // Without a tag, the client takes the record for new (semantics.md, "Saving").
             guard let tag = save.changeTag else { return .conflict }
             guard let held = TagContent(tag) else {
                 return .refused(.tagInvalid(tag, save.recordID))
@@ -126,6 +127,8 @@ package struct RecordRules: Sendable {
     /// Returns the verdict on a save of a record that does not exist.
     private func absentVerdict(on save: RecordSave) -> Verdict {
         if let tag = save.changeTag {
+            // Also under policies that never compare tags: the client takes the record for existing
+            // (semantics.md, "Saving").
             switch save.policy {
             case .ifServerRecordUnchanged, .changedKeys, .allKeys, .merge, .replaceIfUnchanged:
                 let isTag = TagContent(tag) != nil
@@ -148,6 +151,7 @@ package struct RecordRules: Sendable {
             return .refused(error)
         }
         guard let live = item.live else { return .nothingToDo }
+        // A deletion without a tag deletes any version. One with a tag deletes only that version.
         if let tag = deletion.changeTag {
             guard let held = TagContent(tag) else {
                 return .refused(.tagInvalid(tag, deletion.recordID))
@@ -190,6 +194,7 @@ extension RecordRules {
         guard fields.count <= limits.fieldsPerRecord else {
             throw .tooManyFields(fields.count, limit: limits.fieldsPerRecord)
         }
+        // The encoded size is an upper bound, so the exact one is computed near the limit only.
         guard fields.bytes.count > limits.bytesPerRecord else { return }
         let byteCount = fields.contentByteCount
         guard byteCount <= limits.bytesPerRecord else {

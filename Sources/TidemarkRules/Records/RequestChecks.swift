@@ -15,6 +15,7 @@ extension ModifyRecordsRequest {
         }
         var encodedByteCount = 0
         for index in saves.indices { encodedByteCount += saves[index].fields.bytes.count }
+        // As for one record: the encoded size is an upper bound.
         guard encodedByteCount > limits.bytesPerRequest else { return }
         let byteCount = saves.reduce(0) { $0 + $1.fields.contentByteCount }
         guard byteCount <= limits.bytesPerRequest else {
@@ -84,6 +85,7 @@ extension [UInt8] {
         append(UInt8(share.publicPermission.rawValue))
         append(share.allowsAccessRequests ? 1 : 0)
         for users in [share.requesters, share.blocked] {
+            // Zero stands for a missing list, so that it differs from an empty one.
             append(variableInteger: UInt64((users?.count ?? -1) + 1))
             for user in users ?? [] { append(string: user.userRecordName) }
         }

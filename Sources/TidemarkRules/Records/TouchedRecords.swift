@@ -35,6 +35,8 @@ package struct TouchedRecords {
             let old = try named[index].live?.readBody()
             for name in request.saves[index].touchedNames(over: old) {
                 let place = RecordPlace(zone: named[index].zone, name: name)
+                // A missing target is looked up too. The plan then conflicts with a commit that
+                // creates it first.
                 guard seen.insert(place).inserted, let item = try consulted.item(place),
                     item.live != nil
                 else { continue }

@@ -9,6 +9,7 @@ extension RecordRules {
     /// Rejects a save of another user's record, of a user's record in another place, and of another
     /// record in the place of a user's record.
     func checkUsers(_ save: RecordSave) throws(SyncError) {
+        // A shared database has no default zone, since default zones cannot be shared.
         let isDefault = scope != .shared && save.recordID.zone.name == ZoneID.default.name
         if Name(save.recordType) == Schema.RecordType.users.name {
             guard isDefault, save.recordID.name == userName else {
@@ -31,6 +32,7 @@ extension RecordRules {
             let live = item.live
         else { return }
         let type = try live.readBody().recordTypeBytes
+        // The type is that of the existing record: a deletion does not state one.
         guard type.elementsEqual(Schema.RecordType.users.name.string.utf8) else { return }
         throw SyncError(
             .permissionFailure,

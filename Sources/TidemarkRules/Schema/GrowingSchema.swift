@@ -55,6 +55,8 @@ package struct GrowingSchema: Sendable {
             bringers.append(index)
             return nil
         }
+        // Over the growth by earlier saves, so that two saves with different types for one new
+        // field conflict.
         let old = places[place].wanted ?? places[place].stored
         let isNew = old.schema[save.typeName] == nil
         do throws(SyncError) {

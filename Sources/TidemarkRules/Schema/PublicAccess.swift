@@ -64,6 +64,7 @@ package struct PublicAccess: Sendable {
         var text: [UInt8] = []
         var isByCreator = false
         let schema = try types.whole()
+        // The order and form are fixed: tokens contain the hash (events.md, "Change token").
         for type in schema.recordTypes {
             func mayRead(createdBy creator: UserID?) -> Bool {
                 schema.refusal(of: .read, on: type.name, createdBy: creator, to: accessor) == nil

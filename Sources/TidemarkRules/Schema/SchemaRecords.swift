@@ -54,6 +54,7 @@ package enum SchemaRecords {
             guard case .string(let definition)? = body.fields[definition] else {
                 throw unreadable("the record \(body.recordName) has no text \"\(definition)\"")
             }
+            // Parsed once for all records: together they are the text of one `.ckdb` file.
             text += definition
         }
         do throws(SchemaSyntaxError) {
@@ -76,9 +77,12 @@ package enum SchemaRecords {
             throw invalid(save, error.message)
         }
         let name = save.recordID.recordName
+        // The name of the record must match its content: `excerpt(_:)` finds a type by the name of
+        // its record.
         let says =
             schema.roles.map { rolePrefix + $0.name.string }
             + schema.recordTypes.map(\.name.string)
+        // Two at most, because every schema has `Users` besides what it defines.
         guard says.contains(name), schema.roles.count + schema.recordTypes.count <= 2 else {
             throw invalid(save, "its definition is not of what the record is named after")
         }

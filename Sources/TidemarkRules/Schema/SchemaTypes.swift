@@ -37,6 +37,8 @@ extension SchemaTypes {
 
     /// Returns true if the limit allows so many more record types.
     package func hasRoom(for count: Int, limit: Int) throws(SyncError) -> Bool {
+        // The bound may be too high. So the whole schema is read only if the bound reaches the
+        // limit.
         if try typeCountBound + count <= limit { return true }
         return try whole().recordTypes.count + count <= limit
     }

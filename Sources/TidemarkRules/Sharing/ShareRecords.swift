@@ -65,6 +65,8 @@ package enum ShareRecords {
     }
 
     package static func link(in body: RecordBody) -> ShareLinkTarget? {
+        // Other records of the zone, and records of another form that an import brought, are no
+        // links.
         guard case .string(let owner)? = body.fields[Key.owner],
             case .string(let zone)? = body.fields[Key.zone],
             case .string(let share)? = body.fields[Key.share], body.recordType == linkType

@@ -30,6 +30,8 @@ package struct ShareTransitions {
     ) throws(SyncError) {
         guard let rules else { return }
         plan.restsOn(rules.consulted)
+        // A record's audience can change without an event in the record's own slot, so the slots
+        // alone do not show the conflict.
         plan.restsOnAudiences = true
         for (place, token) in rules.begun {
             let zone = zones[place.zone].identity
@@ -57,6 +59,7 @@ package struct ShareTransitions {
     ) throws(SyncError) -> AudiencePlace? {
         guard let passage = rules?.passages[index] else { return nil }
         let leaves = rules?.leaves[index] != nil
+        // The deletion's own event names the audience, and so removes the record from it.
         if isDeletion, !leaves { return try place(of: item, in: passage.from) }
         if passage.from != passage.to {
             try move(item, zone, passage.from, .tombstone, &plan)
@@ -82,6 +85,7 @@ package struct ShareTransitions {
             // When a share ends, its audience ends as a whole.
             if case .known(let key) = audience, rules.ended.contains(key) { audience = .none }
         }
+        // The touch enters the new audience itself, so no separate entry is written.
         if let index = rules?.moves.firstIndex(where: { RecordPlace($0.item) == place }),
             let entry = rules?.moves.remove(at: index)
         {
@@ -127,6 +131,8 @@ package struct ShareTransitions {
             try move(entry.item, zone, entry.from, .tombstone, &plan)
             try move(entry.item, zone, entry.to, .live, &plan)
         }
+        // Last: the end of an audience removes every record from it (events.md, "Audience entered,
+        // audience left").
         for key in rules.ended { plan.deleteZone(key, .deleted) }
     }
 

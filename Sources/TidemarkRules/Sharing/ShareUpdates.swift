@@ -91,6 +91,8 @@ package struct ShareUpdates {
         // The list is made anew from the request: a participant whom the client leaves out is
         // removed.
         share.participants = old.participants.filter { $0.role == .owner }
+        // Participants by the link stay while the share is open. A client cannot name them (see
+        // below), and they get its permission.
         if isOpen {
             for var participant in old.participants where participant.role == .publicUser {
                 participant.permission = share.publicPermission
@@ -130,6 +132,7 @@ package struct ShareUpdates {
                     + "\(limits.participantsPerShare) are allowed, its owner included."
             )
         }
+        // A requester whom the save does not name stays (semantics.md, "Sharing").
         share.requesters = old.requesters.filter { user in
             content.requesters?.contains(user) ?? true && !share.blocked.contains(user)
                 && share.participant(user) == nil
@@ -242,6 +245,8 @@ extension Share {
             own.participantID = participant.id
             change.saves.append(try ShareRecords.save(own, as: participant.linkToken))
         }
+        // Unchanged participations get no event. A new event would look to deltas as if the
+        // participant had just joined.
         for participant in participants where participant != old?.member(participant.id) {
             guard let participation = participation(of: participant, target) else { continue }
             change.saves.append(try ShareRecords.save(participation))

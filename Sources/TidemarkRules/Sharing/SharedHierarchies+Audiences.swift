@@ -17,6 +17,8 @@ extension SharedHierarchies {
             case .nothing:
                 continue
             case .delete:
+                // A participant who leaves does not delete the share's record, so its audience
+                // stays.
                 guard leaves[index] == nil else {
                     let audience = try before(items[index])
                     passages[index] = Passage(from: audience, to: audience)
@@ -48,6 +50,8 @@ extension SharedHierarchies {
                 open.append(Carried(place: place, audience: after, origin: origin))
             }
         }
+        // The walk takes the last entries first: the records that move by themselves, before those
+        // that follow them.
         try carryOn(following + open)
         try checkRoots()
         for index in items.indices { check(index) }
@@ -76,6 +80,8 @@ extension SharedHierarchies {
             guard reached.updateValue(audience, forKey: place) != audience else { continue }
             for child in try children(of: place) {
                 let childPlace = RecordPlace(child)
+                // A root stays in its own share, with all below it. Under another share, it would
+                // be in two.
                 if try isRootAfterwards(child, childPlace) {
                     if audience != .none {
                         refusals[origin] = .alreadyShared(
@@ -111,6 +117,8 @@ extension SharedHierarchies {
     /// Returns the records that have another one as their parent after the commit.
     private mutating func children(of place: RecordPlace) throws(SyncError) -> [ConsultedItem] {
         var children: [ConsultedItem] = []
+        // The index has the parents before the commit. Items that the commit changes are judged by
+        // their new parents below.
         for (item, binding) in try neighbours.sources(of: place) where binding.contains(.parent) {
             if let index = named[RecordPlace(item)], isChanged(index) { continue }
             children.append(item)
@@ -161,6 +169,7 @@ extension SharedHierarchies {
                 next = nil
             case .asItsParent(let parent):
                 below.append(current)
+                // Set before the walk continues, so that a cycle ends here.
                 settled[current] = AudienceRef.none
                 next = parent.map { RecordPlace(zone: current.zone, name: $0) }
             }
@@ -185,6 +194,8 @@ extension SharedHierarchies {
         guard let item = try item(place) else { return .under(.none) }
         if let index = named[place], case .save(let save, let old) = changes[index] {
             let share = try item.live?.readBody().shareName
+            // A share's record and the root of a share that stays keep their audience, whatever
+            // their parent.
             if save.isShare || link == nil && share != nil { return .under(try before(item)) }
             return .asItsParent(save.parentName(over: old?.bodyReadBefore))
         }

@@ -55,6 +55,8 @@ extension SharedHierarchies {
                     "The share \(id) can be changed only by its owner and its administrators."
                 )
             }
+            // A save without sharing data leaves that of the share unchanged (semantics.md,
+            // "Sharing").
             let content = save.share ?? before.map { ShareContent($0) }
             guard let content else {
                 throw SyncError(
@@ -92,6 +94,8 @@ extension SharedHierarchies {
             if try isThere(zoneWide) { throw .alreadyShared(id, by: zoneWide.name) }
             let rootPlace = place(root, beside: index)
             guard try isThere(rootPlace) else {
+                // An export of a compacted store may have the share before its root. The share then
+                // waits for the root.
                 if shares == nil {
                     rootless.append((rootPlace, id.name))
                     return
@@ -127,6 +131,7 @@ extension SharedHierarchies {
             if let rootIndex = named[rootPlace], isChanged(rootIndex) {
                 links[rootIndex] = .set(id.name)
             } else {
+                // The root names its share, so the commit changes it too.
                 try imply(.set(id.name), onRoot: rootPlace)
             }
         } else if !(try audiences.all(in: zone).isEmpty)
@@ -154,6 +159,7 @@ extension SharedHierarchies {
             linkByRoot[root] = .set(name)
             links[index] = .set(name)
             begun.append((place, share.token))
+            // The share's own record is in the audience too, and this commit does not save it.
             moves.append(Move(item: item, from: .none, to: .new(place)))
         }
     }
@@ -197,6 +203,7 @@ extension SharedHierarchies {
             guard let record = try neighbours.item(sharePlace), let stored = record.live else {
                 return
             }
+            // The share ends with its root, and so does the share's record.
             let shareBody = try stored.readBody()
             try end(Name(share), shareBody, index)
             implied.append((Implied(item: record, save: nil), Passage(from: .none, to: .none)))

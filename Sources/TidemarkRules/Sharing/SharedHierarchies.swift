@@ -92,6 +92,8 @@ package struct SharedHierarchies {
         zip(items, changes).contains { item, change in
             switch change {
             case .save(let save, let old):
+                // A record that neither has nor gets a parent, and is no root, cannot be under a
+                // share. So most saves end at the next line.
                 if save.hasToDoWithShares { return true }
                 if let old { return old.bodyReadBefore.hasToDoWithShares }
                 // A record that an import begins anew leaves the audience of its previous version.
@@ -121,6 +123,7 @@ package struct SharedHierarchies {
         self.neighbours = neighbours
         self.audiences = audiences
         var named: [RecordPlace: Int] = [:]
+        // If a rejected item names a cascaded record, the cascaded one comes later and counts.
         for (index, item) in items.enumerated() { named[RecordPlace(item)] = index }
         self.named = named
     }

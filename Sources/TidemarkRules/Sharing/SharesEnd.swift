@@ -33,6 +33,7 @@ struct SharesEnd {
         _ audiences: [LivingZone],
         _ facts: any Facts
     ) throws(SyncError) -> [RecordBody] {
+        // Links lead from tokens to shares, so the zone's records are not read.
         var names = [Name(Share.zoneWideName)]
         for audience in audiences {
             // The name of an audience is the name of its zone, a NUL, and the token of the share.

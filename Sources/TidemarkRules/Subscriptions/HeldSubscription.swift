@@ -80,6 +80,7 @@ package struct HeldSubscription: Sendable {
 extension String {
     /// The text with slashes and percent signs escaped as in URLs.
     package var escaped: String {
+        // Most names have neither, and are returned without a copy.
         guard utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "%") }) else {
             return self
         }

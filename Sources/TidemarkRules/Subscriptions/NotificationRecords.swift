@@ -110,6 +110,7 @@ package enum NotificationRecords {
     ) throws(SyncError) {
         let fields = change.body?.fields
         func value(_ key: String) -> FieldValue? {
+            // The store cannot read encrypted fields (subscriptions.md, "What comes along").
             guard let fields, let index = fields.index(of: key), !fields[index].isEncrypted,
                 fields[index].type?.fitsNotifications ?? false
             else { return nil }
@@ -118,6 +119,8 @@ package enum NotificationRecords {
         let keys = content.desiredKeys
         content.desiredKeys = []
         for key in keys {
+            // Keys and values are matched by number (events.md, "System zones"), so a key without a
+            // value is left out of both.
             guard let value = value(key) else { continue }
             content.desiredKeys.append(key)
             try builder.set("value\(content.desiredKeys.count)", value)

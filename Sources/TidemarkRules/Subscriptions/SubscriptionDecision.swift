@@ -102,6 +102,7 @@ package struct SubscriptionDecision {
             try checkZone(of: subscription, limits, facts)
             if let old = entries[subscription.name] {
                 look(at: old)
+                // Equal subscriptions have equal fields, so saving one again makes no event.
                 let oldHeld = HeldSubscription(holder: holder, subscription: old.subscription)
                 if try SubscriptionRecords.fields(oldHeld) == SubscriptionRecords.fields(held) {
                     return (nil, .nothingToDo)
@@ -152,6 +153,8 @@ package struct SubscriptionDecision {
     /// Returns another subscription of the holder that fires in the same cases.
     private func duplicate(of subscription: Subscription) -> SavedSubscription? {
         guard case .query(let query) = subscription.kind else { return nil }
+        // `entries` has the earlier saves of this request too, so two new duplicates conflict with
+        // each other.
         return entries.first { name, entry in
             guard name != subscription.name, case .query(let other) = entry.subscription.kind else {
                 return false
@@ -209,6 +212,7 @@ package struct SubscriptionSchema {
             _ = try QueryRules.unchecked(asked)
             return
         }
+        // Over the growth by earlier subscriptions of the request: one commit adds all indexes.
         let schema = grown ?? current
         _ = try QueryRules(asked, under: schema)
         let isLenient = environment == .development && !isStrict

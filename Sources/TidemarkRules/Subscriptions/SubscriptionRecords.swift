@@ -118,6 +118,8 @@ package enum SubscriptionRecords {
         } catch {
             throw SyncError(.invalidArguments, error.message)
         }
+        // The name of the record sorts subscriptions by database before they are read, so it must
+        // match the fields.
         guard held.recordName == Name(save.recordID.recordName) else {
             throw SyncError(
                 .invalidArguments,

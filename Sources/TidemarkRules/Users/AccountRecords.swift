@@ -55,6 +55,7 @@ package enum AccountRecords {
                 policy: .replace
             )
         ]
+        // Addresses that stay get no event, so their records keep their versions.
         let before = Set(old?.addresses ?? [])
         let after = Set(new.addresses)
         let name = new.user.userRecordName

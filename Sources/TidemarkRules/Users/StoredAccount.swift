@@ -29,6 +29,7 @@ extension Facts {
         }
         let body = try record.readBody()
         guard case .user = lookup else {
+            // An address leads to its user in a second lookup. The result rests on both records.
             guard let user = AccountRecords.owner(in: body),
                 let found = try account(of: .user(user), in: database)
             else { return nil }

@@ -48,6 +48,7 @@ package struct ZoneDecision: Sendable {
             }
             outcomes.append(delete(zones[position], request.deletionReason, caller))
             guard case .event = outcomes[index] else { continue }
+            // After the zone's own event, whose index is the outcome.
             let end = try SharesEnd(with: zones[position], facts)
             for audience in end.audiences { plan.deleteZone(audience, request.deletionReason) }
             consequences.saves += end.consequences.saves
