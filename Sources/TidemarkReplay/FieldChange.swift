@@ -72,6 +72,7 @@ extension [FieldChange] {
         _ new: Fields,
         _ visit: (_ before: Fields.Element?, _ after: Fields.Element?) -> Void
     ) {
+        // Fields are in the order of their names' bytes, so one pass finds the pairs.
         var (left, right) = (0, 0)
         while left < old.count || right < new.count {
             let order: Int =

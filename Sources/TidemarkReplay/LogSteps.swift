@@ -68,6 +68,7 @@ public struct LogSteps: Sendable {
             }
             if let found { return try step(to: found) }
             end = start
+            // Longer each time, so that a large hole takes few scans.
             reach *= 8
         }
         place = first.previous
@@ -124,6 +125,7 @@ public struct LogSteps: Sendable {
     /// log.
     private mutating func zone(_ key: ZoneKey) -> ZoneID {
         if let known = zones[key] { return known }
+        // If the creation is lost, the step is shown in the default zone rather than left out.
         var zone = ZoneID.default
         try? log.read([key.creation]) { event throws(EventFormatError) in
             zone = try ZoneEvent.readCreation(event.payload.span.bytes).identity.zone

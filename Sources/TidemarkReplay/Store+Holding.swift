@@ -68,6 +68,7 @@ extension Store {
                 try fold.add(event)
                 return true
             }
+            // There may be no event after `first`, and no event follows the last commit to end it.
             fold.begin()
             fold.endCommit()
             return fold.holding

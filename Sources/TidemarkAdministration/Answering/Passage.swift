@@ -36,6 +36,7 @@ private final class Passage<Element: Sendable>: Sendable {
                 put(batch)
                 batch = []
             }
+            // Relaxed: at worst, one more element is taken.
             return !isClosed.load(ordering: .relaxed)
         }
         if !batch.isEmpty { put(batch) }
@@ -43,6 +44,8 @@ private final class Passage<Element: Sendable>: Sendable {
     }
 
     private func put(_ batch: [Element]) {
+        // Blocks the thread. Visits run on the threads of `StoreAdministration`, never on those
+        // that all tasks share.
         room.wait()
         continuation.yield(batch)
     }
@@ -53,6 +56,8 @@ private final class Passage<Element: Sendable>: Sendable {
     /// Ends the visit at the next element.
     func close() {
         isClosed.store(true, ordering: .relaxed)
+        // One place is enough: the visit ends at its next element, and then has at most one batch
+        // left.
         room.signal()
     }
 }
@@ -71,8 +76,10 @@ func passing<Element: Sendable, Answer: Sendable>(
             for element in batch { try await receive(element) }
             passage.makeRoom()
         }
+        // A cancelled task leaves the loop without an error.
         try Task.checkCancellation()
     } catch {
+        // The scope waits for the visit even when it throws, so the visit must be able to end.
         passage.close()
         throw error
     }

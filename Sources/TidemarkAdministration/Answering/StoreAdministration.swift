@@ -38,6 +38,7 @@ public struct StoreAdministration: AdministrationService {
     /// A caller for whom the administrator vouches.
     func vouching(for caller: Caller) -> Caller {
         var caller = caller
+        // The authentication is that of the connection, whatever the call says.
         if let administrator { caller.authentication = .administrator(id: administrator) }
         return caller
     }

@@ -74,6 +74,7 @@ public struct EventsCall: StoreCall {
         from administration: StoreAdministration,
         receive: (LoggedEvent) async throws -> Void
     ) async throws -> Answer {
+        // By a reader of the files, with or without an open store.
         let reader = try LogReader(administration.path, fileSystem: PosixFileSystem())
         // The newest events include those that this process acknowledged but has not yet marked so
         // in the log.
@@ -89,6 +90,8 @@ public struct EventsCall: StoreCall {
                 try await receive(event)
                 left -= 1
             }
+            // The closure may run on another thread. So it gets copies, and returns the decoder
+            // with what that has learned.
             let (start, end, most, known) = (next, last, left, decoder)
             let found = try await passing(to: take) { take in
                 let found = try LongWork.run { () throws(LogError) in
@@ -99,6 +102,7 @@ public struct EventsCall: StoreCall {
             decoder = found.decoder
             unknown += found.unknown
             guard follows == true, left > 0 else { break }
+            // Everything through `last` was read, even if the last positions hold no events.
             next = max(next, last.next)
             do {
                 try await Task.sleep(for: Self.pause)
@@ -120,6 +124,7 @@ public struct EventsCall: StoreCall {
         if let newest, self.first == nil { first = try start(of: newest, in: source) }
         if let end = self.last { last = min(last, end) }
         if let since, since > .min {
+            // The condition keeps `since - 1` from overflowing.
             first = max(first, try source.lastSequence(atOrBefore: since - 1).next)
         }
         if let until { last = min(last, try source.lastSequence(atOrBefore: until)) }
@@ -137,6 +142,7 @@ public struct EventsCall: StoreCall {
         in source: LogReader
     ) throws(LogError) -> SequenceNumber {
         let last = source.durableSequence
+        // Compaction leaves holes, so a stretch may have fewer events than positions.
         var width = min(last.rawValue, max(newest, 1))
         while newest > 0 {
             let first = SequenceNumber(rawValue: last.rawValue - width + 1)
@@ -172,6 +178,7 @@ public struct EventsCall: StoreCall {
                 left -= 1
                 return take(LoggedEvent(decoded, in: line)) && left > 0
             } catch let error as EventFormatError {
+                // Reported and skipped, so that the events around it can be read.
                 unknown.append(LogError(.corrupted, error.message))
             } catch let error as BodyError {
                 unknown.append(LogError(.corrupted, "Event \(event.sequence): \(error.message)"))

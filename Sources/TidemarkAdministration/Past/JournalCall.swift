@@ -36,6 +36,7 @@ public struct JournalCall: StoreCall {
         return try await passing(to: receive) { take in
             var goesOn = true
             return try store.visitJournal { entry in
+                // The visit cannot be ended early, so the remaining entries are passed over.
                 if goesOn, isWanted(entry) { goesOn = take(entry) }
             }
         }

@@ -123,6 +123,8 @@ public struct CommitsCall: StoreCall {
         var wanted = line
         wanted.changes.removeAll { $0.zone != zone }
         if wanted.changes.isEmpty { return nil }
+        // A part of a line under the id of the whole request would keep an import from taking the
+        // rest later.
         if wanted.changes.count < line.changes.count { wanted.requestID = nil }
         return wanted
     }

@@ -55,6 +55,7 @@ public struct ZonesCall: StoreCall {
         if let position {
             return try await store.zones(as: caller, asOf: position).map { Entry(zone: $0.zoneID) }
         }
+        // Figures are of whole zones, of which a participant may see only parts.
         if database.scope == .shared {
             return try await store.zones(as: caller).map { Entry(zone: $0.zoneID) }
         }

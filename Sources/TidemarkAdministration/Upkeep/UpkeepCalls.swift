@@ -103,6 +103,7 @@ public struct ErasureCall: StoreCall {
         from administration: StoreAdministration,
         receive: (Never) async throws -> Void
     ) async throws -> ErasureReceipt {
+        // An erasure needs the lock of the store, which this process would hold itself.
         guard isDryRun || administration.openStore == nil else {
             throw SyncError(
                 .serviceUnavailable,

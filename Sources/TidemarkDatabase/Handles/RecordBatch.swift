@@ -82,6 +82,7 @@ public struct RecordBatch: Sendable {
         do throws(SyncError) {
             try body(&self)
         } catch {
+            // The first problem counts, since later ones may follow from it.
             problem = problem ?? error
         }
     }

@@ -19,6 +19,7 @@ extension ZoneHandle {
         policy: SavePolicy = .ifServerRecordUnchanged
     ) async throws -> Stored<Value> {
         let save = try RecordSave(new: value, in: id, parent: parent, policy: policy)
+        // Not decoded again: a new record has exactly the fields of the value.
         return Stored(try await self.save(save), value)
     }
 
@@ -37,7 +38,9 @@ extension ZoneHandle {
         policy: SavePolicy = .ifServerRecordUnchanged
     ) async throws -> Stored<Value> {
         let save = try RecordSave(changed: stored, in: self, parent: parent, policy: policy)
+        // A save of equal values would make a new version, with a new tag (semantics.md, "Saving").
         if save.fields.isEmpty, parent == .unchanged { return stored }
+        // Decoded again: the saved record also has fields that others have changed since.
         return try Stored(try await self.save(save))
     }
 
@@ -75,6 +78,8 @@ extension ZoneHandle {
             do {
                 return try await save(stored)
             } catch let error as SyncError where error.code == .serverRecordChanged {
+                // Another save succeeded in between, so of all callers in this loop one makes
+                // progress each time.
                 stored = try await fetch(type, record)
             }
         }
@@ -165,6 +170,7 @@ extension ZoneHandle {
             return try result.saves.map { (save) throws(SyncError) in try save.get() }
         }
         let causes = failure.partialErrors.filter { $0.error.code != .batchRequestFailed }
+        // If all other items failed only because of one, the error of that one says most.
         let isAllOrNothing =
             failure.partialErrors.count == request.saves.count + request.deletions.count
         if isAllOrNothing, causes.count == 1 { throw causes[0].error }
@@ -196,6 +202,8 @@ extension RecordSave {
         parent: ParentChange,
         policy: SavePolicy
     ) throws(SyncError) {
+        // A replacing policy removes all fields that the save does not name. So the save must name
+        // all of them.
         let replaces = policy == .replace || policy == .replaceIfUnchanged
         guard stored.value.id.name == Name(stored.record.recordID.recordName) else {
             throw SyncError(

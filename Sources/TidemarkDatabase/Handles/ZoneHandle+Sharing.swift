@@ -24,6 +24,8 @@ extension ZoneHandle {
             publicPermission: publicPermission,
             participants: participants
         )
+        // One name per root: sharing the root again changes its share instead of adding a second
+        // one.
         return try await save("share-\(name)", content)
     }
 
@@ -37,6 +39,7 @@ extension ZoneHandle {
     }
 
     private func save(_ name: String, _ content: ShareContent) async throws -> SharedRecords {
+        // Without a tag, because the call states the whole share and not a change of a version.
         let save = RecordSave(
             RecordID(recordName: name, zone: id),
             type: Share.recordType,

@@ -94,11 +94,15 @@ final class RecordDecoder: Decoder {
         _ value: FieldValue?
     ) throws -> Value {
         func same<Known>(_ known: Known) -> Value {
+            // Each caller has found `Known` by a cast of `Value` itself, which the compiler cannot
+            // see.
             precondition(Known.self == Value.self, "a value was read as another type")
             return unsafeBitCast(known, to: Value.self)
         }
         func read<Known: FieldConvertible>(_ known: Known.Type) throws -> Value {
             guard let value else {
+                // An empty list is not stored, because a field's type is that of its elements. So
+                // an absent field reads as one.
                 if let list = Known.self as? any List.Type { return try empty(list) }
                 throw absence(of: field)
             }
@@ -111,6 +115,7 @@ final class RecordDecoder: Decoder {
         func unwrap<Known: EncryptedProperty>(_ property: Known.Type) throws -> Value {
             same(try Known.decoded { type in try self.decode(type, field, value) })
         }
+        // First, because the name is no field of the record.
         if type == RecordName.self { return same(name) }
         if let known = type as? any FieldConvertible.Type { return try read(known) }
         if let property = type as? any EncryptedProperty.Type { return try unwrap(property) }
@@ -155,6 +160,8 @@ private struct PropertiesDecoding<Key: CodingKey>: KeyedDecodingContainerProtoco
         return converted
     }
 
+    // For these types the compiler picks the method, which saves the casts of
+    // `RecordDecoder.decode`.
     func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool { try read(type, key) }
     func decode(_ type: String.Type, forKey key: Key) throws -> String { try read(type, key) }
     func decode(_ type: Double.Type, forKey key: Key) throws -> Double { try read(type, key) }
@@ -169,6 +176,7 @@ private struct PropertiesDecoding<Key: CodingKey>: KeyedDecodingContainerProtoco
     func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 { try read(type, key) }
 
     func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt {
+        // A field holds no number above `Int64.max`, so `UInt` itself is no field value.
         try decode(WholeNumber<UInt>.self, forKey: key).number
     }
 

@@ -58,6 +58,7 @@ final class RecordEncoder: Encoder {
         } else if let property = value as? any EncryptedProperty {
             try set(field, property.content, isEncrypted: true)
         } else if let name = value as? RecordName {
+            // The record's own name is not written as a field.
             guard name == self.name else {
                 throw SyncError(
                     .invalidArguments,

@@ -88,6 +88,7 @@ extension Stored: Codable {
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(record, forKey: .record)
+        // A value that equals its record is made from the record again.
         if try !changedFields().isEmpty { try container.encode(value, forKey: .changed) }
     }
 }

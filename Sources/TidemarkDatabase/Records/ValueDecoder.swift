@@ -23,6 +23,7 @@ struct ValueDecoder: Decoder, SingleValueDecodingContainer {
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        // An absent field reads as an empty list, as in `RecordDecoder.decode`.
         guard let value else { return ElementsDecoding(record, field, []) }
         guard value.type.element != nil else {
             throw record.refusal(of: field, "It is a \(value.type.webName), which is not a list.")
@@ -38,6 +39,8 @@ struct ValueDecoder: Decoder, SingleValueDecodingContainer {
         try record.decode(type, field, value)
     }
 
+    // These two types are no field values of their own, since a field holds no number above
+    // `Int64.max`.
     func decode(_ type: UInt.Type) throws -> UInt { try whole(type) }
     func decode(_ type: UInt64.Type) throws -> UInt64 { try whole(type) }
 

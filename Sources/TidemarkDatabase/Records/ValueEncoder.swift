@@ -109,6 +109,8 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer {
             throw refusal("is a list with an element that is absent, or a list itself")
         }
         guard case .list(var elements) = written else { return }
+        // The list is taken out before it grows. With two references to it, each element would copy
+        // it.
         written = .nothing
         elements.append(value)
         written = .list(elements)

@@ -61,6 +61,8 @@ public struct ChangesOfDatabase: AsyncSequence, Sendable {
         public mutating func next() async throws -> DatabaseChanged? {
             while events.isEmpty, !isAtEnd { try await fetch() }
             guard let event = events.popFirst() else { return nil }
+            // Only the last event of a page has the token after the page. A client that stops
+            // earlier fetches the page again.
             if events.isEmpty { token = next }
             return DatabaseChanged(event: event, token: token)
         }
@@ -68,6 +70,7 @@ public struct ChangesOfDatabase: AsyncSequence, Sendable {
         private mutating func fetch() async throws {
             try Task.checkCancellation()
             let (answer, isReset) = try await database.answer(DatabaseChangesRequest(since: next))
+            // Until the first page is complete, there is no token to resume from.
             if isReset {
                 token = nil
                 events = [.reset]
@@ -95,6 +98,8 @@ extension Database {
         } catch {
             guard error.code == .changeTokenExpired, request.since != nil else { throw error }
         }
+        // Outside of the `do`: a request without a token cannot expire, so there is only one second
+        // attempt.
         return (try await service.databaseChanges(DatabaseChangesRequest(), as: caller), true)
     }
 }

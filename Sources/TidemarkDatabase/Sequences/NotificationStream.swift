@@ -57,6 +57,7 @@ public struct NotificationStream: AsyncSequence, Sendable {
             if let open = self.stream {
                 stream = open
             } else {
+                // Opened by the first `next`, so a sequence that is never read holds no stream.
                 let (service, caller) = (database.service, database.caller)
                 let pushes =
                     if let token {

@@ -78,6 +78,7 @@ public struct ChangesOfZone: AsyncSequence, Sendable {
         /// Returns the next change; `nil` if there are no more.
         public mutating func next() async throws -> ZoneChanged? {
             while true {
+                // The reset precedes the changes of its page: the client empties its copy first.
                 if isReset {
                     isReset = false
                     return ZoneChanged(event: .reset, token: nil)
@@ -85,6 +86,8 @@ public struct ChangesOfZone: AsyncSequence, Sendable {
                 if let page, position < page.changes.count {
                     let change = page.changes[position]
                     position += 1
+                    // A client that stops within a page fetches it again, so only its last change
+                    // has the page's token.
                     if position == page.changes.count { token = page.token }
                     switch change {
                     case .changed(let record):

@@ -17,6 +17,7 @@ extension Date: FieldElement {
 
     /// The nearest millisecond since 1970.
     package var milliseconds: Int64 {
+        // Dates outside of the range of a field become its ends.
         Int64(exactly: (timeIntervalSince1970 * 1000).rounded())
             ?? (self < Date(milliseconds: 0) ? .min : .max)
     }
@@ -85,6 +86,8 @@ extension KeptAsText {
     fileprivate static func readList(_ value: FieldValue) -> [Self]? {
         guard case .stringList(let texts) = value else { return nil }
         let list = texts.compactMap { Self(keptText: $0) }
+        // One element that cannot be read makes the list unreadable. A shorter list would be saved
+        // back.
         return list.count == texts.count ? list : nil
     }
 }

@@ -102,6 +102,7 @@ struct CaseSlice {
 
     /// Adds the records that a version of a record names.
     private mutating func note(_ record: Record, of wanted: Wanted) {
+        // Records of the store itself refer to nothing else that a case needs.
         guard wanted.database == database else { return }
         let zone = wanted.record.zone
         if types.insert(Name(record.recordType)).inserted {

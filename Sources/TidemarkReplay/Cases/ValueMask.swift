@@ -95,6 +95,7 @@ struct ValueMask {
     /// A place that is somewhere else.
     mutating func location(_ location: Location) -> Location {
         var masked = location
+        // Other digits may lead out of the range of a coordinate.
         masked.latitude = number(location.latitude).truncatingRemainder(dividingBy: 90)
         masked.longitude = number(location.longitude).truncatingRemainder(dividingBy: 180)
         masked.altitude = location.altitude.map { number($0) }

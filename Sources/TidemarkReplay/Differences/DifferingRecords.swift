@@ -61,6 +61,8 @@ struct DifferingRecords {
         let ended = Set(epochs.filter { !$0.isThere(at: last) }.map(\.key))
         for (place, versions) in fold.records {
             var versions = versions
+            // A record whose last event in the stretch is a save is gone too if its zone ended
+            // after it.
             if ended.contains(place.epoch) { versions.after = 0 }
             if versions.before != versions.after {
                 records[place.epoch, default: []].append(versions)
@@ -107,6 +109,7 @@ private struct VersionFold {
     mutating func add(_ event: LogEvent) throws(EventFormatError) {
         switch event.kind {
         case .recordSaved, .recordDeleted, .recordTouched:
+            // Only the first event of a record in the stretch names the version at the first point.
             let step = try places.step(event)
             records[
                 step.place,

@@ -72,6 +72,7 @@ struct EditWalk {
     /// The shortest way through the middle; `nil` if it is too long.
     private func walk(_ oldCount: Int, _ newCount: Int) -> [Edit]? {
         let limit = min(oldCount + newCount, Self.stepLimit)
+        // The greedy algorithm of Myers. At the limit of 1,000 steps, the trace takes 4 MB.
         // How far in the old list each diagonal was reached, by its number plus the limit plus 1.
         var reached = [Int32](repeating: 0, count: 2 * limit + 3)
         // The positions reached before each step: the diagonals from -step to step.
@@ -122,6 +123,7 @@ struct EditWalk {
             edits.append(isDown ? .added(new: prefix + startY) : .removed(old: prefix + startX))
             (x, y) = (startX, startY)
         }
+        // The lists begin alike up to the first step.
         while x > 0 {
             x -= 1
             y -= 1

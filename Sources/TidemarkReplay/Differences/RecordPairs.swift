@@ -53,6 +53,7 @@ struct RecordPairs {
             }
             return true
         }
+        // With a name, the records of other names are left out on purpose.
         if name == nil, entries.count < records.count { throw .versionPruned(in: zone) }
         self.entries = Self.merged(entries)
     }
@@ -73,6 +74,7 @@ struct RecordPairs {
 
     /// Visits the records until `visit` returns `false`; returns true if it never did.
     func visit(_ visit: (Pair) throws -> Bool) throws -> Bool {
+        // In runs, so that the number of bodies in memory does not depend on the zone.
         for start in stride(from: 0, to: entries.count, by: Self.runLength) {
             let run = entries[start..<min(start + Self.runLength, entries.count)]
             let records = try records(of: run)

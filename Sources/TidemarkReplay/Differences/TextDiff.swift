@@ -70,6 +70,8 @@ public struct TextDiff: Hashable, Sendable {
         var lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         // The end of the last line begins no other.
         if lines.last?.isEmpty == true { lines.removeLast() }
+        // As names, because these are compared as bytes. Equivalent texts of different bytes are a
+        // change.
         return lines.map { Name(String(Substring($0))) }
     }
 

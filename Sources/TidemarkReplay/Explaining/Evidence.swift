@@ -57,6 +57,8 @@ struct Evidence {
         case .began(let extent):
             // Without an end the process was killed, and its last actions are unknown.
             if let opening {
+                // A session that recorded pages vouches for the time up to its last entry. One that
+                // recorded only rejections vouches for nothing.
                 blindSpans.append((opening.isFull ? lastTime : opening.from, entry.time))
             }
             opening = (entry.time, extent == .full)

@@ -44,6 +44,8 @@ struct Explaining {
         var iterator = history.makeAsyncIterator()
         while let entry = try await iterator.next(isolation: nil) {
             if let version = explanation.version {
+                // The version is a deletion. The entries before it, in the same epoch, tell if this
+                // device created the record.
                 guard case .change(let change) = entry, change.zoneEpoch == version.zoneEpoch
                 else { return }
                 isOwnDeletion = change.isCreation(by: explanation.user, on: explanation.device)
@@ -60,6 +62,8 @@ struct Explaining {
                 // Also if a zone of that name is there now, which does not have the version.
                 if change.happening == .zoneDeleted { hasZoneEnded = true }
                 if let position, change.origin.sequence > position {
+                    // Entries are newest first, so in the end this is the first change after the
+                    // position.
                     next = change.origin.sequence
                     continue
                 }
@@ -123,6 +127,8 @@ struct Explaining {
         for answer in evidence.answers {
             let (time, token) = answer.arrival
             let since = reading.content(of: token)
+            // The first request with a token behind the version shows that the device had received
+            // it.
             if let token, let since, place.isCovered(by: since) {
                 acknowledgement = acknowledgement ?? .init(time: time, token: token)
             }

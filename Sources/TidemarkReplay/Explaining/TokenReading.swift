@@ -45,6 +45,7 @@ enum DeltaPlace {
         case .listed(let listed):
             guard listed.isMember(at: granted.known) else { return false }
             let end = granted.walk(of: listed.audience)
+            // Outside of a walk, the list of a share is reported like that of a zone.
             if end == nil, start < listed.sequence, listed.sequence <= granted.sequence {
                 return true
             }

@@ -22,6 +22,7 @@ extension PastChange {
             origin: origin,
             zoneEpoch: version.zone.creation
         )
+        // If the replaced version is gone from the log, a missing field before says nothing.
         isBeforeKnown = version.replaced == nil || old != nil
         guard version.isThere else {
             fields = [FieldChange](from: old?.fields, to: nil)
@@ -33,6 +34,7 @@ extension PastChange {
             changeTag: TagContent(of: version.sequence, in: line).tag,
             body: body
         )
+        // A touch repeats the version: no field and no parent has changed.
         if version.happening == .touched { return }
         policy = version.policy
         if let old, old.recordTypeBytes != body.recordTypeBytes {

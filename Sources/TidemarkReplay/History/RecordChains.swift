@@ -72,6 +72,7 @@ struct RecordChains: Sendable {
         in zone: PastZone
     ) {
         chains.append(Chain(form: form, key: zone.key, next: version.sequence))
+        // The end of a zone or of a share removes the record without an event of the record's own.
         if let end = zone.end, version.state == .live {
             chains.append(Chain(form: .end, key: zone.key, next: end))
         }
@@ -79,6 +80,7 @@ struct RecordChains: Sendable {
 
     /// The next older thing that happened; `nil` at the end.
     mutating func next() throws(SyncError) -> RecordHistory.Entry? {
+        // The newest event of all chains is next. It may be in several of them.
         while let sequence = chains.map(\.next).max() {
             guard let event = try log.event(at: sequence), !event.isNote else {
                 // Older events of these chains are gone as well: pruning drops the beginning of a
@@ -124,6 +126,7 @@ struct RecordChains: Sendable {
         of event: LogEvent
     ) throws(EventFormatError) -> PastChange? {
         let version = try PastVersion(event)
+        // Two names may share a hash, so the name in the event decides.
         let hasName = try version.hasName(id.name)
         let isMeant = hasName && epochs.contains(event.zone)
         move(from: event.sequence) { chain in
