@@ -46,6 +46,7 @@ package struct BlobCheck {
                 recordName: asset.recordName,
                 first: event.sequence
             )
+            // The first event that names a blob gives its size. Later versions mostly repeat it.
             uses[asset.blob, default: first].eventCount += 1
         }
     }
@@ -54,6 +55,7 @@ package struct BlobCheck {
     /// of their files.
     package func finish() throws(LogError) -> [LogError] {
         var damage: [LogError] = []
+        // By path, so that findings come in one order, whatever that of a dictionary is.
         let order = uses.map { (path: blobs.path(of: $0.key), blob: $0.key, use: $0.value) }
             .sorted { $0.path < $1.path }
         for (index, (path, blob, use)) in order.enumerated() {

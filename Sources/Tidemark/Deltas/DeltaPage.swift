@@ -129,6 +129,8 @@ struct DeltaPage {
     /// Cuts the page after the row that fills it, or after the row that was read last.
     private mutating func cut(_ entryCount: Int) {
         var byteCount = 0
+        // Rows are shorter than the events that were counted. So the page may end at the last row
+        // that was read.
         let last = places.indices.first { index in
             byteCount += rows.bytes(of: rows[index]).count
             return byteCount >= byteLimit

@@ -42,6 +42,8 @@ extension EventSource {
     ) throws(SyncError) {
         var failure: Failure?
         do throws(LogError) {
+            // The closure of the source cannot throw. So an error ends the reading, and is thrown
+            // after it.
             try read(sequences) { event in
                 do throws(Failure) {
                     return try visit(event)

@@ -83,6 +83,7 @@ struct ZoneRecords {
                 )
             )
         } else {
+            // Sorting needs all names, so these are kept beyond the budget too.
             kept.append(contentsOf: stored.payload.dropFirst(range.lowerBound).prefix(range.count))
             entries.append(
                 Entry(sequence: stored.sequence, nameStart: start, nameByteCount: range.count)
@@ -91,6 +92,7 @@ struct ZoneRecords {
     }
 
     private mutating func sort() {
+        // A copy of the reference: while `entries` is sorted in place, `self` must not be read.
         let kept = kept
         kept.withUnsafeBufferPointer { bytes in
             func name(_ entry: Entry) -> UnsafeBufferPointer<UInt8>.SubSequence {

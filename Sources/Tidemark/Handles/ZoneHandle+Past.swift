@@ -48,6 +48,7 @@ extension ZoneHandle {
             sortDescriptors: order
         )
         var found: [Stored<Value>] = []
+        // All pages are as of one point, so the position is found once, before the first page.
         var request = QueryRequest(query, in: id)
         repeat {
             try Task.checkCancellation()

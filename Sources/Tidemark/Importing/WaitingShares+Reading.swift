@@ -67,6 +67,8 @@ extension WaitingShares {
     ) throws(SyncError) -> Share? {
         let id = RecordID(recordName: name.string, zone: zone.zone)
         do throws(SyncError) {
+            // A link may lead to a zone or record that is gone, which is no error. A failure to
+            // read the log is one.
             return try reader.record(id, of: zone.database, asOf: nil).share
         } catch  where error.code != .internalError {
             return nil

@@ -67,6 +67,7 @@ extension JournalEntry.Content {
                 list.append(string: id)
             }
             list.append(variableInteger: UInt64(refusal.code.rawValue))
+            // A text has at most as many characters as bytes, so most texts are not counted.
             let isLong = refusal.message.utf8.count > messageLength
             list.append(
                 string: isLong ? String(refusal.message.prefix(messageLength)) : refusal.message

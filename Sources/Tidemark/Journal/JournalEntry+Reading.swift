@@ -26,6 +26,7 @@ extension JournalEntry.Content {
         case .refused: content = span.refused(at: &offset).map { .refused($0) }
         case .told: content = span.told(at: &offset).map { .told($0) }
         }
+        // Bytes that are left over belong to another form of the entry.
         return offset == span.byteCount ? content : nil
     }
 }
@@ -94,6 +95,7 @@ extension RawSpan {
         else { return nil }
         var refused = JournalEntry.Refused(call.call, call.caller, since: call.since, [])
         refused.omittedCount = omittedCount
+        // The list grows as it is read: a damaged count must not reserve memory.
         while refused.refusals.count < count {
             guard let refusal = refusal(at: &offset) else { return nil }
             refused.refusals.append(refusal)
@@ -119,6 +121,7 @@ extension RawSpan {
         guard let code = count(at: &offset), let message = string(at: &offset) else { return nil }
         return JournalEntry.Refusal(
             item,
+            // An unknown code does not lose the entry, whose text still says the reason.
             SyncError.Code(rawValue: code) ?? .internalError,
             message
         )

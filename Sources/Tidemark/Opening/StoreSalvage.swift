@@ -119,6 +119,7 @@ private final class RecordMending: SalvageMending {
             let (old, bodyOffset) = try? RecordEvent.read(payload)
         else { return nil }
         var record = old
+        // Events arrive in log order, so this is the nearest earlier one that survives.
         let previous = take(change.slot, in: change.zone, change.sequence, change.state)
         record.previous = previous?.sequence ?? 0
         record.previousState = previous?.state

@@ -36,6 +36,7 @@ public struct BackgroundCompaction: Hashable, Sendable {
                 newByteCount += segment.byteCount
             }
         }
+        // A log that was never compacted is due with its first finished segment.
         return newByteCount > 0 && Double(newByteCount) >= growth * Double(oldByteCount)
     }
 }

@@ -70,6 +70,7 @@ package struct StoreEnvironment: Sendable {
     @Sendable
     private static func uptimeClock() -> Int64 {
         #if os(Linux)
+        // Unlike the monotonic clock of Linux, this one includes the time that the machine slept.
         milliseconds(CLOCK_BOOTTIME)
         #else
         milliseconds(CLOCK_MONOTONIC)

@@ -21,6 +21,8 @@ package struct PastPicture: Sendable {
 
     init(_ reader: Reader, showing points: [SequenceNumber]) throws(SyncError) {
         picture = try reader.picture(.visible)
+        // The points stay readable: while the picture is held, no compaction drops events that it
+        // needs.
         for point in points { _ = try reader.check(point, picture) }
         log = PastLog(source: reader.source, line: reader.line)
         now = reader.now()

@@ -94,6 +94,7 @@ extension ProjectionMark: LosslessStringConvertible {
         store = String(parts[0])
         self.incarnation = Incarnation(rawValue: incarnation)
         self.position = SequenceNumber(rawValue: position)
+        // Only the form that `description` writes, so that equal marks have equal texts.
         guard self.description == description else { return nil }
     }
 }

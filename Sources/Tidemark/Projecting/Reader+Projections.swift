@@ -89,6 +89,8 @@ extension Reader {
         let picture = try picture(.visible)
         defer { withExtendedLifetime(picture) {} }
         let forgotten = try forgotten(by: picture)
+        // Checked while the picture is held: no compaction drops events between this and the
+        // reading.
         if let held, isPruned(position, held, by: forgotten) { return nil }
         var commits: [ProjectedCommit] = []
         var changeCount = 0

@@ -59,6 +59,7 @@ struct QueryScan {
 
     private mutating func look(at event: LogEvent) throws(SyncError) {
         let body = try event.savedBody()
+        // Before any field is looked at: this runs for every record of the zones.
         guard body.recordTypeBytes.elementsEqual(recordType) else { return }
         hasMetType = true
         guard matcher.matches(body), try shows?(body) ?? true else { return }

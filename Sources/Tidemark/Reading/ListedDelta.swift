@@ -116,6 +116,8 @@ struct ListedDelta: ZoneDelta {
         let isShown = try all.map { (row) throws(SyncError) in try readable.shows(row, of: rows) }
         let hidden = zip(all, isShown).filter { !$0.1 }
             .map { SequenceNumber(rawValue: $0.0.sequence) }
+        // One search for all hidden rows, so that a block with events of several records is decoded
+        // once.
         var budget = reader.scanBudget(all.count)
         let (found, undecided) = try FormerVersions(for: self, access: readable)
             .find(before: hidden, budget: &budget)

@@ -65,6 +65,7 @@ extension Reader {
         by position: SequenceNumber
     ) throws(SyncError) -> Bool {
         var event = part.sequence
+        // Compaction drops no event of `_shares`, so the chain reaches the position.
         while event > position {
             event = try views.records(at: [event])[0].event.previous
         }

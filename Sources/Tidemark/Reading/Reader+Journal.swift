@@ -28,6 +28,7 @@ extension Reader {
             }
             if let journal {
                 let whole = JournalEntry.Refusal(nil, error.code, error.message)
+                // The items get no text: the reason is that of the call.
                 let others = items().map { JournalEntry.Refusal($0, error.code, "") }
                 let refused = JournalEntry.Refused(call, caller, since: since, [whole] + others)
                 journal.note(.refused(refused))

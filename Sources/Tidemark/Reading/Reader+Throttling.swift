@@ -10,6 +10,8 @@ extension Reader {
     /// that are closed, calls whose task was cancelled, and requests beyond the caller's rate.
     func admit(_ caller: Caller) throws(SyncError) {
         try options.limits.check(caller)
+        // Before anything is looked up: a container that is not served has no state that an answer
+        // could depend on.
         if let open = options.containers, !open.contains(caller.database.container) {
             throw SyncError(
                 .badContainer,

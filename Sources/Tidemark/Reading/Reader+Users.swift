@@ -14,6 +14,7 @@ extension Reader {
         as caller: Caller,
         _ picture: ViewPicture
     ) throws(SyncError) -> UserIdentity? {
+        // A user who is not discoverable and one who does not exist give the same result.
         guard let found = try picture.facts.account(of: lookup, in: caller.database)?.account,
             found.isDiscoverable || found.user == caller.user
         else { return nil }

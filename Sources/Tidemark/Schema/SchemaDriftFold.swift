@@ -40,6 +40,8 @@ struct SchemaDriftFold {
             case .zoneCreated:
                 let identity = try ZoneEvent.readCreation(payload).identity
                 let database = identity.database
+                // Only these zones are noted, so events of all others are passed over without being
+                // decoded.
                 guard database.container == container, database.environment == .development else {
                     return
                 }
@@ -92,6 +94,7 @@ struct SchemaDriftFold {
             let type = try? SchemaRecords.schema(of: [body])[Name(body.recordName)]
         else { return }
         let old = types.updateValue(type, forKey: type.name)
+        // A definition without a build was changed by an operator, which is no use by an app.
         guard counts, let old, let released = production[type.name],
             try build(of: event) != nil
         else { return }
@@ -113,6 +116,7 @@ struct SchemaDriftFold {
     }
 
     private mutating func build(of event: LogEvent) throws(EventFormatError) -> Name? {
+        // All events of a commit share one envelope, so it is decoded once.
         if let lastCommit, lastCommit.first == event.commit.first { return lastCommit.build }
         let envelope = event.envelope
         let build = try CommitEnvelope(envelope.span.bytes).build.map { Name($0) }

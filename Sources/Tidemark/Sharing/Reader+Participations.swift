@@ -52,6 +52,7 @@ extension Reader {
         } catch {
             throw SyncError(error)
         }
+        // Parts that ended are live records too: they say `isMember` 0.
         versions.removeAll { $0.state != .live }
         let records = try views.records(at: versions.map(\.sequence).sorted())
         var found: [KnownParticipation] = []

@@ -142,6 +142,8 @@ extension Reader {
                 permission: share.publicPermission
             )
         }
+        // The caller may be invited by an address that their account does not have yet
+        // (semantics.md, "Sharing").
         let mayBeMeant = share.participants.contains { participant in
             participant.user == nil && !(participant.email.isEmpty && participant.phone.isEmpty)
         }

@@ -91,6 +91,8 @@ extension Reader {
             else { return .whole }
             return .hidden(.role(refusal.message))
         }
+        // The owner sees everything, and `__defaultOwner__` stands for any user (semantics.md, "Who
+        // asks").
         guard let user, user != .current, database.owner != .current, user != database.owner else {
             return .whole
         }
@@ -177,6 +179,7 @@ extension Reader {
             body = try above.readBody()
             level += 1
         }
+        // A share of the whole zone shows the record if no share above it does.
         let wide = Name(Share.zoneWideName)
         let own = body.isShare ? body.recordName : body.shareName
         var name = own.map { Name($0) }

@@ -60,6 +60,7 @@ extension Store {
     /// after the last event.
     package func commitEnd(atOrBefore position: SequenceNumber) throws(SyncError) -> SequenceNumber
     {
+        // Between the events of a commit, the store never had a state that anyone saw.
         guard let commit = try commit(at: position), position < commit.upperBound else {
             return position
         }

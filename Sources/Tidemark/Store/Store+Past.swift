@@ -19,6 +19,8 @@ extension Store {
         asOf position: SequenceNumber
     ) async throws(SyncError) -> [Result<Record, SyncError>] {
         let parts = try parts
+        // A fold of the log may take long, so all reads of the past run on other threads than
+        // tasks.
         return try await parts.reader.blockingWork.run { () throws(SyncError) in
             try parts.reader.fetchRecords(request, as: caller, asOf: position)
         }

@@ -64,6 +64,7 @@ extension Store {
 extension Share {
     /// Returns the token at the end of a link: after the last slash, before a title.
     static func token(in link: String) -> String {
+        // A title may follow a number sign, as in CloudKit's links.
         let path = link.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)[0]
         return String(path.split(separator: "/").last ?? "")
     }

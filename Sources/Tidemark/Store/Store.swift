@@ -205,6 +205,7 @@ extension Store: DatabaseService {
         as caller: Caller
     ) async throws(SyncError) -> ModifyZonesResult {
         let parts = try parts
+        // `answer` notes the rejection of the whole call. The items are noted below.
         let result = try await parts.reader.answer(.modifyZones, caller, about: request.items) {
             () throws(SyncError) in
             try await parts.writer().write(in: request.saves + request.deletions, as: caller) {

@@ -110,6 +110,8 @@ extension Notifications {
         for stored in try reader.views.records(at: versions.map(\.sequence)) {
             guard let old = try version(of: stored, asOf: kept, earliest: &first) else { continue }
             let body = try old.readBody()
+            // A notification ended this version while another request changed the record. It must
+            // not fire again.
             if record.spent.contains(old.sequence) {
                 following.spent[Name(body.recordName)] = old.sequence
             } else {
@@ -118,6 +120,8 @@ extension Notifications {
         }
         // Until there is a subscription, there is nothing to match.
         if following.set.isEmpty {
+            // No subscription existed before the first later change, so the events up to it need no
+            // reading.
             following.position = max(kept, min(first.previous, picture.bound))
         }
         return following

@@ -60,6 +60,7 @@ struct NotificationRetention {
                 placed = try store.drop(overdue, from: collection, at: time, picture)
                 if placed == nil { continue }
             }
+            // Forgetting costs each collection one more check, and drops nothing early.
             if known.count >= Self.collectionLimit { known = [:] }
             known[collection] = Known(
                 floor: overdue.floor,

@@ -40,6 +40,7 @@ extension Notifications {
     private func saved(as caller: Caller) async throws(SyncError) -> [Name: Subscription] {
         try reader.checkAccess(of: caller, writes: false)
         let holder = try reader.holder(of: caller)
+        // A store that is open for reading has no notifier. It reads the records at each call.
         if writer.ifAny != nil { return try await notifier().subscriptions(of: holder, self) }
         let catalog = try reader.subscriptionCatalog(try reader.picture(.visible))
         return catalog[holder].mapValues(\.subscription)
@@ -53,6 +54,8 @@ extension ModifySubscriptionsRequest {
         guard itemCount <= limits.itemsPerRequest else {
             throw .tooManyItems(itemCount, limit: limits.itemsPerRequest)
         }
+        // Before any other use of a predicate: recursion into one that is too deep would end the
+        // process.
         for case .query(let query) in saves.map(\.kind) {
             let asked = Query(recordType: query.recordType, predicate: query.predicate)
             try asked.checkLevels()

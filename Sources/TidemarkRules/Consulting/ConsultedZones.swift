@@ -112,6 +112,8 @@ package struct ConsultedZones: Sendable {
     /// `nil` for zones of other users.
     private func otherSpelling(of zone: ZoneID, in database: DatabaseID) -> ZoneID? {
         let owner = database.owner
+        // An owner without another name has one spelling, and so has every zone of a shared
+        // database.
         guard shared == nil, owner != .current else { return nil }
         if zone.owner == UserID.current.name {
             return ZoneID(zoneName: zone.zoneName, ownerName: owner.userRecordName)

@@ -113,6 +113,7 @@ package struct ImportDecision {
         for item in items { _ = try item.live?.readBody() }
         var roots: [RecordPlace: Name] = [:]
         for (item, save) in zip(items, saves) where save != nil {
+            // A root in a zone that this line ends begins no share.
             let epoch = reading.epochs[item.zone]
             guard epoch.end == nil,
                 let share = waiting.share(of: item.name, in: epoch.zone.identity)
@@ -182,6 +183,7 @@ package struct ImportDecision {
             // The shares that the line itself begins in this epoch end with it, like those that
             // existed before.
             for audience in passages.begun(in: epoch) { plan.deleteZone(audience, reason) }
+            // Shares that were there before the line end with their zone.
             if keys[epoch] != nil, reading.epochs[epoch].zone.key != nil {
                 let audiences = Audiences(facts)
                 for audience in try audiences.all(in: reading.epochs[epoch].zone.identity) {

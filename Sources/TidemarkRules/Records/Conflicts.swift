@@ -105,6 +105,7 @@ extension Facts {
         before server: StoredRecord,
         _ line: IncarnationLine
     ) throws(SyncError) -> StoredRecord? {
+        // A later position, or one of another incarnation, is no version that this record ever had.
         guard held.sequence <= server.sequence, held.matches(held.sequence, in: line) else {
             return nil
         }

@@ -75,6 +75,7 @@ extension Fields.Element {
 extension ZoneID {
     /// Returns true if both are the same zone for a user of a database.
     fileprivate func isSame(as other: ZoneID, in database: DatabaseID) -> Bool {
+        // `__defaultOwner__` means the owner of the database.
         func owner(_ zone: ZoneID) -> String {
             zone.ownerName == ZoneID.currentOwner
                 ? database.owner.userRecordName : zone.ownerName

@@ -60,6 +60,7 @@ extension ModifyZonesRequest {
         // The first byte of a request for records is 0 or 1, so that the two kinds are never equal.
         var bytes: [UInt8] = [2]
         bytes.append(variableInteger: UInt64(saves.count))
+        // The reason is a part of the content. No other kind of request begins with these values.
         if deletionReason != .deleted { bytes[0] = 3 + deletionReason.rawValue }
         for zone in saves + deletions {
             bytes.append(string: zone.zoneName)

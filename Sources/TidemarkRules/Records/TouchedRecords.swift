@@ -26,6 +26,7 @@ package struct TouchedRecords {
     ) throws(SyncError) {
         consulted = neighbours
         var seen: Set<RecordPlace> = []
+        // Records that the commit changes anyway get their new tag by that.
         for (item, verdict) in zip(named, verdicts) where verdict.isChange {
             seen.insert(RecordPlace(item))
         }

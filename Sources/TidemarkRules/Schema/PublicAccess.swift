@@ -69,6 +69,7 @@ package struct PublicAccess: Sendable {
             func mayRead(createdBy creator: UserID?) -> Bool {
                 schema.refusal(of: .read, on: type.name, createdBy: creator, to: accessor) == nil
             }
+            // A record without a known creator stands for those of all other users.
             if mayRead(createdBy: nil) { continue }
             let readsOwn = mayRead(createdBy: accessor.user)
             isByCreator = isByCreator || readsOwn

@@ -15,6 +15,7 @@ package enum SchemaRecords {
     /// Returns the saves that turn a schema into another one.
     package static func saves(from old: Schema, to new: Schema) throws(SyncError) -> [RecordSave] {
         var saves: [RecordSave] = []
+        // A role has no content besides its name, so it is only added or removed.
         for role in new.roles where !old.knows(role) {
             saves.append(try save(rolePrefix + role.name.string, "Role", role.text))
         }

@@ -39,6 +39,7 @@ extension SharedHierarchies {
     ) throws(SyncError) {
         let zone = zones[items[index].zone].identity
         let before = try old.flatMap { (old) throws(SyncError) in Share(try old.readBody().fields) }
+        // Of a request only: the lines of an import hold the results of these rules.
         if var shares {
             shares.owner = zone.database.owner
             guard zone.database.scope == .private else {
@@ -71,6 +72,8 @@ extension SharedHierarchies {
             } else {
                 after = try shares.created(content, named: id)
             }
+            // The data of the share is in fields of its record that clients cannot name (events.md,
+            // "System zones").
             fields[index] = try after.fields(beside: save.fields)
             let change = try after.consequences(after: before, of: id.name, in: zone)
             consequences.saves += change.saves
@@ -120,6 +123,7 @@ extension SharedHierarchies {
                         + "strict; save both in one request."
                 )
             }
+            // The root may be shared before the commit, or by another item of it.
             if let other = try shareName(of: rootPlace), other != id.name {
                 throw .alreadyShared(RecordID(recordName: root.string, zone: id.zone), by: other)
             }
@@ -190,6 +194,7 @@ extension SharedHierarchies {
             }
             let sharePlace = place(Name(share), beside: index)
             if let shareIndex = named[sharePlace] {
+                // If the request also deletes the share's record, that deletion ends the share.
                 switch changes[shareIndex] {
                 case .delete:
                     return
@@ -214,6 +219,7 @@ extension SharedHierarchies {
     private mutating func end(_ name: Name, _ body: RecordBody, _ index: Int) throws(SyncError) {
         let zone = zones[items[index].zone].identity
         guard let share = Share(body.fields) else { return }
+        // A share of the whole zone has no audience.
         if let key = try audiences.key(ofShare: share.token, in: zone) { ended.append(key) }
         if shares != nil {
             let change = try share.consequencesOfEnd(of: name, in: zone)
@@ -246,6 +252,7 @@ extension SharedHierarchies {
         let change = try after.consequences(after: before, of: id.name, in: zone)
         consequences.saves += change.saves
         consequences.deletions += change.deletions
+        // The record changes instead of being deleted, so the owner learns who has left.
         leaves[index] = RecordSave(
             id,
             type: Share.recordType,

@@ -74,6 +74,8 @@ package enum NotificationRecords {
         var content = held.subscription.content
         switch held.subscription.kind {
         case .query:
+            // The names are fixed (events.md, "System zones"): one for each event here, one for
+            // each device of origin below.
             name = "\(tag)/\(held.nameInCollection)"
             try builder.set("kind", .string(Subscription.Notification.Kind.query.rawValue))
             try builder.set("reason", .int64(Int64(change.reason?.rawValue ?? 0)))

@@ -114,6 +114,8 @@ package enum SubscriptionRecords {
         )
         let held: HeldSubscription
         do throws(SyncError) {
+            // Read as the notifier will read it: a record that fails there would stop all
+            // notifications.
             held = try read(RecordBody(header, fields: save.fields))
         } catch {
             throw SyncError(.invalidArguments, error.message)

@@ -59,6 +59,7 @@ package enum AccountRecords {
         let before = Set(old?.addresses ?? [])
         let after = Set(new.addresses)
         let name = new.user.userRecordName
+        // An address that is given twice has one record.
         for address in new.addresses.eachOnce where !before.contains(address) {
             change.saves.append(
                 RecordSave(
@@ -107,6 +108,7 @@ package enum AccountRecords {
         }
         account.isDiscoverable = body.fields["isDiscoverable"] == .int64(1)
         if case .string(let name)? = body.fields["status"] {
+            // An unknown status must not count as available.
             account.status = AccountStatus(name: name) ?? .couldNotDetermine
         }
         return account

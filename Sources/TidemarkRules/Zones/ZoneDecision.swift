@@ -55,11 +55,14 @@ package struct ZoneDecision: Sendable {
             consequences.deletions += end.consequences.deletions
         }
         let author = Authorship(time: time, user: caller.user)
+        // In the same commit as the ends of the zones, so that no link leads to a share that is
+        // gone.
         try plan.add(consequences, of: caller.database, by: author, over: facts)
     }
 
     private mutating func create(_ zone: ConsultedZone, _ caller: Caller) -> ItemOutcome {
         if let error = zone.error { return ItemOutcome(error) }
+        // Creating a zone that exists succeeds and appends nothing (semantics.md, "Zones").
         if zone.key != nil || zone.identity.isImplicit { return .nothingToDo }
         guard caller.database.scope == .private else {
             return ItemOutcome(.badDatabase(caller.database, "hold custom zones"))
