@@ -60,6 +60,8 @@ extension Store {
                 places: PastPlaces(hash: past.hash),
                 first: first
             )
+            // From the first event, since the records that match at `first` follow from all events
+            // before it.
             try past.log.scan(
                 from: 1,
                 through: last ?? past.last,
@@ -126,6 +128,7 @@ struct HoldingFold {
     /// Counts the changes of a commit once all of it has been added, because no client ever saw the
     /// store inside the commit.
     mutating func endCommit() {
+        // No one saw the states inside a commit, so only a turn that lasts to its end counts.
         if hasBegun, let turn { count(turn) }
         heldBefore = !fulfilling.isEmpty
         turn = nil

@@ -27,6 +27,7 @@ struct BlobLengths {
             let reader = try LogReader(store.path, fileSystem: fileSystem)
             var isReadable = true
             try reader.scan(from: SequenceNumber(rawValue: 1), through: reader.durableSequence) {
+                // An event that cannot be read may name any blob.
                 guard let found = try? assets.assets(of: $0) else {
                     isReadable = false
                     return true

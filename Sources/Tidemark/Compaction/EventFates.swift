@@ -42,6 +42,7 @@ struct EventFates {
     /// Returns the fate of the next event.
     mutating func add(_ event: LogEvent) throws(EventFormatError) -> EventFate {
         let position = event.sequence
+        // The pass has not seen later events, so nothing is known of what they replace.
         guard position <= marks.last, try mayGo(event) else { return .kept }
         readRequest(of: event)
         // A retry within the lifetime gets its result from these events. So they stay, and with

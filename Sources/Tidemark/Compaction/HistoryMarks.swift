@@ -108,6 +108,8 @@ struct HistoryMarks {
         if isHistory { historyTime = event.commit.time }
         if let listed = try ListedEvent(event) {
             if let previous = listed.previous {
+                // The successor decides: a version may be dropped once the event that replaced it
+                // is at or below the horizon.
                 note(previous, isHistory ? \.replaced : \.replacedLater)
                 if listed.isTombstone, mayExpire { expired.append((position, event.zone, false)) }
             }

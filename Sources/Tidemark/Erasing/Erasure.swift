@@ -51,6 +51,7 @@ struct Erasure {
             }
         }
         lost.subtract(kept)
+        // Also bytes that no record names, such as an upload whose save never came.
         lost.formUnion(try files.blobs(of: traces))
         let final = redaction
         var receipt = ErasureReceipt()
@@ -85,6 +86,7 @@ struct Erasure {
         let reader = try LogReader(folder.path, fileSystem: environment.log.fileSystem)
         let findings = try LongWork.run { () throws(LogError) in try look(at: reader) }
         var receipt = findings.receipt
+        // A reader skips damage, and an estimate without the lost events would be too low.
         if let damage = reader.damage.first { throw damage }
         let journal = JournalReader(folder, of: reader.store, environment.log.fileSystem)
         receipt.journalCount = count(of: journal, findings.redaction)
@@ -166,6 +168,8 @@ struct Erasure {
             received: now,
             envelope: CommitEnvelope(timeWasRaised: log.lastTime > now).bytes
         )
+        // One mark for each database in which tokens can no longer be answered, in a fixed order
+        // (events.md, "Erasures").
         var marks: Set<DatabaseID> = traces.participants
         if let database = subject.zone?.database, !traces.zones.isEmpty { marks.insert(database) }
         let sorted = [DatabaseID.ofStore] + marks.sorted { $0.description < $1.description }

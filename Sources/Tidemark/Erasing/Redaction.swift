@@ -118,6 +118,8 @@ struct Redaction {
 
     /// Returns a record's event without the words that name the user; `nil` if it is unchanged.
     private func redactedPayload(of event: LogEvent) throws(EventFormatError) -> [UInt8]? {
+        // Records of the store that name an erased zone are dropped as a whole, so only users need
+        // this.
         guard let user else { return nil }
         switch event.kind {
         case .recordSaved, .recordTouched: break

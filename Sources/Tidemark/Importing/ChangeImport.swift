@@ -79,6 +79,8 @@ public struct ChangeImport: Sendable {
         while true {
             let picture = try writer.reader.picture(.appended)
             if let first = try await commit(of: line, as: request, in: picture) {
+                // The earlier commit may not be durable yet, and `finish` promises that this line
+                // is.
                 lastAppended = max(lastAppended, first)
                 count(line, known)
                 return .skipped

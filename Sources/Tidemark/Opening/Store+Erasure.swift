@@ -51,6 +51,7 @@ extension Store {
         let folder = StoreFolder(path)
         if isDryRun { return try Erasure(of: subject, in: folder, environment).estimate() }
         let opening = StoreOpening(folder: folder, options: options, environment: environment)
+        // This open also completes an earlier erasure that was interrupted.
         let (log, _) = try opening.openLog(creating: false)
         let receipt: ErasureReceipt
         do throws(LogError) {

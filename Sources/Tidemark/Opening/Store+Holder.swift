@@ -12,6 +12,8 @@ extension Store {
         do throws(FileError) {
             let file = try files.open(lock, .readWrite)
             defer { file.close() }
+            // If no one holds the lock, it is held here until the file is closed. A writer that
+            // starts just then finds the store locked.
             return try !file.lock(.exclusive)
         } catch {
             return !error.isMissing

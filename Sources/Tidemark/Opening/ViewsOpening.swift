@@ -240,6 +240,8 @@ extension ViewsOpening {
             }
             guard let index else { break }
             if isLive {
+                // If the writer does not publish in time, the views are ahead of this reader's log
+                // and are not used.
                 try wait(for: index.checkpoint, reader)
             } else if let lost = lostEnd(index.checkpoint) {
                 try reader.meet(lost)

@@ -25,6 +25,7 @@ final class FoldedPicture: Picture {
     }
 
     func versions(in zone: ZoneKey, after start: SequenceNumber, limit: Int) -> [RecordVersion] {
+        // One list is kept, because a delta reads one zone in several steps.
         if versions?.zone != zone { versions = (zone, state.versions(in: zone, after: 0)) }
         let list = versions?.list ?? []
         return Array(list.drop { $0.sequence <= start }.prefix(limit))

@@ -111,6 +111,7 @@ struct PastState {
         for (key, identity) in zones where identity.database == database {
             found[key] = ZoneHead(identity: identity, head: key.creation)
         }
+        // Records of ended epochs are passed over: `found` has the living zones only.
         for entry in table where entry.sequence > 0 {
             guard let head = found[entry.zone]?.head, head < entry.sequence else { continue }
             found[entry.zone]?.head = entry.sequence

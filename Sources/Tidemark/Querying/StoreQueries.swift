@@ -326,6 +326,7 @@ extension StoreQueries {
                 try await index.apply(batch.changes, through: nil)
                 last = batch.position
             }
+            // The position is set last. An index without one was not finished, and is made again.
             try await index.apply([], through: last)
             try await index.settle()
         } catch {

@@ -91,6 +91,8 @@ extension Reader {
                 horizon: .zero,
                 readability: end.readability
             )
+            // An end before the start gives an empty delta, and not an error: the client has
+            // nothing to fetch.
             return max(content.sequence, delta.first)
         } catch {
             throw SyncError(error)

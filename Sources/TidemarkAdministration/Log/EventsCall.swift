@@ -211,6 +211,7 @@ extension EventsCall.Filter {
 
     private static func accepts(_ wanted: String?, _ found: String?) -> Bool {
         guard let wanted else { return true }
+        // Names are compared as bytes, as in the log (events.md).
         return found.map { $0.utf8.elementsEqual(wanted.utf8) } ?? false
     }
 }

@@ -108,6 +108,7 @@ public struct StatisticsCall: StoreCall {
     private func count(_ administration: StoreAdministration, into answer: inout Answer) throws {
         let store =
             try administration.openStore ?? Store.open(at: administration.path, access: .reading)
+        // Only a store that was opened here. Others use the one of a server.
         defer { if administration.openStore == nil { try? store.close() } }
         answer.clockLag = store.clockLag
         let figures = try store.figures()

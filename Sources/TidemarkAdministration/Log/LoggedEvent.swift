@@ -91,6 +91,7 @@ extension LoggedEvent {
         switch decoded.fact {
         case .recordSaved(let saving, let body, let link):
             take(link)
+            // A touch is no save of a client, so it has no policy.
             if !saving.isTouch { policy = saving.policy }
             if saving.isRecreation { isRecreation = true }
             changeTag = TagContent(of: sequence, in: line).tag

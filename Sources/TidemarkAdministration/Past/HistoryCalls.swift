@@ -34,6 +34,7 @@ public struct HistoryCall: StoreCall {
     ) async throws -> Nothing {
         var left = limit ?? .max
         guard left > 0 else { return Nothing() }
+        // Entries are read one by one as they are received, so no thread waits for a slow receiver.
         for try await entry in try await administration.store.history(of: record, in: database) {
             try await receive(entry)
             left -= 1

@@ -52,6 +52,7 @@ public struct ZonesCall: StoreCall {
         let caller = administration.vouching(
             for: Caller(database: database, user: database.owner)
         )
+        // Views have figures as of now only.
         if let position {
             return try await store.zones(as: caller, asOf: position).map { Entry(zone: $0.zoneID) }
         }

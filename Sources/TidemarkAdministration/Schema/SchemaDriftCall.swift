@@ -71,6 +71,7 @@ extension SchemaDrift.Gap {
     /// Returns the remedy for the gap.
     fileprivate func remedy(_ development: Schema) -> String {
         switch self {
+        // A field keeps its type, so no promotion closes this gap.
         case .type: "use another field"
         case _ where isClosed(in: development): "promote"
         default: "add it to development"

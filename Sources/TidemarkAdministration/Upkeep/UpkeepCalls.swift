@@ -55,6 +55,7 @@ public struct BackupCall: StoreCall {
         from administration: StoreAdministration,
         receive: (Never) async throws -> Void
     ) async throws -> BackupReport {
+        // By the path: the backup reads files, so the store need not be open here.
         try Store.backUp(at: administration.path, to: destination)
     }
 }
@@ -74,6 +75,7 @@ public struct VerificationCall: StoreCall {
         from administration: StoreAdministration,
         receive: (Never) async throws -> Void
     ) async throws -> StoreVerification {
+        // By the path: a damaged store may not open.
         try Store.verify(at: administration.path)
     }
 }

@@ -77,6 +77,7 @@ struct CaseMask {
     mutating func record(_ record: RecordID) -> RecordID {
         let name: String
         switch record.zone.zoneName {
+        // A record of the schema is named after its type, which is no content of a user.
         case Self.schema: name = record.recordName
         // The link of a share is a secret, and its parts are in the share's record too.
         case Self.links:

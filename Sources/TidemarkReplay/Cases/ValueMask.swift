@@ -36,6 +36,8 @@ struct ValueMask {
                     as: UTF8.self
                 )
             )
+            // Different texts get different substitutes, so that names stay distinct and references
+            // still lead to their targets.
             if drawn != name, !takenTexts.contains(drawn) { break }
         }
         // After the last attempt, the substitute may be one that another value has.

@@ -73,6 +73,7 @@ public struct RecordDifference: Codable, Sendable {
     /// Reads `before` and `after`, and compares them.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
+        // The list of fields is computed from both records, so it cannot contradict them.
         let read = Self(
             from: try container.decodeIfPresent(Record.self, forKey: .before),
             to: try container.decodeIfPresent(Record.self, forKey: .after)

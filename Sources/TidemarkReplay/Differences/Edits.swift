@@ -44,6 +44,8 @@ struct EditWalk {
         }
         self.old = numbered(old)
         self.new = numbered(new)
+        // Most lists differ in one place. Without their equal ends the walk is short, and its
+        // result is as good.
         let shorter = min(old.count, new.count)
         while prefix < shorter, self.old[prefix] == self.new[prefix] { prefix += 1 }
         while suffix < shorter - prefix,

@@ -41,6 +41,7 @@ extension Store {
                     + "\(last)."
             )
         }
+        // One scan of the stretch finds the records. Their bodies are read below, zone by zone.
         let differing = try await reading { () throws(SyncError) in
             try DifferingRecords(past, after: first, through: last, of: database, in: zone)
         }

@@ -136,6 +136,8 @@ extension Store {
             explaining.explanation.gaps.append(.userAssumed)
         }
         try await explaining.findVersion(self, in: database, asOf: position)
+        // Rejections in the journal have no positions, so they are compared with the newest version
+        // only.
         explaining.explainRefusals(isNewest: position == nil)
         if explaining.explanation.version != nil {
             let visibility = try visibility(

@@ -61,6 +61,7 @@ enum DeltaPlace {
         _ granted: TokenContent
     ) -> SequenceNumber? {
         if let walk = since.walk(of: listed.audience) { return walk }
+        // A client that was no member at its token gets the list from the beginning.
         return listed.isMember(at: since.known) ? nil : .zero
     }
 

@@ -68,6 +68,7 @@ extension Store {
         guard let sequence = record.changeTag.flatMap({ TagContent($0) })?.sequence else {
             throw .recordNotFound(id)
         }
+        // Each event is read once, however many fields it set.
         let stamps = Set(record.fields.map { $0.stamp(in: sequence) }).sorted()
         var origins: [SequenceNumber: ChangeOrigin] = [:]
         try pastPicture().log.read(stamps) { event throws(EventFormatError) in

@@ -88,6 +88,8 @@ struct RecordChains: Sendable {
                 chains.removeAll { $0.next == sequence }
                 return .pruned(through: sequence)
             }
+            // Without a change, the event was another record's in the same slot, and `take` has
+            // ended its chain.
             if let change = try take(event) { return .change(change) }
         }
         return nil
@@ -99,6 +101,7 @@ struct RecordChains: Sendable {
         do throws(EventFormatError) {
             switch event.kind {
             case .zoneDeleted:
+                // Otherwise a share has ended, and with it the list that showed the record.
                 let isOfZone = epochs.contains(event.zone)
                 chains.removeAll { $0.next == event.sequence }
                 return PastChange(

@@ -210,6 +210,7 @@ extension BindingRules {
     private mutating func refusedDeletions(
         _ verdicts: [Verdict]
     ) throws(SyncError) -> [(Int, SyncError)] {
+        // Made again in each round, because a rejection changes what is deleted.
         cascades = [:]
         var gone: Set<RecordPlace> = []
         var obstacles: [Int: [RecordPlace]] = [:]

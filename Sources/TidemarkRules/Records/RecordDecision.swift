@@ -361,6 +361,7 @@ package struct RecordDecision: Sendable {
         if causes.isEmpty { return false }
         var isSpread = false
         for (index, verdict) in verdicts.enumerated() {
+            // The whole zone fails, deletions of missing records included (semantics.md, "Saving").
             guard let cause = causes[items[index].zone] else { continue }
             switch verdict {
             case .save, .delete, .nothingToDo:

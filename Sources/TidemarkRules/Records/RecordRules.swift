@@ -115,6 +115,7 @@ package struct RecordRules: Sendable {
             removals.count >= Fields.keptRemovalCount
             && held < (removals.map(stamp).min() ?? 0)
         for field in save.fields {
+            // Removed fields are among the server's, with the stamp of their removal.
             if let index = server.fields.index(ofBytes: field.nameBytes) {
                 if stamp(server.fields[index]) > held { return false }
             } else if mayHaveLostRemovals {

@@ -102,6 +102,8 @@ package struct ShareUpdates {
         try checkOwner(among: content.participants, of: name)
         for var asked in content.participants
         where asked.role != .owner && asked.role != .publicUser {
+            // An address that belongs to a user invites that user at once (semantics.md,
+            // "Sharing").
             if asked.user == nil { asked.user = try user(of: asked) }
             if asked.user == owner { continue }
             var known = old.participants.first { $0.isSame(as: asked) }
@@ -237,6 +239,7 @@ extension Share {
     ) throws(SyncError) -> SystemChange {
         var change = SystemChange(zone: .shares)
         let target = ShareLinkTarget(name, in: zone)
+        // The link of a share never changes, so it is saved once.
         if old == nil { change.saves.append(try ShareRecords.save(target, as: token)) }
         let links = Set(old?.participants.map(\.linkToken) ?? [])
         for participant in participants

@@ -46,6 +46,7 @@ extension SharedHierarchies {
             let after = implied[index].change.save == nil ? .none : try after(place)
             implied[index].passage = Passage(from: before, to: after)
             if implied[index].change.save != nil, before != after {
+                // The item of the share is rejected if another share is found below this root.
                 let origin = named[shareRecord(of: after)] ?? 0
                 open.append(Carried(place: place, audience: after, origin: origin))
             }
