@@ -112,6 +112,7 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
             state.isClosed = true
             defer {
                 state.waiting = []
+                // Followers may hold objects of their callers.
                 state.followers = []
             }
             return state.waiting.map(\.continuation)

@@ -77,6 +77,7 @@ struct ForgottenCommit {
         let zones = all.filter { $0.key.creation <= last && $0.tombstoneHorizon > 0 }
         // An erasure raises a horizon to its own position, which may come later.
         let next = last.next
+        // The copy ends at `last`, so its horizons are capped there.
         plan.compact(
             run.capped(at: last),
             horizons: zones.map { ($0.key, min($0.tombstoneHorizon, next)) }

@@ -36,6 +36,8 @@ package struct NamedBlobs: Sendable {
             let database = try ZoneEvent.readCreation(payload).identity.database
             holders[ZoneKey(createdAt: event.sequence)] = BlobHolder(database)
             return []
+        // A touch repeats the fields of the version before it, so it names that version's assets
+        // too.
         case .recordSaved, .recordTouched:
             guard let holder = holders[event.zone] else { return [] }
             let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)

@@ -34,6 +34,7 @@ extension BackwardDelta {
         _ limit: Int
     ) throws(SyncError) -> SequenceNumber {
         var fitting = end
+        // In positions: at best, each event in the window is an entry.
         var length = UInt64(limit)
         while fitting > first {
             let start =

@@ -58,6 +58,7 @@ struct ErasureTraces {
     /// Zones that stay and whose change tokens cannot be answered any more.
     var raisedZones: [ZoneKey] {
         limits.keys.filter { key in
+            // Tokens of a zone that has ended are expired anyway.
             if ended.contains(key) { return false }
             // Of the zones that lose single records, clients have tokens only for these two kinds.
             switch places[key] {

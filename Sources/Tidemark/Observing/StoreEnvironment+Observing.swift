@@ -9,6 +9,7 @@ extension StoreEnvironment {
         guard let observer else { return self }
         var observed = self
         observed.log.observeSync = {
+            // On the thread that writes the frame, which may be that of a caller.
             let work = observer.begins(.sync)
             return { result in
                 switch result {

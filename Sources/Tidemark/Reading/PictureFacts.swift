@@ -39,6 +39,8 @@ private struct PictureFacts: Facts {
     }
 
     func records(at sequences: [SequenceNumber]) throws(SyncError) -> [StoredRecord] {
+        // Commits that are not durable yet are read from the overlay, since the log returns durable
+        // ones only.
         try picture.views.records(at: sequences)
     }
 

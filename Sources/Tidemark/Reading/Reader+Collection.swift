@@ -11,6 +11,7 @@ extension Reader {
         var assets: [StoredAsset] = []
         for id in try blobs.blobs(of: holder) {
             let blob = HeldBlob(id, of: holder)
+            // A collection may have removed the blob since the folder was listed.
             guard let status = try blobs.status(of: blob) else { continue }
             assets.append(StoredAsset(blob, status, path: blobs.path(of: blob)))
         }

@@ -13,6 +13,7 @@ struct SubscriptionCatalog: Sendable {
     /// The subscriptions of one holder, by id.
     subscript(holder: SubscriptionHolder) -> [Name: SavedSubscription] {
         get { entries[holder] ?? [:] }
+        // Holders without subscriptions are not remembered.
         set { entries[holder] = newValue.isEmpty ? nil : newValue }
     }
 

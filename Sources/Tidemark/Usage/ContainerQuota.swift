@@ -36,6 +36,7 @@ struct Quotas {
 
     mutating func set(_ quotas: [ContainerID: ContainerQuota]) {
         ofContainers = quotas.filter { $0.value != ContainerQuota() }
+        // A commit that was appended under other quotas compares this number (`Writer.append`).
         generation += 1
     }
 

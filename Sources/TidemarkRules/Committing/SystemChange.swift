@@ -47,6 +47,8 @@ extension CommitPlan {
         )
         if let error = zones[zone].error { throw error }
         let names = change.saves.map(\.recordID.name) + change.deletions
+        // Two events of one record in a commit would both name the same predecessor, and break the
+        // record's chain.
         assert(Set(names).count == names.count, "a record comes twice in one change: \(names)")
         let items = names.map { name in
             ConsultedItem(name: name, zone: zone, slot: facts.hash.slot(ofName: name))

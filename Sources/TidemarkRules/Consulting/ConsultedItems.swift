@@ -101,6 +101,7 @@ package struct ConsultedItems: Sendable {
         mayMeet = true
         items[index].probeCount += 1
         items[index].slot = items[index].slot.probed(1)
+        // The event at the slot before is of another name.
         items[index].old = nil
     }
 

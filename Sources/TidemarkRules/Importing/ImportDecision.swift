@@ -203,6 +203,7 @@ package struct ImportDecision {
     /// Returns the key or placeholder of a zone, after creating the zone if it does not exist.
     private mutating func key(of epoch: Int) -> ZoneKey {
         if let key = keys[epoch] { return key }
+        // Also for an epoch that the line ends: its history then says that the zone existed.
         let key = plan.createZone(reading.epochs[epoch].zone)
         keys[epoch] = key
         return key

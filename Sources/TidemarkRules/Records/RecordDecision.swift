@@ -444,6 +444,7 @@ package struct RecordDecision: Sendable {
     /// Returns the key or placeholder of a zone, after creating the zone if necessary.
     private mutating func zoneKey(_ zone: Int) -> ZoneKey {
         if let key = zoneKeys[zone] { return key }
+        // At the first event that needs the zone. So a request whose items all fail creates none.
         let key = plan.createZone(zones[zone])
         zoneKeys[zone] = key
         return key

@@ -59,6 +59,8 @@ package struct RecordRules: Sendable {
         ancestor: (TagContent) throws(SyncError) -> StoredRecord?
     ) throws(SyncError) -> Verdict {
         do throws(SyncError) {
+            // First what needs no version, so that a malformed save gets the same error in every
+            // state.
             try check(save)
         } catch {
             return .refused(error)
@@ -151,6 +153,7 @@ package struct RecordRules: Sendable {
         } catch {
             return .refused(error)
         }
+        // Deleting a record that does not exist succeeds (semantics.md, "Zones").
         guard let live = item.live else { return .nothingToDo }
         // A deletion without a tag deletes any version. One with a tag deletes only that version.
         if let tag = deletion.changeTag {

@@ -51,6 +51,8 @@ package struct GrowingSchema: Sendable {
         let place = try place(of: save.typeName)
         if fits(save, places[place].stored) { return nil }
         // Other saves of the request usually add the same.
+        // Noted although nothing grows here: if the earlier save is rejected, this one brings the
+        // growth.
         if let wanted = places[place].wanted, fits(save, wanted) {
             bringers.append(index)
             return nil

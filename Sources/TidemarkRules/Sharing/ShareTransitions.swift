@@ -103,6 +103,7 @@ package struct ShareTransitions {
         _ author: Authorship
     ) throws(SyncError) {
         guard let rules else { return }
+        // Roots that begin or cease to name a share, and shares that end with their root.
         for (change, passage) in rules.implied {
             let item = change.item
             guard let zone = zones.key(of: item.zone) else { continue }

@@ -187,6 +187,7 @@ extension SharedHierarchies {
     }
 
     private mutating func standing(of place: RecordPlace) throws(SyncError) -> Standing {
+        // A share's own record is in the audience that the share begins.
         if begun.contains(where: { $0.place == place }) { return .under(.new(place)) }
         let link = linkByRoot[place]
         if case .set(let share) = link {
@@ -258,6 +259,7 @@ extension SharedHierarchies {
             refusals[index] = .alreadyShared(recordID(index), by: Name(share))
         }
         for (root, link) in linkByRoot {
+            // The item that saves the share is rejected, or else the item that saves the root.
             guard case .set(let share) = link,
                 let index = named[RecordPlace(zone: root.zone, name: share)] ?? named[root],
                 let item = try item(root)

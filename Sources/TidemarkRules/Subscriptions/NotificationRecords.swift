@@ -170,6 +170,7 @@ package enum NotificationRecords {
     ///
     /// `nil` for an older notification of a zone or database.
     package static func change(of body: RecordBody) -> String? {
+        // A tag has no slash, so it is the first part of the name.
         isOfQuery(body)
             ? body.recordName.split(separator: "/").first.map(String.init)
             : body.fields.string("change")

@@ -109,6 +109,7 @@ package struct SubscriptionDecision {
                 }
             }
             if let duplicate = duplicate(of: subscription) {
+                // The error names this subscription, so the answer waits until it is durable.
                 look(at: duplicate)
                 throw .duplicateSubscription(subscription.id, of: duplicate.subscription.id)
             }

@@ -26,6 +26,8 @@ package enum AccountRecords {
     /// Returns the name of the record for a lookup: the record that leads from an address or number
     /// to its user, or the user's record.
     package static func recordName(of lookup: UserLookup) -> Name {
+        // Addresses are compared in this form, so their records are named in it (events.md, "System
+        // zones").
         switch lookup.normalized {
         case .email(let text): Name(emailPrefix + text)
         case .phone(let text): Name(phonePrefix + text)

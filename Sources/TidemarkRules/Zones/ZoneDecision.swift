@@ -81,6 +81,7 @@ package struct ZoneDecision: Sendable {
             return ItemOutcome(.badDatabase(caller.database, "let its default zone be deleted"))
         }
         guard let key = zone.key else { return ItemOutcome(.zoneNotFound(zone.zone)) }
+        // The zone's records get no events: their zone's key is never used again.
         plan.deleteZone(key, reason)
         return .event(plan.eventCount - 1)
     }
