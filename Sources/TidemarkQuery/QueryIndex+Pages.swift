@@ -108,13 +108,14 @@ extension QueryIndex {
         _ selection: Selection,
         _ body: (Database) throws -> Answer
     ) throws -> Answer {
-        try database.unsafeRead { database in
-            let hasRoom = prepared.withLock {
+        let read = { (database: Database) in
+            let hasRoom = self.prepared.withLock {
                 $0[ObjectIdentifier(database), default: PreparedPages()].add(selection.text)
             }
             if !hasRoom { database.clearSchemaCache() }
             return try body(database)
         }
+        return try readers.map { try $0.read(read) } ?? database.unsafeRead(read)
     }
 
     /// Chooses the SQL of a query by the number of records in its sets.
@@ -164,8 +165,8 @@ extension QueryIndex {
             if let shows, try !shows(record) { continue }
             // The page was full. Only this further row shows that the cursor leads to anything.
             guard next == nil else { return QueryPage(records: records, next: next) }
-            records.append(record)
             byteCount += record.body.bytes.count
+            records.append(record)
             if records.count == size.count || byteCount >= size.byteCount {
                 let values = (1..<orderEnd).map { statement.value(at: $0) }
                 next = QueryCursor(signature: signature, values: values)

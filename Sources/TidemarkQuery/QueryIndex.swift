@@ -16,6 +16,8 @@ import TidemarkModel
 /// unused indexes.
 package final class QueryIndex: Sendable {
     let database: any DatabaseWriter
+    /// The connections that pages are read with; `nil` in memory, where there is only one connection.
+    let readers: QueryReaders?
     let catalog: Mutex<Catalog>
     /// The prepared statements of each connection.
     let prepared = Mutex<[ObjectIdentifier: PreparedPages]>([:])
@@ -26,31 +28,12 @@ package final class QueryIndex: Sendable {
     /// must check by ``position`` that the store still has the events of the index.
     package init(path: String?, identity: String) throws(QueryIndexError) {
         do {
-            var configuration = Configuration()
-            // A task may still have been running when the store was closed and opened again.
-            configuration.busyMode = .timeout(10)
-            configuration.prepareDatabase { database in
-                // Only data that is also in the log can be lost, so no commit waits for the disk.
-                // The writer accesses all indexes at random, and would read them repeatedly with a
-                // small cache.
-                //
-                // Readers share the system's file cache instead of having one each.
-                let isReader = database.configuration.readonly
-                try database.execute(
-                    sql: """
-                        PRAGMA synchronous = NORMAL;
-                        PRAGMA cache_size = -\(isReader ? 8 << 10 : 64 << 10);
-                        PRAGMA mmap_size = \(isReader ? Int64.max : 0);
-                        PRAGMA wal_autocheckpoint = 16384;
-                        PRAGMA threads = 1;
-                        """
-                )
-                SQLFunctions.add(to: database)
-            }
             if let path {
-                database = try DatabasePool(path: path, configuration: configuration)
+                database = try DatabasePool(path: path, configuration: Self.configuration)
+                readers = QueryReaders(path: path, configuration: Self.configuration)
             } else {
-                database = try DatabaseQueue(configuration: configuration)
+                database = try DatabaseQueue(configuration: Self.configuration)
+                readers = nil
             }
             let catalog = try database.write { database in
                 try Catalog.open(database, identity: identity)
@@ -61,11 +44,38 @@ package final class QueryIndex: Sendable {
         }
     }
 
+    /// The settings of every connection.
+    private static var configuration: Configuration {
+        var configuration = Configuration()
+        // A task may still have been running when the store was closed and opened again.
+        configuration.busyMode = .timeout(10)
+        configuration.prepareDatabase { database in
+            // Only data that is also in the log can be lost, so no commit waits for the disk.
+            // The writer accesses all indexes at random, and would read them repeatedly with a
+            // small cache.
+            //
+            // Readers share the system's file cache instead of having one each.
+            let isReader = database.configuration.readonly
+            try database.execute(
+                sql: """
+                    PRAGMA synchronous = NORMAL;
+                    PRAGMA cache_size = -\(isReader ? 8 << 10 : 64 << 10);
+                    PRAGMA mmap_size = \(isReader ? Int64.max : 0);
+                    PRAGMA wal_autocheckpoint = 16384;
+                    PRAGMA threads = 1;
+                    """
+            )
+            SQLFunctions.add(to: database)
+        }
+        return configuration
+    }
+
     /// The position of the log up to which changes have been applied.
     package var position: IndexPosition { catalog.withLock(\.position) }
 
     /// Closes the files; any later use of the index throws an error.
     package func close() {
+        readers?.close()
         // This interrupts running statements.
         try? database.close()
     }

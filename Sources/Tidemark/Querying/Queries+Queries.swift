@@ -210,12 +210,21 @@ extension Queries {
             shows: shows(in: search.place)
         )
         var incarnations = IncarnationReader(line: reader.line)
-        let records = page.records.compactMap { found -> Record? in
-            guard let zone = search.place.zones[ZoneKey(rawValue: found.zone)] else { return nil }
+        let access = search.place.shown?.access
+        var records: [Record] = []
+        records.reserveCapacity(page.records.count)
+        // Most pages are of one zone: the last one is looked up once.
+        var last: (key: UInt64, zone: ZoneID?) = (0, nil)
+        for found in page.records {
+            if found.zone != last.key || last.zone == nil {
+                last = (found.zone, search.place.zones[ZoneKey(rawValue: found.zone)])
+            }
+            guard let zone = last.zone else { continue }
             let tag = incarnations.tag(of: SequenceNumber(rawValue: found.sequence))
-            return Record(zone: zone, changeTag: tag, body: found.body)
-                .shown(to: search.place.shown?.access)
-                .narrowed(to: search.selection)
+            var record = Record(zone: zone, changeTag: tag, body: found.body)
+            if let access { record = record.shown(to: access) }
+            if let selection = search.selection { record = record.narrowed(to: selection) }
+            records.append(record)
         }
         return (records, page.next)
     }
