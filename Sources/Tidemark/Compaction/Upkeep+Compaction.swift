@@ -16,7 +16,8 @@ extension Upkeep {
     ) async throws(SyncError) -> CompactionReport {
         if isDryRun {
             return try await reader.blockingWork.run { () throws(SyncError) in
-                let marks = try self.marks(policy, bytesPerSecond)
+                let last = self.reader.source.durableSequence
+                let marks = try self.marks(policy, through: last, bytesPerSecond)
                 let plan = try self.plan(marks, in: try self.reader.picture(.appended))
                 return try self.dryRun(marks, plan, bytesPerSecond)
             }
@@ -68,8 +69,10 @@ extension Upkeep {
         // Followers of the log read everything before the horizons once more, and then never again.
         let start = reader.source.durableSequence
         try await notifications.notifier().settle(through: start, notifications)
+        // The horizons stay at or below `start`. After a crash, a follower continues from the position
+        // that it kept, and would not find the events that were dropped behind it.
         let marks = try await reader.blockingWork.run { () throws(SyncError) in
-            try self.marks(policy, bytesPerSecond)
+            try self.marks(policy, through: start, bytesPerSecond)
         }
         let begun = try await begin(marks, writer)
         try await writer.checkpointer.advance(reader.views, through: begun.last)
@@ -99,6 +102,7 @@ extension Upkeep {
 
     private func marks(
         _ policy: CompactionPolicy,
+        through last: SequenceNumber,
         _ bytesPerSecond: Int?
     ) throws(SyncError) -> HistoryMarks {
         let picture = try reader.picture(.visible)
@@ -117,7 +121,7 @@ extension Upkeep {
         )
         var marks = HistoryMarks(question)
         try SyncError.wrapping { () throws(LogError) in
-            try visit(from: 1, through: reader.source.durableSequence, bytesPerSecond) {
+            try visit(from: 1, through: last, bytesPerSecond) {
                 (event) throws(EventFormatError) in try marks.add(event)
             }
         }

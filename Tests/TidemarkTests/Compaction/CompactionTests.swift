@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Foundation
 import TestSupport
 import Testing
@@ -15,10 +16,24 @@ import TidemarkModel
     /// A clock that is set by hand.
     private final class Clock: Sendable {
         private let time = Lock<Int64>(1_700_000_000_000)
+        private let action = Lock<(@Sendable () -> Void)?>(nil)
 
-        var now: Int64 { time.withLock { $0 } }
+        var now: Int64 {
+            let action = action.withLock { action in
+                let next = action
+                action = nil
+                return next
+            }
+            action?()
+            return time.withLock { $0 }
+        }
 
         func pass(_ milliseconds: Int64) { time.withLock { $0 += milliseconds } }
+
+        /// Runs a closure once, on the thread that reads the clock next.
+        func beforeNextReading(_ body: @escaping @Sendable () -> Void) {
+            action.withLock { $0 = body }
+        }
     }
 
     /// Something that others wait for.
@@ -420,6 +435,35 @@ import TidemarkModel
         _ = await compaction.value
         try world.reopen(dropsViews: true)
         #expect(try await world.client.changes().changes.count == 40)
+        try world.verify()
+    }
+
+    @Test func `Events after the beginning of a compaction stay`() async throws {
+        let world = try World()
+        let client = try world.client
+        try await client.createZone()
+        _ = try await save("r", 1...1, in: world)
+        let start = client.store.lastSequence
+        // The compaction reads the clock after the followers have settled, before it reads the log.
+        world.clock.beforeNextReading {
+            let isSaved = DispatchSemaphore(value: 0)
+            _ = Task {
+                defer { isSaved.signal() }
+                for number in 2...3 as ClosedRange<Int64> {
+                    let fields: KeyValuePairs<String, FieldValue?> = ["n": .int64(number)]
+                    try await client.modify([try client.save("r", fields, policy: .changedKeys)])
+                }
+            }
+            isSaved.wait()
+        }
+        let report = try await world.compact(history: .none)
+        #expect(report.historyHorizon == start)
+        #expect(report.droppedCount == 0)
+        #expect(try await client.fetch("r")[0].get()["n"] == .int64(3))
+        let later = try await world.compact(history: .none)
+        #expect(later.droppedCount >= 2)
+        try world.reopen(dropsViews: true)
+        #expect(try await world.client.fetch("r")[0].get()["n"] == .int64(3))
         try world.verify()
     }
 
