@@ -52,8 +52,8 @@ actor NotificationFeed {
         do throws(SyncError) {
             notifications = try store.parts.notifications
         } catch {
-            // Closed a moment ago.
-            return true
+            // The store is being closed. The wait ends when the broadcast is closed, too.
+            return false
         }
         let request = NotificationChangesRequest(since: token)
         let found = try notifications.notificationPage(request, as: caller, of: holder)
