@@ -26,6 +26,21 @@ extension Queries {
         // A caller without read permission adds no indexes.
         _ = try readable(request.query, as: caller, try reader.picture(.visible))
         let rules = try await rules(for: request.query, as: caller)
+        while true {
+            let page = try await answer(request, rules, as: caller, limit: limit, by: indexes)
+            if let page { return page }
+        }
+    }
+
+    /// Answers a query of the present, by the index unless that lacks many events; `nil` if the index
+    /// was updated past the picture that the caller's permissions were read from.
+    private func answer(
+        _ request: QueryRequest,
+        _ rules: QueryRules,
+        as caller: Caller,
+        limit: Int,
+        by indexes: StoreQueries
+    ) async throws(SyncError) -> QueryPageResult? {
         let picture = try reader.picture(.visible)
         let query = try readable(request.query, as: caller, picture)
         let place = try place(of: request.zone, as: caller, picture)
@@ -62,6 +77,10 @@ extension Queries {
             if all.records.isEmpty { throw SyncError.recordTypeNotFound(Name(any.recordType)) }
             return page
         }
+        // Another query may have updated the index past the picture. The caller may have lost the
+        // permission to read before such a record was saved.
+        let isRestricted = place.shown != nil || caller.database.scope == .public
+        if isRestricted, found.last > picture.bound { return nil }
         reader.observer?.notes(.queried(byIndex: true))
         return QueryPageResult(
             records: found.records,
@@ -197,7 +216,7 @@ extension Queries {
         _ search: IndexSearch,
         after cursor: QueryCursor?,
         _ index: QueryIndex
-    ) async throws -> (records: [Record], next: QueryCursor?) {
+    ) async throws -> (records: [Record], next: QueryCursor?, last: SequenceNumber) {
         let page = try await index.page(
             search.query,
             zones: search.place.keys,
@@ -226,6 +245,7 @@ extension Queries {
             if let selection = search.selection { record = record.narrowed(to: selection) }
             records.append(record)
         }
-        return (records, page.next)
+        let last = page.records.map(\.sequence).max() ?? 0
+        return (records, page.next, SequenceNumber(rawValue: last))
     }
 }

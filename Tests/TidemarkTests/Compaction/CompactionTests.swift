@@ -13,29 +13,6 @@ import TidemarkModel
 
 /// What a compaction forgets, and what it does not.
 @Suite struct CompactionTests {
-    /// A clock that is set by hand.
-    private final class Clock: Sendable {
-        private let time = Lock<Int64>(1_700_000_000_000)
-        private let action = Lock<(@Sendable () -> Void)?>(nil)
-
-        var now: Int64 {
-            let action = action.withLock { action in
-                let next = action
-                action = nil
-                return next
-            }
-            action?()
-            return time.withLock { $0 }
-        }
-
-        func pass(_ milliseconds: Int64) { time.withLock { $0 += milliseconds } }
-
-        /// Runs a closure once, on the thread that reads the clock next.
-        func beforeNextReading(_ body: @escaping @Sendable () -> Void) {
-            action.withLock { $0 = body }
-        }
-    }
-
     /// Something that others wait for.
     private final class Signal: Sendable {
         private let state = Lock(false)
@@ -48,7 +25,7 @@ import TidemarkModel
     /// A store on disk.
     private final class World {
         let folder: ScratchFolder
-        let clock = Clock()
+        let clock = HookedClock()
         var options = StoreOptions()
         private(set) var store: Store?
 

@@ -1,10 +1,12 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Testing
-import Tidemark
 import TidemarkLog
 import TidemarkModel
+
+@testable import Tidemark
 
 /// Queries of a shared database find what its shares show, and nothing else.
 @Suite struct SharedQueryTests {
@@ -60,6 +62,43 @@ import TidemarkModel
         let reader = try Store.open(at: world.folder.path(), access: .reading)
         let again = SharingWorld.guest("bob", in: reader)
         #expect(try await names(again, in: again.zone, limit: 3) == moved)
+    }
+
+    @Test func `A record that leaves a share during a query is not found as it is later`()
+        async throws
+    {
+        let clock = HookedClock()
+        var environment = StoreEnvironment()
+        environment.log.now = { clock.now }
+        environment.log.uptime = nil
+        let world = try await SharingWorld(environment: environment)
+        let anna = world.anna
+        let bob = world.guest("bob")
+        try await anna.modify([
+            try anna.node("root", ["n": 100]), try anna.node("k", under: "root"),
+        ])
+        try await anna.modify([try anna.share("s", of: "root", with: [("bob", .readOnly)])])
+        let link = world.store.url(of: try await anna.shared("s"))
+        _ = try await world.store.acceptShare(link, as: bob.caller)
+        #expect(try await names(bob, in: bob.zone) == ["root", "k"])
+        // A query reads the clock after the shares, before it reads the index.
+        clock.beforeNextReading {
+            let isDone = DispatchSemaphore(value: 0)
+            _ = Task {
+                defer { isDone.signal() }
+                var leaving = try anna.node("k", ["n": 2])
+                leaving.parent = .removed
+                try await anna.modify([leaving])
+                // Updates the index.
+                _ = try await names(anna, in: anna.zone)
+            }
+            isDone.wait()
+        }
+        // Not on the threads that all tasks share: the clock blocks the thread.
+        let queue = WorkQueue(label: "tidemark.tests")
+        let query = Task(executorPreference: queue) { try await names(bob, in: bob.zone) }
+        #expect(try await query.value == ["root"])
+        #expect(try await names(anna, in: anna.zone) == ["root", "k"])
     }
 
     @Test func `All records of a zone-wide share are found`() async throws {

@@ -11,9 +11,17 @@ struct SharingWorld {
     let store: Store
     let anna: Client
 
-    init(options: StoreOptions = StoreOptions()) async throws {
+    init(
+        options: StoreOptions = StoreOptions(),
+        environment: StoreEnvironment = StoreEnvironment()
+    ) async throws {
         folder = try ScratchFolder()
-        store = try Store.open(at: folder.path(), access: .creating, options: options)
+        store = try Store.open(
+            at: folder.path(),
+            access: .creating,
+            options: options,
+            environment: environment
+        )
         anna = Self.owner(in: store)
         try await anna.createZone()
     }
