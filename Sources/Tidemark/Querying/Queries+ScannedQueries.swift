@@ -25,34 +25,48 @@ extension Queries {
             let slot = reader.views.hash.slot(ofZone: zone.zoneName)
             return [slot.rawValue, reader.views.hash.target(zone.owner)]
         }
-        // The bound is part of the signature. A result that depends on shares is of the present,
-        // and is therefore not used again after a later commit.
         let signature = QueryCursor.signature(
             of: query,
             zones: [reader.views.hash.key(of: caller.database), bound.rawValue] + (zone ?? [])
                 + [reader.views.hash.target((caller.user ?? .current).name)]
         )
-        var offset = 0
-        if let sent = request.cursor {
+        let cursor = try request.cursor.map { (sent) throws(SyncError) in
             guard let cursor = ScanCursor(bytes: sent.bytes), cursor.signature == signature else {
                 throw .foreignCursor
             }
-            offset = cursor.offset
+            return cursor
         }
+        // All pages of a query have the time of the first one.
+        let now =
+            if let cursor {
+                cursor.now
+            } else {
+                bound == picture.bound ? reader.now() : try time(of: bound)
+            }
+        // A result that depends on shares is of the present, and is therefore not used again after a
+        // later commit.
+        let key = ScannedQuery.Key(
+            query: query,
+            database: caller.database,
+            zone: request.zone,
+            user: caller.user,
+            bound: bound,
+            now: now
+        )
         let found: ScannedQuery
-        if let kept = scanned.withLock({ $0 }), kept.signature == signature {
+        if let kept = scanned.withLock({ $0 }), kept.key == key {
             found = kept
         } else {
-            found = try scan(query, request, as: caller, through: bound, picture, signature)
+            found = try scan(key, request, as: caller, picture)
             if found.sequences.count <= ScannedQuery.keptCount { scanned.withLock { $0 = found } }
         }
         let selection = request.desiredKeys.map { FieldSelection($0) }
-        let wanted = found.sequences.dropFirst(offset).prefix(limit)
+        let wanted = found.sequences.dropFirst(cursor?.offset ?? 0).prefix(limit)
         let (records, end) = try records(wanted, in: found.place, selection)
+        let next = ScanCursor(signature: signature, offset: end, now: key.now)
         return QueryPageResult(
             records: records,
-            cursor: end < found.sequences.count
-                ? QueryPageCursor(bytes: ScanCursor(signature: signature, offset: end).bytes) : nil
+            cursor: end < found.sequences.count ? QueryPageCursor(bytes: next.bytes) : nil
         )
     }
 
@@ -96,19 +110,17 @@ extension Queries {
     }
 
     private func scan(
-        _ query: Query,
+        _ key: ScannedQuery.Key,
         _ request: QueryRequest,
         as caller: Caller,
-        through bound: SequenceNumber,
-        _ now: ViewPicture,
-        _ signature: UInt64
+        _ now: ViewPicture
     ) throws(SyncError) -> ScannedQuery {
-        let picture = try reader.picture(throughChecked: bound, now)
+        let picture = try reader.picture(throughChecked: key.bound, now)
         let rules = try rules(for: request.query, as: caller, picture, now)
         let place = try place(for: request.zone, as: caller, picture, now)
         var scan = try QueryScan(
-            query,
-            now: bound == now.bound ? reader.now() : try time(of: bound),
+            key.query,
+            now: key.now,
             searchedFields: rules.searchedFields,
             shows: visibility(in: place)
         )
@@ -116,9 +128,9 @@ extension Queries {
             try scan.look(at: picture.liveSequences(in: zone), of: reader.source)
         }
         guard rules.isTypeKnown || scan.hasMetType else {
-            throw .recordTypeNotFound(Name(query.recordType))
+            throw .recordTypeNotFound(Name(key.query.recordType))
         }
-        return ScannedQuery(signature: signature, sequences: scan.sequences(), place: place)
+        return ScannedQuery(key: key, sequences: scan.sequences(), place: place)
     }
 
     /// Returns the rules for a query by the schema as of the point.

@@ -99,13 +99,27 @@ extension LogEvent {
 /// The results of a query without an index, kept for its next page.
 ///
 /// The log does not change in the past, nor in a store that is open for reading. So the same query
-/// has the same results.
+/// has the same results at the same time.
 struct ScannedQuery: Sendable {
+    /// The values that determine the results.
+    ///
+    /// They are compared as a whole: a caller could make a query with the hash of another one, and
+    /// would get the results of another user.
+    struct Key: Hashable, Sendable {
+        var query: Query
+        var database: DatabaseID
+        var zone: ZoneID?
+        var user: UserID?
+        var bound: SequenceNumber
+        /// The time that `now()` stands for, in milliseconds since 1970.
+        var now: Int64
+    }
+
     /// Longer answers are found again for each page.
     static let keptCount = 1 << 20
 
-    /// A hash that identifies query, place and point.
-    var signature: UInt64
+    /// The query, place, caller, point and time.
+    var key: Key
     /// The events that saved the matches, in the query's order.
     var sequences: [SequenceNumber]
     /// The zones that were looked into.
@@ -115,32 +129,40 @@ struct ScannedQuery: Sendable {
 /// The place where a page of a scanned query ended, as a number of records.
 struct ScanCursor: Hashable, Sendable {
     /// The first byte; cursors of the index begin with another one.
-    private static let form: UInt8 = 2
+    private static let form: UInt8 = 3
 
     /// A hash that identifies query, place and point.
     var signature: UInt64
     /// The number of records on earlier pages.
     var offset: Int
+    /// The time that `now()` stands for on all pages, in milliseconds since 1970.
+    var now: Int64
 
     /// The cursor as bytes that clients may keep.
     var bytes: [UInt8] {
         var bytes = [Self.form]
         bytes.append(integer: signature)
         bytes.append(integer: UInt64(offset))
+        bytes.append(integer: UInt64(bitPattern: now))
         return bytes
     }
 
-    init(signature: UInt64, offset: Int) {
+    init(signature: UInt64, offset: Int, now: Int64) {
         self.signature = signature
         self.offset = offset
+        self.now = now
     }
 
     /// Reads a cursor; `nil` for bytes that are none.
     init?(bytes: [UInt8]) {
         let span = bytes.span.bytes
-        guard bytes.count == 17, bytes[0] == Self.form,
+        guard bytes.count == 25, bytes[0] == Self.form,
             let offset = Int(exactly: span.integer(at: 9, as: UInt64.self))
         else { return nil }
-        self.init(signature: span.integer(at: 1, as: UInt64.self), offset: offset)
+        self.init(
+            signature: span.integer(at: 1, as: UInt64.self),
+            offset: offset,
+            now: Int64(bitPattern: span.integer(at: 17, as: UInt64.self))
+        )
     }
 }

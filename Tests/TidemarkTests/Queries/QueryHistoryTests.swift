@@ -230,6 +230,45 @@ import TidemarkModel
         }
     }
 
+    @Test func `A store open for reading evaluates now() for each query, once for all pages`()
+        async throws
+    {
+        let writer = try open(.creating)
+        try await writer.createZone()
+        for number in 1...3 as ClosedRange<Int64> {
+            let due = FieldValue.timestamp(QueriedStore.now + 1_000 * number)
+            try await writer.modify([try writer.save("r\(number)", ["due": due])])
+        }
+        try writer.store.close()
+        let clock = HookedClock()
+        var environment = environment
+        environment.log.now = { clock.now }
+        environment.log.uptime = nil
+        let store = try Store.open(
+            at: folder.path(),
+            access: .reading,
+            options: QueriedStore.options,
+            environment: environment
+        )
+        let client = Client(store: store)
+        #expect(try await client.find("due < now()") == [])
+        clock.pass(2_500)
+        #expect(try await client.find("due < now()").count == 2)
+        let predicate = try Query.Predicate(format: "due < now()")
+        var request = QueryRequest(Query(recordType: "Note", predicate: predicate), in: client.zone)
+        request.limit = 1
+        let first = try await store.query(request, as: client.caller)
+        #expect(first.records.count == 1)
+        clock.pass(1_000)
+        #expect(try await client.find("due < now()").count == 3)
+        // The pages of a query have one time, even if other queries were answered in between.
+        request.limit = nil
+        request.cursor = first.cursor
+        let rest = try await store.query(request, as: client.caller)
+        let names = (first.records + rest.records).map(\.recordID.recordName)
+        #expect(names.sorted() == ["r1", "r2"])
+    }
+
     @Test func `Pages stay correct while records change`() async throws {
         var history = try await QueriedStore(try open(.creating), seed: 30)
         history.client.zone = .default
