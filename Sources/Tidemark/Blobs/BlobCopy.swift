@@ -99,6 +99,9 @@ package struct BlobCopy: Sendable {
         }
         do throws(BlobError) {
             try Self.copy(blob, from: source, to: copies)
+        } catch .missing {
+            // The same, since it was read.
+            return
         } catch {
             throw LogError(error, copies.path(of: blob))
         }

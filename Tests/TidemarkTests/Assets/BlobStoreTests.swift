@@ -57,6 +57,25 @@ import TidemarkLog
         }
     }
 
+    @Test(arguments: [1, 2])
+    func `A blob that is collected while it is copied is skipped`(time: Int) throws {
+        let blobs = try ScratchBlobs()
+        let blob = blobs.held(try blobs.put(Array("abc".utf8)))
+        let other = blobs.held(try blobs.put(Array("other".utf8)))
+        let disk = blobs.disk
+        try disk.createDirectory("/copy")
+        // A copy opens a blob twice: to check it, and to copy it.
+        let files = HookedFileSystem(disk)
+        let path = blobs.store.path(of: blob)
+        files.beforeOpening(path, time: time) { try? disk.remove(path) }
+        let copy = try BlobCopy(from: StoreFolder("/store"), to: StoreFolder("/copy"), files)
+        #expect(copy.damage == [])
+        #expect(copy.count == 1)
+        let copies = BlobStore(StoreFolder("/copy"), disk)
+        #expect(try copies.status(of: blob) == nil)
+        try copies.verify(other)
+    }
+
     @Test func `Equal bytes in two databases are two blobs`() throws {
         let blobs = try ScratchBlobs()
         let other = BlobHolder(DatabaseID(scope: .public))

@@ -10,6 +10,14 @@ import TidemarkLog
 final class HookedFileSystem: FileSystem {
     private let disk: SimulatedFileSystem
     private let hook = Lock<(@Sendable (String) -> Void)?>(nil)
+    private let opening = Lock<Opening?>(nil)
+
+    private struct Opening {
+        var path: String
+        /// The number of times that the file is opened until then.
+        var count: Int
+        var body: @Sendable () -> Void
+    }
 
     init(_ disk: SimulatedFileSystem) {
         self.disk = disk
@@ -18,6 +26,11 @@ final class HookedFileSystem: FileSystem {
     /// Calls back once, after the next question about a file.
     func afterNextStatus(_ body: @escaping @Sendable (String) -> Void) {
         hook.withLock { $0 = body }
+    }
+
+    /// Calls back once, before a file is opened for the given time from now on, counted from 1.
+    func beforeOpening(_ path: String, time count: Int, _ body: @escaping @Sendable () -> Void) {
+        opening.withLock { $0 = Opening(path: path, count: count, body: body) }
     }
 
     func linkCount(of path: String) throws(FileError) -> Int { try disk.linkCount(of: path) }
@@ -35,7 +48,14 @@ final class HookedFileSystem: FileSystem {
     func createDirectory(_ path: String) throws(FileError) { try disk.createDirectory(path) }
 
     func open(_ path: String, _ mode: FileMode) throws(FileError) -> any LogFile {
-        try disk.open(path, mode)
+        let body = opening.withLock { opening -> (@Sendable () -> Void)? in
+            guard var next = opening, next.path == path else { return nil }
+            next.count -= 1
+            opening = next.count == 0 ? nil : next
+            return next.count == 0 ? next.body : nil
+        }
+        body?()
+        return try disk.open(path, mode)
     }
 
     func exists(_ path: String) throws(FileError) -> Bool { try disk.exists(path) }
