@@ -222,9 +222,7 @@ package struct LogBackup {
             try Self.check(file, header, framesEnd: framesEnd, byteCount: byteCount)
             // An unsealed file keeps its allocated length, which shows that it has not been cut.
             let length = segment.fileByteCount ?? max(framesEnd, header.allocatedByteCount)
-            try LogError.wrapping { () throws(FileError) in
-                try copy(file, byteCount, to: destination.segment(segment.id), length: length)
-            }
+            try copy(file, byteCount, to: destination.segment(segment.id), length: length)
             figures.copiedSegmentCount += 1
             figures.copiedByteCount += byteCount
         }
@@ -244,15 +242,13 @@ package struct LogBackup {
         let cut = try frame(after: figures.last, of: file, header, segment)
         let rest = try beginning(of: cut, of: file, header)
         let framesEnd = cut.offset + UInt64(rest.count)
-        try LogError.wrapping { () throws(FileError) in
-            try copy(
-                file,
-                cut.offset,
-                and: rest,
-                to: destination.segment(segment.id),
-                length: max(framesEnd, header.allocatedByteCount)
-            )
-        }
+        try copy(
+            file,
+            cut.offset,
+            and: rest,
+            to: destination.segment(segment.id),
+            length: max(framesEnd, header.allocatedByteCount)
+        )
         var ended = segment
         ended.last = figures.last
         ended.framesEnd = framesEnd
@@ -418,32 +414,54 @@ package struct LogBackup {
         and rest: [UInt8] = [],
         to path: String,
         length: UInt64
-    ) throws(FileError) {
-        let pieceByteCount: UInt64 = 1 << 20
+    ) throws(LogError) {
         let temporary = destination.spare(0)
-        if try fileSystem.exists(temporary) { try fileSystem.remove(temporary) }
-        let copy = try fileSystem.open(temporary, .create)
-        do throws(FileError) {
-            var offset: UInt64 = 0
-            while offset < byteCount {
-                let count = Int(min(pieceByteCount, byteCount - offset))
-                var piece = [UInt8](repeating: 0, count: count)
-                var span = piece.mutableSpan
-                var bytes = span.mutableBytes
-                _ = try file.read(into: &bytes, at: offset)
-                try copy.write(piece.span.bytes, at: offset)
-                offset += UInt64(count)
+        let copy = try LogError.wrapping { () throws(FileError) -> any LogFile in
+            if try fileSystem.exists(temporary) { try fileSystem.remove(temporary) }
+            return try fileSystem.open(temporary, .create)
+        }
+        do throws(LogError) {
+            try Self.copy(file, byteCount, to: copy)
+            try LogError.wrapping { () throws(FileError) in
+                if !rest.isEmpty { try copy.write(rest.span.bytes, at: byteCount) }
+                let written = byteCount + UInt64(rest.count)
+                if length > written { try copy.truncate(to: length) }
+                try copy.sync()
+                copy.close()
+                try fileSystem.rename(temporary, to: path)
             }
-            if !rest.isEmpty { try copy.write(rest.span.bytes, at: byteCount) }
-            let written = byteCount + UInt64(rest.count)
-            if length > written { try copy.truncate(to: length) }
-            try copy.sync()
-            copy.close()
-            try fileSystem.rename(temporary, to: path)
         } catch {
             // Free the space at once; report only the first failure.
             try? fileSystem.remove(temporary)
             throw error
+        }
+    }
+
+    /// Copies the beginning of a file that has just been checked.
+    private static func copy(
+        _ file: any LogFile,
+        _ byteCount: UInt64,
+        to copy: any LogFile
+    ) throws(LogError) {
+        let pieceByteCount: UInt64 = 1 << 20
+        var offset: UInt64 = 0
+        while offset < byteCount {
+            let count = Int(min(pieceByteCount, byteCount - offset))
+            let piece = try file.bytes(at: offset, byteCount: count)
+            guard piece.count == count else {
+                throw LogError(
+                    .corrupted,
+                    "Expected \(byteCount) bytes to copy, but the file was cut to "
+                        + "\(offset + UInt64(piece.count)) bytes after it was checked. `tidemark log "
+                        + "salvage` copies what is left.",
+                    path: file.path,
+                    offset: offset + UInt64(piece.count)
+                )
+            }
+            try LogError.wrapping { () throws(FileError) in
+                try copy.write(piece.span.bytes, at: offset)
+            }
+            offset += UInt64(count)
         }
     }
 

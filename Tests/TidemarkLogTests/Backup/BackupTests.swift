@@ -284,6 +284,30 @@ import Testing
         #expect(try LogReader(Self.path, fileSystem: disk).written() == old)
     }
 
+    @Test func `A segment that is cut while it is copied is not in the backup`() throws {
+        let disk = SimulatedFileSystem()
+        let (log, _) = try Self.makeLog(on: disk, seed: 8)
+        let id = try #require(log.manifest.manifest.segments.first?.id)
+        try log.close()
+        let name = StoreFolder(CrashWorkload.path).segment(id)
+        let bytes = try disk.contents(of: name)
+        let files = HookedFileSystem(disk)
+        // The segment was checked before its copy is created.
+        files.beforeOpening(StoreFolder(Self.path).spare(0), time: 1) {
+            try? disk.setContents(of: name, to: Array(bytes.prefix(bytes.count / 2)))
+        }
+        let error = #expect(throws: LogError.self) { try Self.backUp(files) }
+        #expect(error?.code == .corrupted)
+        #expect(error?.path == name)
+        #expect(error?.offset == UInt64(bytes.count / 2))
+        #expect(try Self.segmentFiles(disk) == [])
+        // The next one succeeds.
+        try disk.setContents(of: name, to: bytes)
+        try Self.backUp(disk)
+        let reader = try LogReader(Self.path, fileSystem: disk)
+        #expect(try reader.verify().damage == [])
+    }
+
     @Test func `A folder that is not a backup of the store is not changed`() throws {
         let disk = SimulatedFileSystem()
         let (log, _) = try Self.makeLog(on: disk, seed: 9, commitCount: 3)

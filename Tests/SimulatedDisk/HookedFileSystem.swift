@@ -1,13 +1,12 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import SimulatedDisk
 import TidemarkLock
-import TidemarkLog
+package import TidemarkLog
 
 /// A simulated disk that calls back after it was asked about a file: so a test can let something
 /// happen between a question and what rests on its answer.
-final class HookedFileSystem: FileSystem {
+package final class HookedFileSystem: FileSystem {
     private let disk: SimulatedFileSystem
     private let hook = Lock<(@Sendable (String) -> Void)?>(nil)
     private let opening = Lock<Opening?>(nil)
@@ -19,23 +18,29 @@ final class HookedFileSystem: FileSystem {
         var body: @Sendable () -> Void
     }
 
-    init(_ disk: SimulatedFileSystem) {
+    package init(_ disk: SimulatedFileSystem) {
         self.disk = disk
     }
 
     /// Calls back once, after the next question about a file.
-    func afterNextStatus(_ body: @escaping @Sendable (String) -> Void) {
+    package func afterNextStatus(_ body: @escaping @Sendable (String) -> Void) {
         hook.withLock { $0 = body }
     }
 
     /// Calls back once, before a file is opened for the given time from now on, counted from 1.
-    func beforeOpening(_ path: String, time count: Int, _ body: @escaping @Sendable () -> Void) {
+    package func beforeOpening(
+        _ path: String,
+        time count: Int,
+        _ body: @escaping @Sendable () -> Void
+    ) {
         opening.withLock { $0 = Opening(path: path, count: count, body: body) }
     }
 
-    func linkCount(of path: String) throws(FileError) -> Int { try disk.linkCount(of: path) }
+    package func linkCount(of path: String) throws(FileError) -> Int {
+        try disk.linkCount(of: path)
+    }
 
-    func status(of path: String) throws(FileError) -> FileStatus? {
+    package func status(of path: String) throws(FileError) -> FileStatus? {
         let status = try disk.status(of: path)
         let hook = hook.withLock { hook in
             defer { hook = nil }
@@ -45,9 +50,11 @@ final class HookedFileSystem: FileSystem {
         return status
     }
 
-    func createDirectory(_ path: String) throws(FileError) { try disk.createDirectory(path) }
+    package func createDirectory(_ path: String) throws(FileError) {
+        try disk.createDirectory(path)
+    }
 
-    func open(_ path: String, _ mode: FileMode) throws(FileError) -> any LogFile {
+    package func open(_ path: String, _ mode: FileMode) throws(FileError) -> any LogFile {
         let body = opening.withLock { opening -> (@Sendable () -> Void)? in
             guard var next = opening, next.path == path else { return nil }
             next.count -= 1
@@ -58,19 +65,21 @@ final class HookedFileSystem: FileSystem {
         return try disk.open(path, mode)
     }
 
-    func exists(_ path: String) throws(FileError) -> Bool { try disk.exists(path) }
+    package func exists(_ path: String) throws(FileError) -> Bool { try disk.exists(path) }
 
-    func list(_ directory: String) throws(FileError) -> [String] { try disk.list(directory) }
+    package func list(_ directory: String) throws(FileError) -> [String] {
+        try disk.list(directory)
+    }
 
-    func rename(_ path: String, to target: String) throws(FileError) {
+    package func rename(_ path: String, to target: String) throws(FileError) {
         try disk.rename(path, to: target)
     }
 
-    func link(_ path: String, to target: String) throws(FileError) {
+    package func link(_ path: String, to target: String) throws(FileError) {
         try disk.link(path, to: target)
     }
 
-    func remove(_ path: String) throws(FileError) { try disk.remove(path) }
+    package func remove(_ path: String) throws(FileError) { try disk.remove(path) }
 
-    func syncDirectory(_ path: String) throws(FileError) { try disk.syncDirectory(path) }
+    package func syncDirectory(_ path: String) throws(FileError) { try disk.syncDirectory(path) }
 }
