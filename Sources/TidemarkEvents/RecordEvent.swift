@@ -31,6 +31,10 @@ package struct RecordEvent: Hashable, Sendable {
     /// The targets to which the previous version was bound and this one is not, as hashed by
     /// ``StoreHash/target(_:)-(RawSpan)``.
     package var released: [UInt64] = []
+    /// The maximum number of released targets, which is written in 16 bits.
+    ///
+    /// No record may be bound to more targets, because its next event may release all of them.
+    package static let releasedLimit = Int(UInt16.max)
     /// The audience of the share that the record is under; `nil` for most records.
     package var audience: AudiencePlace?
 

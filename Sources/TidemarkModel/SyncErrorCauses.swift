@@ -206,6 +206,20 @@ extension SyncError {
         )
     }
 
+    /// Returns the error for a record that is bound to more records than allowed.
+    package static func tooManyBindings(
+        _ record: RecordID,
+        _ count: Int,
+        limit: Int
+    ) -> SyncError {
+        SyncError(
+            .limitExceeded,
+            "The record \(record) refers to \(count) records by its parent and by references with an "
+                + "action; the limit is \(limit).",
+            remedy: "Use references without an action, or more than one record."
+        )
+    }
+
     // MARK: Assets
 
     /// Returns the error for a save that names an asset whose bytes the database does not hold.

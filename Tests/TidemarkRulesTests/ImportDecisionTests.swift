@@ -70,4 +70,30 @@ import TidemarkRules
             try decide([save("a"), save(long)], over: StatedFacts())
         }
     }
+    @Test(arguments: [65_535, 65_536])
+    func `A record is bound to at most 65,535 records`(count: Int) throws {
+        var rules = rules
+        rules.limits.bytesPerRecord = 10_000_000
+        let targets = (0..<count).map { Reference(recordName: "r\($0)", action: .deleteSelf) }
+        let fields = try Fields(["targets": .referenceList(targets)])
+        let line = ChangeStreamLine(
+            time: 500,
+            user: UserID("anna"),
+            changes: [.save(recordID: id("a"), recordType: "Note", fields: fields)]
+        )
+        do throws(SyncError) {
+            let decision = try ImportDecision(
+                line,
+                receivedAt: 900,
+                by: rules,
+                over: StatedFacts(),
+                WaitingShares()
+            )
+            #expect(decision.plan.eventCount == 2)
+            #expect(count == 65_535)
+        } catch {
+            #expect(error.code == .limitExceeded)
+            #expect(count == 65_536)
+        }
+    }
 }

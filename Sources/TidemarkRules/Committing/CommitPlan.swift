@@ -188,9 +188,6 @@ package struct CommitPlan: Sendable {
         )
         event.isRecreation = live == nil && item.live != nil
         event.audience = audience
-        // Fields with stamp 0 in the old body were set by its event. They get its position as their
-        // stamp.
-        let oldSequence = live?.sequence ?? 0
         var bodyOffset = 0
         // The old bindings also end if the record begins anew.
         let wasBound = item.old?.event.state == .live && item.old?.event.binds == true
@@ -202,9 +199,13 @@ package struct CommitPlan: Sendable {
                 setting: fields,
                 extent: save.policy.extent,
                 over: old,
-                of: oldSequence.rawValue
+                of: live?.sequence.rawValue ?? 0
             )
-            bind(&event, item, zone, from: wasBound ? try? item.live?.body() : nil, to: body)
+            let replaced = wasBound ? try? item.live?.body() : nil
+            let count = bind(&event, item, zone, from: replaced, to: body)
+            guard count <= RecordEvent.releasedLimit else {
+                throw .tooManyBindings(save.recordID, count, limit: RecordEvent.releasedLimit)
+            }
             draft.append(zone: zone) { payload in
                 event.append(to: &payload)
                 bodyOffset = payload.count
@@ -219,7 +220,7 @@ package struct CommitPlan: Sendable {
                     setting: fields,
                     extent: save.policy.extent,
                     over: old,
-                    of: oldSequence.rawValue,
+                    of: live?.sequence.rawValue ?? 0,
                     to: &payload
                 )
             }
@@ -292,14 +293,16 @@ package struct CommitPlan: Sendable {
         add(.nothing)
     }
 
-    /// Writes into the next event the bindings that its record begins and ends.
+    /// Writes into the next event the bindings that its record begins and ends; returns the number
+    /// of records that it is bound to.
+    @discardableResult
     private mutating func bind(
         _ event: inout RecordEvent,
         _ item: ConsultedItem,
         _ zone: ZoneKey,
         from old: RecordBody?,
         to new: RecordBody?
-    ) {
+    ) -> Int {
         let before = old?.bindings(hash) ?? []
         let after = new?.bindings(hash) ?? []
         event.binds = !after.isEmpty
@@ -317,6 +320,7 @@ package struct CommitPlan: Sendable {
             // The index of the event that is being built: it is added after its bindings.
             references.append((effects.count, change))
         }
+        return after.count
     }
 
     /// Adds a record's deletion, which keeps the record's type.
