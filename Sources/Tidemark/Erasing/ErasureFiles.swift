@@ -53,11 +53,14 @@ struct ErasureFiles {
     }
 
     /// Makes it durable that something is being erased, from here on whatever happens.
+    ///
+    /// If it throws, the store is as before, unless the machine stops before the directory is synced.
     func begin(_ subject: ErasureSubject) throws(LogError) {
         try LogError.wrapping { () throws(FileError) in
             if try fileSystem.exists(folder.nextErasing) {
                 try fileSystem.remove(folder.nextErasing)
             }
+            let wasPending = try fileSystem.exists(folder.erasing)
             // The name ERASING is given only to a complete, synced file. A partial one would make
             // `pending` fail, and with it every open for writing.
             let file = try fileSystem.open(folder.nextErasing, .create)
@@ -67,7 +70,14 @@ struct ErasureFiles {
             try file.write(subject.bytes.span.bytes, at: 0)
             try file.sync()
             try fileSystem.rename(folder.nextErasing, to: folder.erasing)
-            try fileSystem.syncDirectory(folder.path)
+            do throws(FileError) {
+                try fileSystem.syncDirectory(folder.path)
+            } catch {
+                // The caller reports a failure, so the next open must not complete the erasure. One
+                // that was pending before stays pending.
+                if !wasPending { try? fileSystem.remove(folder.erasing) }
+                throw error
+            }
         }
     }
 

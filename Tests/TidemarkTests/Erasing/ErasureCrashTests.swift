@@ -4,11 +4,12 @@
 import SimulatedDisk
 import TestSupport
 import Testing
-import Tidemark
 import TidemarkLock
 import TidemarkLog
 import TidemarkModel
 import TidemarkViews
+
+@testable import Tidemark
 
 /// The machine stops at every call of an erasure, a call fails, or the disk is full.
 ///
@@ -209,6 +210,28 @@ import TidemarkViews
             let left = try search(files, subject.word)
             #expect(left.isEmpty, "call \(call): left in \(left)")
         }
+    }
+
+    @Test(arguments: [false, true])
+    func `An erasure that fails to begin is not completed, unless it was pending`(
+        wasPending: Bool
+    ) throws {
+        let disk = SimulatedFileSystem()
+        try disk.createDirectory("s")
+        let environment = FeatureWorld.environment(disk, MemoryViewIndex(), seed: 1)
+        let files = ErasureFiles(StoreFolder("s"), environment)
+        let subject = Subject.zone.subject
+        if wasPending { try files.begin(subject) }
+        // The sync after the file got its name.
+        let number = disk.callCount(of: .syncDirectory) + 1
+        disk.failCall(number, of: .syncDirectory, with: 5)
+        let error = #expect(throws: LogError.self) { try files.begin(subject) }
+        #expect(error?.code == .unreadable)
+        disk.clearFaults()
+        #expect(try files.pending() == (wasPending ? subject : nil))
+        #expect(try !disk.exists("s/ERASING.tmp"))
+        try files.begin(subject)
+        #expect(try files.pending() == subject)
     }
 
     @Test func `A full disk rejects an erasure, and the store stays usable`() async throws {
