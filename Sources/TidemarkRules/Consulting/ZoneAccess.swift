@@ -111,15 +111,22 @@ extension Caller {
 
 extension Record {
     /// Returns the record as a participant sees it, without the links of other participants.
+    ///
+    /// Of a share that cannot be read or written, it returns only the fields that cannot hold a link.
     package func shown(to access: ZoneAccess?) -> Record {
-        // Most records are no shares, and most shares have no links for single participants. Both
-        // are returned unchanged.
-        guard let access, var share, !access.mayChangeShare(named: body.recordName),
-            share.participants.contains(where: { !$0.linkToken.isEmpty })
+        guard let access, body.isShare, !access.mayChangeShare(named: body.recordName)
         else { return self }
-        for index in share.participants.indices { share.participants[index].linkToken = "" }
-        guard let fields = try? share.fields(beside: self.fields) else { return self }
-        return Record(
+        if var share {
+            guard share.participants.contains(where: { !$0.linkToken.isEmpty }) else { return self }
+            for index in share.participants.indices { share.participants[index].linkToken = "" }
+            return with((try? share.fields(beside: fields)) ?? Fields())
+        }
+        guard fields.contains(where: { Share.isOwnField($0.nameBytes) }) else { return self }
+        return with((try? fields.withoutShare()) ?? Fields())
+    }
+
+    private func with(_ fields: Fields) -> Record {
+        Record(
             zone: zone,
             changeTag: changeTag,
             body: RecordBody(
