@@ -240,7 +240,14 @@ extension SharedDelta {
     /// could not be reported.
     private func checkHorizonOfWalks() throws(SyncError) {
         for walk in start.walks where walk.isLeaving {
-            let horizon = (try? picture.zone(walk.audience).tombstoneHorizon) ?? 0
+            let horizon: SequenceNumber
+            do throws(ViewIndexError) {
+                horizon = try picture.zone(walk.audience).tombstoneHorizon
+            } catch {
+                // A log with damage may lack the list. Its removals could not be reported either.
+                guard error.reason == .damaged else { throw SyncError(error) }
+                horizon = .max
+            }
             guard start.sequence >= horizon else { throw SyncError(.belowHorizon) }
         }
     }
@@ -275,9 +282,9 @@ extension SharedDelta {
         var previous = part.previous
         // Compaction drops no version of a participation, so this works for a token of any age.
         while previous > position { previous = try previousEvent(before: previous) }
-        guard previous != .zero, let record = try? reader.views.records(at: [previous])[0],
-            record.event.state == .live
-        else { return false }
+        guard previous != .zero else { return false }
+        let record = try reader.views.records(at: [previous])[0]
+        guard record.event.state == .live else { return false }
         return try ShareRecords.participation(in: record.readBody())?.showsSomething ?? false
     }
 
