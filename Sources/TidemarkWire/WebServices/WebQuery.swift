@@ -171,34 +171,55 @@ extension WebWriter {
         list(parts.compactMap { Filter($0) }) { $0.filter($1) }
     }
 
-    private struct Filter {
+    /// A filter that means the same as a predicate.
+    struct Filter {
         var key: Query.Key?
         var comparator: String
         var value: FieldValue?
         var radius: Double?
 
+        /// Creates a filter; `nil` if no filter means the same.
         init?(_ predicate: Query.Predicate) {
             switch predicate {
             case .comparison(let comparison):
-                guard let name = JSONReader.comparator(of: comparison.relation) else { return nil }
+                guard let (name, operand) = Self.parts(of: comparison) else { return nil }
                 key = comparison.key
                 comparator = name
-                if case .value(let operand) = comparison.operand { value = operand }
+                value = operand
             case .not(.comparison(let comparison)):
-                guard let name = JSONReader.comparator(of: comparison.relation) else { return nil }
+                guard let (name, operand) = Self.parts(of: comparison) else { return nil }
                 key = comparison.key
+                // `NOT_EQUALS` is read as a relation of its own, which is fulfilled in the same cases.
                 comparator = "NOT_" + name
-                if case .value(let operand) = comparison.operand { value = operand }
+                value = operand
             case .words(let search):
                 key = search.key
                 comparator = search.requiresAll ? "CONTAINS_ALL_TOKENS" : "CONTAINS_ANY_TOKENS"
                 value = .string(search.text)
             case .distance(let test):
+                guard [.lessThan, .lessThanOrEqual].contains(test.relation) else { return nil }
                 key = test.key
                 comparator = "NEAR"
                 value = .location(test.origin)
                 radius = test.radius
             default: return nil
+            }
+        }
+
+        /// Returns the comparator and the value of a comparison.
+        ///
+        /// Filters have neither `now()` nor the options of texts. A filter without a value compares
+        /// with `nil`.
+        private static func parts(
+            of comparison: Query.Comparison
+        ) -> (comparator: String, value: FieldValue?)? {
+            guard let name = JSONReader.comparator(of: comparison.relation),
+                comparison.options.isEmpty
+            else { return nil }
+            switch comparison.operand {
+            case .value(let value): return (name, value)
+            case .null: return (name, nil)
+            case .now: return nil
             }
         }
     }
