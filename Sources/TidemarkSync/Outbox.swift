@@ -31,7 +31,7 @@ struct Outbox<Change: Identifiable & Hashable & Sendable>: Sendable where Change
 
     /// Adds a change, replacing an earlier one for the same zone or record.
     ///
-    /// Returns true if there was none before.
+    /// Returns false if the same change was pending already.
     @discardableResult
     mutating func add(_ change: Change) -> Bool {
         edition += 1
