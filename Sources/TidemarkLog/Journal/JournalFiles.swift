@@ -89,7 +89,10 @@ struct JournalFiles: Sendable {
     private mutating func activeSegment() throws(FileError) -> Active {
         if active == nil { active = try reopened() }
         if let active {
-            if active.end < segmentByteCount, age(of: active.created) < segmentLifetime {
+            // A segment that a wrong clock began far in the future would never become old.
+            if active.end < segmentByteCount,
+                age(of: active.created).magnitude < segmentLifetime.magnitude
+            {
                 return active
             }
         }

@@ -55,7 +55,7 @@ import Testing
         )
     }
 
-    /// What the journal takes in beside what lies there.
+    /// Expects that the journal takes in an entry beside what lies there, and that nothing is damaged.
     private func expectWritable() {
         let journal = journal(seed: 5)
         journal.append([1, 2, 3], at: 10)
@@ -65,12 +65,16 @@ import Testing
         var count = 0
         reader.read { _, _, _ in count += 1 }
         #expect(count == 1)
+        #expect(reader.damage == [])
     }
 
     @Test func `A file with the last possible journal number is ignored`() throws {
-        let file = try disk.open("\(folder.journal)/\(UInt64.max).jnl", .create)
+        let path = "\(folder.journal)/\(UInt64.max).jnl"
+        let file = try disk.open(path, .create)
         try file.write([1, 2, 3].span.bytes, at: 0)
         expectWritable()
+        #expect(try disk.contents(of: path) == [1, 2, 3])
+        #expect(try JournalReader.numbers(in: folder, disk) == [1])
     }
 
     @Test(arguments: [Int64.min, .max])
@@ -88,5 +92,12 @@ import Testing
         let file = try disk.open(folder.journalSegment(1), .create)
         try file.write(header.encoded().span.bytes, at: 0)
         expectWritable()
+        #expect(try JournalReader.numbers(in: folder, disk) == [1, 2])
+        #expect(try disk.contents(of: folder.journalSegment(1)) == header.encoded())
+        // The new segment has the present time, so the next opening continues it.
+        let next = journal(seed: 6)
+        next.append([4], at: 20)
+        next.close()
+        #expect(try JournalReader.numbers(in: folder, disk) == [1, 2])
     }
 }
