@@ -45,6 +45,8 @@ public struct APIToken: RecordCodable, Sendable {
     }
 
     static func recordName(of token: String) -> RecordName {
+        // A hash without salt suffices: a token has 256 random bits, so it cannot be found by
+        // trying.
         RecordName([UInt8].sha256(token).hexadecimal)
     }
 

@@ -26,6 +26,8 @@ public struct Account: RecordCodable, Sendable {
 
     /// Returns the person's user in a container: different in each, and always the same in one.
     public func user(in container: ContainerID) -> UserID {
+        // Derived, so that no record is needed. Two apps cannot tell by the names that they have
+        // the same user. Keys use the prefix `key|`, so a key's user is never a person's.
         let bytes = [UInt8].sha256("user|\(id.text)|\(container.identifier)")
         return UserID("_" + bytes.prefix(16).hexadecimal)
     }
@@ -46,6 +48,8 @@ struct AccountAddress: RecordCodable {
     var account: String
 
     static func recordName(of email: String) -> RecordName {
+        // This name makes an address unique: the record of a second account with it conflicts.
+        // Addresses and accounts share a zone, so each has a prefix.
         RecordName("address-" + [UInt8].sha256(Account.normalized(email)).hexadecimal)
     }
 }
@@ -53,6 +57,8 @@ struct AccountAddress: RecordCodable {
 extension Account {
     /// Returns the canonical form of an address, for comparisons.
     static func normalized(_ email: String) -> String {
+        // RFC 5321 lets a host distinguish the case of the first part. Hardly any does, and people
+        // type their address in any case.
         email.filter { !$0.isWhitespace }.lowercased()
     }
 

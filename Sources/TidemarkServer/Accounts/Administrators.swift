@@ -15,6 +15,7 @@ public struct Administrator: RecordCodable, Sendable {
     public var name: String
 
     static func recordName(of secret: String) -> RecordName {
+        // A secret has 256 random bits, so a hash without salt suffices, as for API tokens.
         RecordName([UInt8].sha256(secret).hexadecimal)
     }
 }

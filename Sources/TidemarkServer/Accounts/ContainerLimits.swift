@@ -108,6 +108,8 @@ extension Directory {
         try wanted.check()
         var limits = wanted
         limits.id = ContainerLimits.recordName(of: wanted.container)
+        // The record first: limits that are in force without a record would be gone after a
+        // restart.
         try await registry.containers.save(limits, policy: .replace)
         state.withLock { $0.containers[ContainerID(limits.container)] = limits }
         try applyQuotas()
@@ -131,6 +133,8 @@ extension Directory {
         for session in try await sessions() where session.value.container == identifier {
             try await endSession(session.value.id.text)
         }
+        // Last: if a step above fails, a registered container is still listed, and closing it can
+        // be repeated.
         let name = ContainerLimits.recordName(of: identifier)
         if try await registry.containers.fetchIfPresent(name) != nil {
             try await registry.containers.delete(name)

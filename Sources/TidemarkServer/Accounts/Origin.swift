@@ -12,6 +12,8 @@ enum Origin {
     static func check(_ text: String) throws(SyncError) {
         guard let url = URL(string: text), let scheme = url.scheme, let host = url.host,
             ["http", "https"].contains(scheme), !host.isEmpty,
+            // `APIToken.allows` compares whole texts, and browsers send this form. An origin with a
+            // slash at its end would match no page.
             text == self.origin(scheme, host, url.port)
         else {
             throw SyncError(
@@ -25,6 +27,8 @@ enum Origin {
     /// Refuses a text that is not a callback address.
     static func checkCallback(_ text: String) throws(SyncError) {
         guard let url = URL(string: text), let scheme = url.scheme, url.host != nil,
+            // The web auth token is appended as a member of the query, which must be the end of the
+            // address.
             ["http", "https"].contains(scheme), url.fragment == nil, url.user == nil
         else {
             throw SyncError(

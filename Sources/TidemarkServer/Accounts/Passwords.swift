@@ -27,10 +27,13 @@ final class Passwords: Sendable {
     /// Returns true if a password matches a hash; without a hash it takes the same time to return
     /// false.
     func matches(_ password: String, _ hash: String?) async throws -> Bool {
+        // An account without a password has an empty hash. It gets a random salt here, and the
+        // comparison below fails.
         let salt = hash?.split(separator: "$").dropFirst().first.flatMap {
             [UInt8](base64URL: String($0))
         }
         let found = try await run { try Self.hash(password, salt: salt ?? .random(16)) }
+        // The texts begin with the parameters, so a hash with other parameters never matches.
         return hash.map { found.utf8.isSame(as: $0.utf8) } ?? false
     }
 
@@ -50,6 +53,8 @@ final class Passwords: Sendable {
         }
         defer { waiting.withLock { $0 -= 1 } }
         return try await withCheckedThrowingContinuation { continuation in
+            // On a thread of the queue: hashing and the wait for a slot would block the event loop
+            // of the request, and with it other connections.
             queue.async { [slots] in
                 slots.wait()
                 defer { slots.signal() }

@@ -30,6 +30,7 @@ struct Registry: Sendable {
     init(_ service: any DatabaseService) async throws {
         let id = DatabaseID(
             container: Self.container,
+            // In development, record types need no schema that somebody imports first.
             environment: .development,
             scope: .private,
             owner: Self.owner
@@ -38,6 +39,7 @@ struct Registry: Sendable {
             database: id,
             user: Self.owner,
             device: "server",
+            // A store that requires authentication admits only administrators to this container.
             authentication: .administrator(id: "server")
         )
         let database = Database(service, as: caller)
@@ -57,6 +59,8 @@ extension ZoneHandle {
     /// Returns all records of a type in a zone of the registry, as they are.
     func all<Value: RecordCodable>(_ type: Value.Type) async throws -> [Stored<Value>] {
         var found: [RecordID: Stored<Value>] = [:]
+        // A pass over the whole zone. A query would need the query index, for zones with few
+        // records.
         for try await change in changes() {
             switch change.event {
             case .changed(let record) where record.recordType == Value.recordType:

@@ -45,6 +45,7 @@ public struct ServerKey: RecordCodable, Sendable {
     static func id(ofPEM text: String) throws -> String {
         do {
             let key = try P256.Signing.PublicKey(pemRepresentation: text)
+            // Derived from the key itself, so that registering a key twice replaces its record.
             return Array(SHA256.hash(data: key.derRepresentation)).hexadecimal
         } catch {
             throw SyncError(

@@ -62,6 +62,8 @@ public struct Webhook: RecordCodable, Sendable {
             ),
             user: UserID(user),
             device: "webhook-\(id.text)",
+            // A user's webhook belongs to no session, because sessions end. An administrator added
+            // it.
             authentication: key.map { .serverKey(id: $0) } ?? .administrator(id: "webhook")
         )
     }

@@ -43,6 +43,8 @@ extension Response {
     /// `formTargets` are the origins to which its forms may lead in addition to its own.
     init(html: String, status: HTTPResponse.Status = .ok, formTargets: [String] = [], nonce: String)
     {
+        // Some browsers apply `form-action` to redirects too: the answer to the sign-in form
+        // redirects to the callback of the API token.
         let targets = (["'self'"] + formTargets).joined(separator: " ")
         self.init(
             status: status,
@@ -63,6 +65,8 @@ extension Response {
 
     /// Permits a page of another origin to read the answer.
     mutating func allow(_ origin: String) {
+        // The origin by its name: browsers do not accept `*` together with credentials. `Vary`
+        // keeps a cache from giving the answer to a page of another origin.
         headers[.accessControlAllowOrigin] = origin
         headers[.accessControlAllowCredentials] = "true"
         headers[.vary] = headers[.vary].map { $0 + ", Origin" } ?? "Origin"
@@ -73,11 +77,16 @@ extension Response {
     /// Returns the answer to a browser's preflight request.
     static func preflight(_ incoming: Incoming, _ origin: String?) -> Response {
         var response = Response(status: .ok)
+        // Without the fields below, the browser does not send the request that the preflight was
+        // for.
         guard let origin else { return response }
         response.allow(origin)
         response.headers[.accessControlAllowMethods] = "GET, POST, PUT, OPTIONS"
+        // Every requested header is allowed. The origin is the only condition: a page that may send
+        // a request can also choose its headers.
         response.headers[.accessControlAllowHeaders] =
             incoming.header(.accessControlRequestHeaders) ?? "Content-Type"
+        // Seconds. Without this field, the Fetch standard lets a browser keep the answer for five.
         response.headers[.accessControlMaxAge] = "3600"
         return response
     }
@@ -101,6 +110,8 @@ extension Request {
             status: 413,
             "The body has more than \(limit) bytes, which is the limit."
         )
+        // Only an early rejection, before the body is read. A chunked body announces no length, so
+        // `collect` counts its bytes.
         if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
             throw tooLong
         }

@@ -23,6 +23,8 @@ enum Gzip {
                 3,
                 Z_DEFLATED,
                 windowBits,
+                // The memory level. With 15 bits of window, level 8 takes 256 KiB while the answer
+                // is compressed.
                 8,
                 Z_DEFAULT_STRATEGY,
                 ZLIB_VERSION,
@@ -75,6 +77,8 @@ enum Gzip {
                 output += [UInt8](unsafeUninitializedCapacity: room) { piece, count in
                     stream.next_out = piece.baseAddress
                     stream.avail_out = UInt32(room)
+                    // If the input ends before the trailer, this returns `Z_BUF_ERROR`. The loop
+                    // then ends, and the check of the status below rejects the body.
                     status = inflate(&stream, Z_NO_FLUSH)
                     count = room - Int(stream.avail_out)
                 }
@@ -100,6 +104,8 @@ extension Incoming {
     var takesGzip: Bool {
         (header(.acceptEncoding) ?? "").split(separator: ",").contains { entry in
             let parts = entry.split(separator: ";").map { $0.filter { $0 != " " }.lowercased() }
+            // Weights other than zero do not matter, because the server has no other coding to
+            // choose. `*` does not count: a client that wants gzip names it.
             guard parts.first == "gzip" || parts.first == "x-gzip" else { return false }
             return !parts.dropFirst().contains {
                 $0.hasPrefix("q=0") && Double($0.dropFirst(2)) == 0
@@ -109,6 +115,8 @@ extension Incoming {
 
     /// Returns the whole body as it was before it was compressed, up to a limit.
     func body(upTo limit: Int) async throws(WebError) -> [UInt8] {
+        // The limit applies twice, to the bytes that arrive and to the expanded ones. One request
+        // therefore holds at most twice the limit in memory.
         let bytes = try await request.collected(upTo: limit)
         switch header(.contentEncoding)?.lowercased() {
         case nil, "", "identity": return bytes

@@ -24,6 +24,8 @@ struct Incoming {
     /// The trace that a commit of the request belongs to.
     var trace: TraceContext?
 
+    // This runs for every request, before anything is authenticated, so each member is a copy or
+    // one pass over the target.
     init(_ request: Request, _ options: ServerOptions, from address: String? = nil) {
         self.request = request
         // The last entry is the proxy's; those before it come from the client and are not trusted.
@@ -31,11 +33,14 @@ struct Incoming {
             options.trustsProxy
             ? request.headers[.forwardedFor]?.split(separator: ",").last?.filter { $0 != " " } : nil
         self.address = forwarded ?? address
+        // An invalid header is ignored, as the specification of `traceparent` demands.
         trace = request.headers[.traceparent].flatMap { TraceContext(traceparent: $0) }
         uuid = UniqueName.make()
         target = request.head.path ?? "/"
         // As bytes: grouping a target into characters is slow.
         let end = target.utf8.firstIndex(of: UInt8(ascii: "?")) ?? target.endIndex
+        // Split first, decode second: `%2F` in the name of a container does not end its part. Empty
+        // parts are dropped.
         path = target.utf8[..<end].split(separator: UInt8(ascii: "/")).map {
             PercentCoding.decoded(Substring($0))
         }

@@ -19,10 +19,15 @@ final class LoopExecutor: TaskExecutor {
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
+        // Everything that a request does without leaving this executor runs on the loop's thread,
+        // reads of the store included. A job that waits for the disk delays all other connections
+        // of the loop.
         let job = UnownedJob(job)
         loop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 
+    // Entries are never removed: a process has a few loops. An executor retains its loop, so a
+    // later loop cannot get the identifier of one that is gone.
     private static let known = Lock<[ObjectIdentifier: LoopExecutor]>([:])
 
     /// The executor of an event loop; the same one each time.

@@ -68,6 +68,8 @@ final class ContainerGates: Sendable {
     }
 
     private func beginScan(_ container: ContainerID, limit: Int) async {
+        // Cancellation does not end this wait. A request whose client is gone keeps its place in
+        // the line, and counts as open, until its turn.
         await withCheckedContinuation { continuation in
             let isFree = gates.withLock { gates in
                 guard gates[container]?.scans ?? 0 >= limit else {

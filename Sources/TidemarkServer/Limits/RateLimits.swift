@@ -47,6 +47,7 @@ final class RateLimits: Sendable {
     /// Takes one token from a bucket; throws if it is empty.
     func take(_ kind: RateLimited, of name: @autoclosure () -> String?) throws(WebError) {
         guard rates[kind] != nil, let name = name() else { return }
+        // A clock that cannot be set: a change of the wall clock neither fills nor empties buckets.
         let now = (ContinuousClock.now - start).nanoseconds
         guard let wait = wait(kind, name, now: now) else { return }
         throw WebError(
@@ -59,9 +60,13 @@ final class RateLimits: Sendable {
 
     /// Counts a request of a caller in each limit of callers.
     func take(_ caller: Caller) throws(WebError) {
+        // A key has one user, so the limit of users would count the same requests. Programs that
+        // sign are not limited by device.
         if case .serverKey(let id) = caller.authentication { return try take(.key, of: id) }
         guard let user = caller.user?.userRecordName else { return }
         try take(.user, of: user)
+        // A client chooses the name of its device, and can choose another for every request. Only
+        // the limit of users bounds what a user can send.
         try take(.device, of: "\(user) \(caller.device ?? "")")
     }
 
@@ -72,6 +77,9 @@ final class RateLimits: Sendable {
         let each = max(period / Int64(rate.requestCount), 1)
         return fullTimes.withLock { fullTimes in
             let bucket = Bucket(kind: kind, name: name)
+            // One number describes a bucket: each request moves the time at which it is full again
+            // by `each`. A bucket that has been full for some time counts from the present, and
+            // needs no entry.
             let full = max(fullTimes[bucket] ?? now, now) + each
             // With this request, an empty bucket would need more than a period to fill again. A
             // request that is turned away does not change the bucket.

@@ -33,6 +33,8 @@ final class Metrics: Sendable {
 
     /// Counts an answered request; one without an endpoint is counted under "other".
     func ends(_ endpoint: String?, status: Int, after time: Duration) {
+        // Callers pass names of known endpoints only, never parts of a path. Otherwise any client
+        // could create series without end.
         let endpoint = endpoint ?? "other"
         let parts = time.components
         let seconds = Double(parts.seconds) + Double(parts.attoseconds) / 1e18
@@ -42,6 +44,8 @@ final class Metrics: Sendable {
             var times = state.times[endpoint] ?? Times()
             times.count += 1
             times.seconds += seconds
+            // Prometheus wants cumulative counts: a request counts under every bound that it did
+            // not exceed.
             for (index, bound) in Self.bounds.enumerated() where seconds <= bound {
                 times.counts[index] += 1
             }
@@ -51,6 +55,7 @@ final class Metrics: Sendable {
 
     /// Returns the counts, and the position of the log's last event.
     func text(lastSequence: UInt64) -> String {
+        // A copy: every request takes this lock, and must not wait while the text is made.
         let state = state.withLock { $0 }
         var lines = [
             "# HELP tidemark_requests_total Requests that were answered.",

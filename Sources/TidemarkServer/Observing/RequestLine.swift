@@ -32,9 +32,12 @@ struct RequestLine {
     /// Counts the request and writes its line.
     func end(_ metrics: Metrics, _ logger: Logger, status: Int) {
         let elapsed = ContinuousClock.now - start
+        // Every request that called `begins` ends exactly once, or `tidemark_requests_open` stays
+        // too high.
         metrics.ends(endpoint, status: status, after: elapsed)
         span.end(endpoint, caller, code: code, method: method, status: status)
         let level: Logger.Level = status >= 500 ? .error : .info
+        // Before the metadata is made, which takes a text for each member.
         guard logger.logLevel <= level else { return }
         let time = elapsed.components
         let microseconds = time.seconds * 1_000_000 + time.attoseconds / 1_000_000_000_000

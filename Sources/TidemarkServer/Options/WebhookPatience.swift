@@ -23,6 +23,8 @@ public struct WebhookPatience: Hashable, Sendable {
     /// It is a random part between half of the delay and all of it, so that not all webhooks retry
     /// at once.
     func pause(after failures: Int) -> Duration {
+        // The exponent is limited, because a shift by 63 places gives a negative number, and by
+        // more gives zero. `failures` is at least one.
         let pause = min(firstPause * (1 << min(failures - 1, 20)), longestPause)
         return pause * Double.random(in: 0.5...1)
     }

@@ -88,10 +88,14 @@ final class Courier: Sendable {
         }
         guard let position else { return nil }
         do throws(SyncError) {
+            // The route answers this error with 403 and ends the courier. The client then creates
+            // another one and fetches.
             guard var token = ChangeToken(position) else {
                 throw .init(.changeTokenExpired, "The courier has no position.")
             }
             while true {
+                // A page can be empty and still have a successor: the store omits notifications of
+                // changes that the client made itself.
                 let page = try await store.pushes(since: token, limit: 1, as: caller)
                 if let line = page.lines.first { return Handout(line, self) }
                 token = page.token
@@ -188,6 +192,8 @@ final class Handout: Sendable {
     }
 
     deinit {
+        // The body of the response has the last reference. A write that fails, or a connection that
+        // closes before the body begins, therefore ends here.
         if !isSettled.withLock(\.self) { courier.release(at: nil) }
     }
 }

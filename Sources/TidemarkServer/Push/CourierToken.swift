@@ -59,6 +59,7 @@ struct CourierToken: RecordCodable, Hashable, Sendable {
             } else if let key {
                 .serverKey(id: key)
             } else {
+                // Only a damaged record has neither, and `isGood` is false for it.
                 .inProcess
             }
         return Caller(
@@ -85,10 +86,12 @@ extension Directory {
     ///
     /// `isUse` is true for a request of the client, which uses its session.
     func isGood(_ client: CourierToken, isUse: Bool = true) async throws -> Bool {
+        // A key needs no API token.
         if let key = client.key { return try await self.key(key) != nil }
         guard let session = client.session, let token = client.token,
             try await self.token(named: token) != nil
         else { return false }
+        // Last, because a use prolongs the session. A revoked API token must not do that.
         return try await keepsSession(session, isUse: isUse)
     }
 }

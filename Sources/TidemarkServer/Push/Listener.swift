@@ -39,6 +39,8 @@ final class Listener: Sendable {
                 state.marks.formUnion(marks)
                 return nil
             }
+            // The waiter gets all marks. Only `end` stays in the state, so that each later wait
+            // returns at once too.
             state.waiter = nil
             state.marks = marks.intersection(.end)
             return waiter
@@ -55,6 +57,8 @@ final class Listener: Sendable {
             await withCheckedContinuation { continuation in
                 let marks = state.withLock { state -> Marks? in
                     if state.marks.isEmpty {
+                        // A second waiter would replace this continuation, and the first task would
+                        // wait forever.
                         state.waiter = continuation
                         return nil
                     }

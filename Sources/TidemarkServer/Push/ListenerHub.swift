@@ -35,6 +35,8 @@ final class ListenerHub: Sendable {
     init(_ store: Store, every interval: Duration, userLimit: Int) throws {
         self.interval = interval
         self.userLimit = userLimit
+        // The store holds the closure until it is closed. A strong reference would keep the hub and
+        // its listeners that long.
         try store.followNotifications { [weak self] collections in self?.tell(about: collections) }
     }
 
@@ -83,6 +85,8 @@ final class ListenerHub: Sendable {
         let (refusal, begins) = state.withLock { state -> (Refusal?, Bool) in
             if let refusal = self.refusal(for: collection, state) { return (refusal, false) }
             state.listeners[collection, default: [:]][id] = listener
+            // The slot that the wheel reaches after 24 of 25 turns. The first beat is a courier's
+            // time limit, so it must not arrive soon after the start.
             state.slots[(state.slot + Self.slotCount - 1) % Self.slotCount][id] = listener
             state.count += 1
             defer { state.isTicking = true }
@@ -120,6 +124,8 @@ final class ListenerHub: Sendable {
     }
 
     private func tell(about collections: Set<DatabaseID>) {
+        // This runs on the thread that makes notifications, and must not wait. The lock of the hub
+        // is free before `mark` takes that of a listener, so no thread holds both.
         let listeners = state.withLock { state in
             collections.flatMap { state.listeners[$0].map { Array($0.values) } ?? [] }
         }

@@ -35,6 +35,7 @@ struct InternetAddress: Hashable, Sendable {
     ///
     /// An IPv6 address that maps an IPv4 address is as public as that one.
     var isPublic: Bool {
+        // Only addresses of version 6 embed one, so this calls itself once at most.
         if let inner = embedded { return inner.isPublic }
         let networks = bytes.count == 4 ? Network.reserved4 : Network.reserved6
         guard bytes.count == 4 || Network.global6.contains(self) else { return false }
@@ -52,6 +53,8 @@ struct InternetAddress: Hashable, Sendable {
         {
             return InternetAddress(bytes: Array(bytes[12...]))
         }
+        // These are in `global6`. Without this line, `2002:7f00:1::` would count as public, and a
+        // gateway could lead it to 127.0.0.1.
         if Network.sixToFour.contains(self) { return InternetAddress(bytes: Array(bytes[2..<6])) }
         return nil
     }
@@ -108,6 +111,9 @@ struct Network: Hashable, Sendable {
 
     /// The networks of version 4 that are not public: RFC 6890 and its successors.
     fileprivate static let reserved4 = [
+        // In order: this network, private, carriers' translation, loopback, link-local, private,
+        // protocol assignments, documentation, relays of 6to4, private, benchmarks, documentation
+        // twice, multicast, reserved with broadcast.
         v4([0], 8), v4([10], 8), v4([100, 64], 10), v4([127], 8), v4([169, 254], 16),
         v4([172, 16], 12), v4([192, 0, 0], 24), v4([192, 0, 2], 24), v4([192, 88, 99], 24),
         v4([192, 168], 16), v4([198, 18], 15), v4([198, 51, 100], 24), v4([203, 0, 113], 24),
@@ -117,6 +123,7 @@ struct Network: Hashable, Sendable {
     /// The network of version 6 that is public, but for the reserved ones in it.
     fileprivate static let global6 = v6([0x20], 3)
     fileprivate static let reserved6 = [
+        // Protocol assignments, which include Teredo, and the two networks for documentation.
         v6([0x20, 0x01, 0], 23), v6([0x20, 0x01, 0x0D, 0xB8], 32), v6([0x3F, 0xFF], 20),
     ]
 

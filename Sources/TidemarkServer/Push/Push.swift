@@ -31,6 +31,7 @@ struct Push: Sendable {
 extension Push: Service {
     func run() async throws {
         try await begin()
+        // This throws if the task is cancelled. The listeners must end in that case too.
         try? await gracefulShutdown()
         await end()
     }
@@ -63,6 +64,8 @@ extension PushPage.Line {
     /// The payload for a client, in JSON.
     var payload: [UInt8] {
         var payload = PushPayload(notification)
+        // The change tag of the event: all notifications of one change have the same `nid`
+        // (decision 18).
         if payload.name != nil { payload.name = change }
         payload.owner = notification.user.userRecordName
         return payload.json

@@ -65,6 +65,9 @@ struct WebhookPost {
         // address, which nothing checks.
         configuration.dnsOverride = [host: address.text]
         configuration.timeout.connect = .seconds(10)
+        // A client for one request: `dnsOverride` belongs to the configuration of a client. A
+        // shared client could reuse the connection of an earlier lookup, whose address was not
+        // checked this time.
         let client = HTTPClient(configuration: configuration)
         let status: UInt
         do {
@@ -73,6 +76,7 @@ struct WebhookPost {
             try? await client.shutdown()
             throw error
         }
+        // The body of the answer is not read; closing the client drops it with its connection.
         try? await client.shutdown()
         guard (200..<300).contains(status) else {
             throw Failure(description: "The answer had the status \(status).")
@@ -83,6 +87,7 @@ struct WebhookPost {
     private static func address(of host: String) async throws -> (InternetAddress, text: String) {
         let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         let found: SocketAddress? = await withCheckedContinuation { continuation in
+            // The lookup blocks its thread for as long as the name server takes.
             DispatchQueue.global(qos: .utility).async {
                 continuation.resume(
                     returning: try? SocketAddress.makeAddressResolvingHost(name, port: 0)

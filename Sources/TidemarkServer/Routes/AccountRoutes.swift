@@ -26,6 +26,9 @@ struct ResetTicket: Codable {
     }
 
     static func mark(of account: Account) -> String {
+        // Each password has a new salt, so the stored hash changes even if the password does not,
+        // and a used link stops working. The link holds a hash of it, because people can read the
+        // link.
         [UInt8].sha256(account.password).prefix(8).hexadecimal
     }
 }
@@ -70,12 +73,15 @@ extension Server {
             guard let account = try await holder(incoming) else { return AccountPage.signIn(nil) }
             switch action {
             case "password":
+                // Also for a signed-in user: a stolen cookie must not allow trying passwords
+                // without a limit.
                 try limits.take(.signIn, of: account.email)
                 let old = form["old"] ?? ""
                 guard try await directory.account(email: account.email, password: old) != nil else {
                     return try await accountPage(account, "The old password is wrong.")
                 }
                 try await directory.setPassword(form["new"] ?? "", ofAccount: account.email)
+                // `setPassword` has ended all sessions, also the one of this page.
                 return AccountPage.signIn("The password is changed. Sign in with the new one.")
             case "sign-out":
                 if let session = try await accountSession(incoming) {
@@ -117,6 +123,8 @@ extension Server {
 
     /// Returns the members of a form that one of this server's pages sent.
     private func form(_ request: Request, _ incoming: Incoming) async throws -> [String: String] {
+        // Browsers send `Origin` with forms. A request without it is no form of another site in a
+        // current browser; `SameSite` of the cookie covers old ones.
         if let origin = incoming.header(.origin), origin != incoming.baseURL {
             throw WebError("ACCESS_DENIED", status: 403, "The form came from another page.")
         }
@@ -181,6 +189,8 @@ extension Server {
                 return AccountPage.linkIsOver
             }
             do {
+                // A link works once because addresses are unique: a second use finds the account of
+                // the first.
                 try await directory.addAccount(
                     email: invitation.email,
                     password: form["password"] ?? "",

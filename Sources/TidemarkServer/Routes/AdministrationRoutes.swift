@@ -104,6 +104,8 @@ extension Server {
         _ line: RequestLine
     ) async throws -> Response {
         let call = try AdministrationLines.call(type, from: body)
+        // Before the head of the answer is sent: a call that is rejected, because it cannot be
+        // recorded, still gets the status of an error.
         try await keep(call, by: administrator)
         let service = ServerAdministration(
             of: StoreAdministration(of: store, at: folder, by: administrator.id),
@@ -122,6 +124,8 @@ extension Server {
                     line.end(self.metrics, self.logger, status: 200)
                     try await writer.finish(nil)
                 } catch {
+                    // The client has a head with status 200 already. 499 is the usual number in
+                    // logs for a client that closed the connection.
                     line.code = "CONNECTION_LOST"
                     line.end(self.metrics, self.logger, status: 499)
                     throw error
@@ -152,6 +156,7 @@ extension Server {
                     administrator: administrator.id,
                     name: administrator.name,
                     call: Call.name,
+                    // A schema can have megabytes; its beginning shows what the call was.
                     content: String(content.prefix(10_000)),
                     address: administrator.address ?? ""
                 )
@@ -201,6 +206,9 @@ private struct CallAnswer<Call: AdministrationCall>: Sendable {
     func write(to writer: inout any ResponseBodyWriter) async throws -> String? {
         let progress = LatestProgress()
         return try await withThrowingTaskGroup(of: String?.self) { group in
+            // Both tasks send into the channel, which holds no elements: `send` waits until the
+            // loop below has taken the line. A slow client therefore slows the call's reading of
+            // the log.
             group.addTask { await answered(progress) }
             group.addTask { await tick(progress) }
             for await line in lines {
@@ -235,7 +243,11 @@ private struct CallAnswer<Call: AdministrationCall>: Sendable {
     private func tick(_ progress: LatestProgress) async -> String? {
         var silence = 0
         while (try? await Task.sleep(for: Self.reportPause)) != nil {
+            // A line at least every ten seconds, as Docs/server.md says. The command line counts 45
+            // seconds of silence as a lost connection.
             silence += 1
+            // Only the latest progress is sent, at most twice a second, however often the call
+            // reports.
             if let found = progress.take() {
                 await lines.send(AdministrationLines.progress(found.done, of: found.total))
             } else if silence >= Self.silentPauseCount {

@@ -34,6 +34,8 @@ extension Server {
         guard incoming.request.method == .post || incoming.request.method == .put else {
             return .wrongMethod("POST, PUT", incoming)
         }
+        // The address is the credential. Neither the session nor the API token is checked again:
+        // until its end, an address also works for a user who has signed out.
         let secret = directory.secret
         guard let ticket = secret.opened(text, for: UploadTicket.purpose, as: UploadTicket.self),
             Clock.now() < ticket.end, let caller = ticket.caller.caller
@@ -54,6 +56,8 @@ extension Server {
             )
         }
         do {
+            // The body is never in memory as a whole. The store limits its size; `bodyByteLimit`
+            // does not apply.
             let pieces = incoming.request.body.map { Array($0.readableBytesView) }
             let asset = try await store.uploadAsset(
                 pieces,
@@ -68,6 +72,7 @@ extension Server {
             )
             return Response(json: answer, incoming)
         } catch {
+            // A client whose connection was lost repeats the upload at the same address.
             uploads.failed(ticket.nonce)
             throw WebError(any: error)
         }
@@ -94,6 +99,7 @@ extension Server {
         let download: AssetDownload
         do throws(SyncError) {
             if case .suffix(let count)? = range {
+                // Opens the asset without reading it: the length turns the last bytes into a range.
                 let whole = try await store.downloadAsset(ticket.request, as: caller).byteCount
                 ticket.request.range = (whole - min(whole, count))..<whole
             }
@@ -110,6 +116,7 @@ extension Server {
         response.headers[.eTag] =
             "\"\(ticket.request.changeTag?.text ?? text.suffix(16).description)\""
         if range != nil {
+            // The store clamps the range to the asset, so only a range outside of it is empty.
             guard !download.range.isEmpty else {
                 response.status = .rangeNotSatisfiable
                 response.headers[.contentRange] = "bytes */\(download.byteCount)"
@@ -124,6 +131,8 @@ extension Server {
             return response
         }
         response.body = ResponseBody(contentLength: length) { writer in
+            // The head is sent already. If a read fails here, the body stays shorter than its
+            // `Content-Length`, and the client notices.
             for try await piece in download { try await writer.write(ByteBuffer(bytes: piece)) }
             try await writer.finish(nil)
         }
@@ -141,6 +150,7 @@ enum ByteRange {
     init?(_ header: String) {
         guard header.hasPrefix("bytes=") else { return nil }
         let parts = header.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
+        // Several ranges are answered with the whole asset, which RFC 9110 allows.
         guard parts.count == 2 else { return nil }
         if parts[0].isEmpty {
             guard let count = UInt64(parts[1]) else { return nil }
@@ -172,6 +182,9 @@ final class Uploads: Sendable {
         used.withLock { used in
             if used.count > 10_000 {
                 let now = Clock.now()
+                // An expired address is rejected by its end, so its entry has no use. Entries are
+                // only in memory: after a restart, an address that was used is valid once more
+                // until its end.
                 used = used.filter { $0.value > now }
             }
             return used.updateValue(end, forKey: nonce) == nil

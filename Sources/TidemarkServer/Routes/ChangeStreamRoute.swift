@@ -84,8 +84,12 @@ private struct ChangeStream: Sendable {
     func write(to writer: inout any ResponseBodyWriter, _ connection: (any Channel)?) async throws {
         let listener: Listener
         do {
+            // Before the first read: a notification that is made between a read and the wait leaves
+            // a mark, and the wait returns at once.
             listener = try server.push.hub.add(for: collection)
         } catch {
+            // The status is 200 already, so the reason is only in the time to wait: a stopping
+            // server is back soon, a user with too many streams has to close some first.
             return try await finish(writer, .retry(error == .ended ? 1000 : 30_000))
         }
         defer { server.push.hub.remove(listener) }
@@ -95,11 +99,16 @@ private struct ChangeStream: Sendable {
         }
         do {
             var token = try await begin(to: &writer)
+            // `told` is the position that the client has, `token` the one that was read up to. They
+            // differ after changes of the client itself, which make no event; the next beat then
+            // sends the id alone.
             var told = token
             // The first round reads without waiting: notifications after `start` may exist already.
             var marks: Listener.Marks = .news
             // After signing out, a client receives no later notification.
             while !marks.contains(.end), try await server.directory.isGood(found) {
+                // `isGood` is checked before each round, so a session that ends stops its stream
+                // within one beat. It also counts as a use: a stream keeps its session alive.
                 if marks.contains(.news) { try await send(to: &writer, &token, &told) }
                 if marks.contains(.beat) {
                     try await writer.write(token == told ? .beat : .position(token))
@@ -192,6 +201,7 @@ extension ByteBuffer {
     ) -> ByteBuffer {
         let id = token.description
         var buffer = ByteBuffer()
+        // 64 bytes for the names of the lines and the event.
         buffer.reserveCapacity(id.utf8.count + data.count + 64)
         buffer.writeString("id: \(id)\nevent: ")
         buffer.writeStaticString(name)

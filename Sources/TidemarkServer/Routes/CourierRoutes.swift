@@ -109,6 +109,8 @@ extension Server {
             line.code = error.code
             response = Response(error, incoming)
         }
+        // Any page may read the answer: the token in the path is the credential, and no API token
+        // says which origins are allowed.
         if let origin = incoming.origin { response.allow(origin) }
         line.end(metrics, logger, status: response.status.code)
         return response
@@ -124,6 +126,7 @@ extension Server {
             status: 403,
             "There is no such courier, or it has ended; call tokens/create for a new one."
         )
+        // All failures have one answer, so that it does not reveal which tokens exist.
         guard incoming.path.count == 2 else { throw unknown }
         do {
             guard let courier = try await push.couriers.courier(incoming.path[1]) else {
@@ -155,6 +158,8 @@ extension Server {
         let listener = try push.hub.add(for: courier.collection)
         defer { push.hub.remove(listener) }
         if let connection { ConnectionWatch.begin(on: connection) }
+        // Only after the listener is in the hub: this ends the request that waited before, and the
+        // new one must not miss what that one did not take.
         courier.wait(with: listener)
         defer { courier.stopWaiting(listener) }
         var isLast = false

@@ -18,6 +18,8 @@ extension Server {
         metrics.begins()
         var response: Response
         do throws(WebError) {
+            // Before the limits: only the token's origins tell if a page may read the answer, and
+            // that holds for errors too.
             let token = try await callers.token(incoming)
             // Without the headers of `allow`, a browser does not show the answer to a page of that
             // origin.
@@ -105,6 +107,8 @@ extension Server {
         _ work: () async throws(WebError) -> Answer
     ) async throws(WebError) -> Answer {
         let own = directory.limits(of: container)
+        // The body was read, and the sender found, outside of the gate. A slow client does not
+        // occupy one of the container's places.
         return try await gates.pass(
             container,
             requests: own?.requests ?? options.requestsPerContainer,

@@ -19,6 +19,7 @@ enum PushEndpoint: String, CaseIterable {
 
     /// Creates the endpoint of a request's path; ignores the rest of the path.
     init?(_ request: Request) {
+        // The end of the path selects the handler. `pushPlace` then checks all of it.
         let path = request.uri.path
         guard let found = Self.allCases.first(where: { path.hasSuffix("/" + $0.rawValue) }) else {
             return nil
@@ -122,6 +123,8 @@ extension Server {
         let isDevice = parts.first == "device"
         guard parts.count == (isDevice ? 6 : 7), parts[1] == "1",
             let environment = Environment(rawValue: parts[3]),
+            // The paths of devices name no database. In the public one, sessions and keys are both
+            // accepted.
             let scope = isDevice ? .public : DatabaseScope(name: parts[4])
         else { throw .noHandler(parts.joined(separator: "/")) }
         return Callers.Place(

@@ -70,6 +70,8 @@ public final class Server: Sendable {
 
     /// Adds every path of the server to a router.
     public func addRoutes<Context: RequestContext>(to router: Router<Context>) {
+        // All methods are routed, so that a wrong one gets an error in the form of CloudKit Web
+        // Services and not the router's own.
         let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete, .options]
         for method in methods {
             router.on("/database/1/**", method: method) { request, context in
@@ -156,6 +158,7 @@ public final class Server: Sendable {
     ///
     /// Calls `onListening` with the port. The store stays open.
     public func run(onListening: @escaping @Sendable (Int) async -> Void = { _ in }) async throws {
+        // Before the first connection: each connection needs a file.
         let openFileLimit = OpenFileLimit.raise()
         logger.info("start", metadata: ["openFiles": "\(openFileLimit ?? 0)"])
         let reloader = try certificateReloader()
@@ -171,6 +174,8 @@ public final class Server: Sendable {
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         )
+        // Then requests that are still open are cancelled. The system's service allows 60 seconds
+        // (`TimeoutStopSec`), which leaves time for closing the store.
         configuration.maximumGracefulShutdownDuration = .seconds(20)
         defer { removeSocket() }
         try await ServiceGroup(configuration: configuration).run()
@@ -215,6 +220,7 @@ public final class Server: Sendable {
     }
 
     func serverBuilder(_ reloader: TimedCertificateReloader?) throws -> HTTPServerBuilder {
+        // Docs/server.md, "Limits", lists these numbers.
         let decoder = HTTP1Channel.Configuration.DecoderConfiguration(
             maxHeaderFieldSize: 16 << 10,
             maxHeaderListSize: 32 << 10,
@@ -232,6 +238,8 @@ public final class Server: Sendable {
         }
         let secure = HTTP2ChannelConfiguration(
             idleTimeout: options.idleTimeout,
+            // A stream of HTTP/2 gets the same additional handlers as a connection of HTTP/1.1.
+            // Both make their own instance, because the argument is an autoclosure.
             streamConfiguration: connection
         )
         return HTTPServerBuilder { responder in

@@ -47,6 +47,9 @@ extension Server {
                 "An upload needs the header \(HeaderValue.request), which says what it is for."
             )
         }
+        // A key signs the JSON of the header, because the body is not known in advance
+        // (Docs/formats/wire.md, "Assets"). The server needs the caller before it reads the first
+        // byte.
         let caller = try await caller(&call, request.json, place)
         let asset = try await store.uploadAsset(
             incoming.request.body.map { Array($0.readableBytesView) },
@@ -97,6 +100,8 @@ extension Response {
                 .contentType: type, .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
             ],
             body: ResponseBody { writer in
+                // If this throws, the body is not finished. The client then sees a lost connection
+                // and not a clean end.
                 try await write(&writer)
                 try await writer.finish(nil)
             }
@@ -120,6 +125,8 @@ extension Response {
         _ incoming: Incoming
     ) -> Response {
         let lines = chain(stream.map { StreamLine.element($0) }, [StreamLine<Element>.end].async)
+        // A client counts a stream as lost after 60 seconds of silence
+        // (`ConnectionOptions.streamTimeout`), so two of three beats may be late.
         let beats = AsyncTimerSequence(interval: beat, clock: .continuous)
         let told = merge(
             lines.map { Told.line($0) },

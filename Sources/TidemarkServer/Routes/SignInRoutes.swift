@@ -25,6 +25,7 @@ extension Server {
     func signInURL(_ token: APIToken, _ incoming: Incoming) -> String {
         let state = SignInState(
             token: token.id.text,
+            // The page after signing in posts the web auth token to this origin and to no other.
             origin: incoming.origin.flatMap { token.allows($0) ? $0 : nil },
             nonce: UniqueName.make(),
             end: Clock.now() + SignInState.lifetime
@@ -173,6 +174,8 @@ extension Server {
         if let callback = token.callback {
             let separator = callback.contains("?") ? "&" : "?"
             let text = PercentCoding.encoded(web)
+            // The address holds the token: the page behind it must not pass it on as `Referer`, and
+            // no cache may keep it.
             var response = Response(status: .found)
             response.headers[.location] =
                 "\(callback)\(separator)ckWebAuthToken=\(text)&ckSession=\(text)"

@@ -39,6 +39,8 @@ struct TicketCaller: Codable, Hashable {
             } else if let key {
                 .serverKey(id: key)
             } else {
+                // An anonymous caller of a public database. The store rejects `.inProcess` for any
+                // user.
                 .inProcess
             }
         return Caller(
@@ -173,6 +175,9 @@ struct RequestHost: WebHost {
     }
 
     func shortGUID(of record: RecordID, as caller: Caller) -> String {
+        // The text is computed and not stored, and is the same each time. A share that is created
+        // later therefore gets the link that was shown before (Docs/web-services.md,
+        // `createShortGUID`).
         var zone = record.zone
         // The owner by name, so that the owner and a participant get the same GUID for a record.
         if zone.ownerName == ZoneID.currentOwner {

@@ -38,6 +38,9 @@ struct ServerSecret: Sendable {
             self.init(key: SymmetricKey(data: try Self.read(path)))
             return
         }
+        // The file is not synced. If a stop of the machine loses it or leaves it short, the next
+        // start makes another key: sessions end, and webhooks get other secrets, but no data is
+        // lost.
         let key = SymmetricKey(size: .bits256)
         try Self.write(key.withUnsafeBytes { Data($0) }, to: path)
         self.init(key: key)
@@ -140,6 +143,7 @@ extension Sequence<UInt8> {
 extension Collection<UInt8> {
     /// Compares two byte strings in constant time.
     func isSame(as other: some Collection<UInt8>) -> Bool {
+        // The lengths are no secret: an attacker knows the format.
         guard count == other.count else { return false }
         return zip(self, other).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
     }
@@ -160,6 +164,8 @@ extension [UInt8] {
 
     /// Random bytes.
     static func random(_ count: Int) -> [UInt8] {
+        // Tokens and salts depend on it. On Linux and Apple's systems it is cryptographically
+        // secure.
         var random = SystemRandomNumberGenerator()
         return (0..<count).map { _ in random.next() }
     }

@@ -120,6 +120,7 @@ package final class TemporaryServer: Sendable {
         _ faults: RequestFaults
     ) async throws -> Current {
         var options = ServerOptions()
+        // Tests sign in often, and all from one address.
         options.rateLimits = [:]
         let server = try await Server(store: store, at: path, options: options)
         let directory = server.directory
@@ -221,6 +222,8 @@ package final class TemporaryServer: Sendable {
 
     /// Closes the store, after those before it are closed.
     package func close() async throws {
+        // The caller removes the folder afterwards, and a replaced store must not write into it any
+        // more.
         for removal in removals.withLock({ $0 }) { await removal.value }
         try store.close()
     }
@@ -234,6 +237,8 @@ package final class TemporaryServer: Sendable {
         func respond(to request: Request, context: ServerContext) async throws -> Response {
             let path = request.uri.path
             if path == TemporaryServer.resetPath { return await server.reset(request) }
+            // Read once for each request: a reset replaces store, token and faults together, and a
+            // request sees only one of the two states.
             let current = server.current.withLock { $0 }
             guard let fate = current.counts.next(to: path) else {
                 return try await current.responder.respond(to: request, context: context)
@@ -252,6 +257,7 @@ package final class TemporaryServer: Sendable {
 
         /// Closes the connection, so that nobody receives the response.
         private func lost(_ context: ServerContext) async throws -> Response {
+            // The returned response is dropped, because its connection is closed.
             try? await context.channel.close()
             return Response(status: .internalServerError)
         }

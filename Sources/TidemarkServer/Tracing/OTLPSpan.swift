@@ -106,6 +106,7 @@ public final class OTLPSpan: Span {
         guard isRecording else { return }
         let time = instant().nanosecondsSinceEpoch
         let span: EndedSpan? = state.withLock { span in
+            // Zero means that the span has not ended. No clock of a running machine shows it.
             guard span.end == 0 else { return nil }
             span.end = time
             return span

@@ -102,6 +102,7 @@ public final class OTLPTracer: Tracer, Service {
         )
     }
 
+    // An id of zero is invalid in `traceparent`.
     private static func random() -> UInt64 { .random(in: 1 ... .max) }
 
     private func keep(_ span: EndedSpan) {
@@ -114,6 +115,7 @@ public final class OTLPTracer: Tracer, Service {
     private func drop(_ waiting: inout Waiting) {
         let excess = waiting.spans.count - options.waitingLimit
         guard excess > 0 else { return }
+        // The oldest spans go, so memory is bounded while the collector is unreachable.
         waiting.spans.removeFirst(excess)
         waiting.droppedCount += excess
     }
@@ -176,6 +178,8 @@ public final class OTLPTracer: Tracer, Service {
             guard !batch.isEmpty else { return }
             let problem = await problem(posting: batch, by: client)
             note(problem)
+            // A batch that the collector will never accept is dropped: it would stop all later
+            // ones.
             if problem == .passing {
                 waiting.withLock { waiting in
                     // Back at the front: `drop` removes from the front, so the limit drops the

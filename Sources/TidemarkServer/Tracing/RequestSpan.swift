@@ -54,6 +54,7 @@ struct RequestSpan {
                 attributes.set("tidemark.device", value: .string(device))
             }
         }
+        // OpenTelemetry's conventions for servers: an error of the client is no error of the span.
         if status >= 500 { span.setStatus(SpanStatus(code: .error)) }
         span.end()
     }
