@@ -62,7 +62,10 @@ public enum AdministrationLines {
 
     /// Returns the line that reports an error in place of an answer.
     public static func failure(_ error: SyncError) -> [UInt8] {
+        // A line of an error is the same for all calls, so any call stands for the one that failed.
         let line = AdministrationLine<NoCall>(error: error)
+        // The last line must arrive in any case, or the client takes the error for a lost
+        // connection.
         return (try? WireCoding.bytes(of: line)) ?? Array("{\"error\":{\"code\":1}}".utf8)
     }
 

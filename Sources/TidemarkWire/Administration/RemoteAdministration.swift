@@ -42,6 +42,8 @@ public struct RemoteAdministration<Transport: AdministrationTransport>: Administ
         let bytes = try WireCoding.bytes(of: call)
         var repetition = 0
         while true {
+            // Only pieces count. Progress may be reported again, and an answer or an error is the
+            // last line.
             var hasBegun = false
             var answer: Call.Answer?
             do {
@@ -65,6 +67,8 @@ public struct RemoteAdministration<Transport: AdministrationTransport>: Administ
             } catch let error as SyncError where error.isLostConnection {
                 // After the first piece, a repetition would pass the same pieces to `receive`
                 // again.
+                // Calls have no request id, so a call that writes is never repeated: it may have
+                // been done.
                 guard !Call.writes, !hasBegun, repetition < patience.repetitions,
                     await patience.pause(before: repetition)
                 else { throw error }

@@ -15,6 +15,8 @@ import Foundation
 package enum WireCoding {
     package static func bytes(of value: some Encodable) throws(SyncError) -> [UInt8] {
         let encoder = JSONEncoder()
+        // Without an order, `JSONEncoder` writes members differently in each process, and the
+        // golden files would not match.
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {
             return Array(try encoder.encode(value))

@@ -13,6 +13,8 @@ public struct WireMessage: Sendable {
     init(_ form: WireForm, _ write: @escaping @Sendable (inout WireWriter) -> Void) {
         self.form = form
         append = write
+        // The first of two passes: it only counts. The second writes into a buffer of exactly this
+        // size, so a page of megabytes is never copied to a larger array.
         var counter = WireWriter()
         write(&counter)
         byteCount = counter.count
@@ -28,6 +30,7 @@ public struct WireMessage: Sendable {
     /// Writes the bytes at the start of a buffer, which has room for ``byteCount``.
     public func write(to buffer: UnsafeMutableRawBufferPointer) {
         precondition(buffer.count >= byteCount, "a message needs as much room as it has bytes")
+        // Only a buffer without bytes has no address, and then the message has none either.
         guard let start = buffer.baseAddress else { return }
         var writer = WireWriter(start)
         append(&writer)

@@ -29,6 +29,7 @@ struct WireReader {
 
     /// Skips some bytes, and returns their range.
     mutating func take(_ count: Int) throws(WireFormError) -> Range<Int> {
+        // A subtraction: `offset + count` could overflow for a count that another process sent.
         guard count <= bytes.count - offset else {
             throw WireFormError(
                 "\(count) bytes are expected, and \(bytes.count - offset) are left",
@@ -44,6 +45,7 @@ struct WireReader {
     ) throws(WireFormError) -> Number {
         let range = try take(MemoryLayout<Number>.size)
         return bytes.withUnsafeBytes {
+            // Numbers follow texts of any length, so they are not aligned.
             Number(littleEndian: $0.loadUnaligned(fromByteOffset: range.lowerBound, as: type))
         }
     }
@@ -57,6 +59,8 @@ struct WireReader {
     /// Reads a byte of flags, and checks that all other bits are zero.
     mutating func flags(_ known: UInt8) throws(WireFormError) -> UInt8 {
         let flags = try byte()
+        // A later version may give a bit a meaning, such as a part that follows. A reader that
+        // ignores the bit would read that part as the next one.
         guard flags & ~known == 0 else {
             throw WireFormError("the flags \(flags) have no meaning", at: offset - 1)
         }
@@ -78,6 +82,7 @@ struct WireReader {
     /// Reads a length and that number of bytes, shared.
     mutating func blob() throws(WireFormError) -> ArraySlice<UInt8> {
         let count = Int(try word32())
+        // A slice retains all of the message. Code that keeps a part for longer copies it.
         return bytes[try take(count)]
     }
 
@@ -112,6 +117,7 @@ struct WireReader {
     mutating func body() throws(WireFormError) -> RecordBody {
         let blob = try self.blob()
         do throws(BodyError) {
+            // All of the body is checked here, once: later code reads fields without checks.
             return try RecordBody(validating: blob)
         } catch {
             throw WireFormError(error.message, at: blob.startIndex + error.offset)

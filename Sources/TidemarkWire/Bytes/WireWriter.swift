@@ -20,12 +20,14 @@ struct WireWriter {
     }
 
     mutating func append(_ number: some FixedWidthInteger & BitwiseCopyable) {
+        // `storeBytes` allows any alignment; texts of any length stand between numbers.
         start?.storeBytes(of: number.littleEndian, toByteOffset: count, as: type(of: number))
         count += number.bitWidth / 8
     }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
         if let start, let source = bytes.baseAddress {
+            // No check of the bounds: the first pass of `WireMessage` has counted these bytes.
             (start + count).copyMemory(from: source, byteCount: bytes.count)
         }
         count += bytes.count
@@ -37,6 +39,7 @@ struct WireWriter {
 
     /// Appends the number of bytes, and the bytes.
     mutating func append(blob: ArraySlice<UInt8>) {
+        // A record, a token and the fields of a save are all far smaller than 4 GiB.
         append(UInt32(truncatingIfNeeded: blob.count))
         append(bytes: blob)
     }
@@ -50,6 +53,8 @@ struct WireWriter {
 
     mutating func append(_ zone: ZoneID) {
         append(zone.name)
+        // Empty for the user of the request (Docs/formats/wire.md, "Binary"), whom the server knows
+        // by the credential.
         append(zone.ownerName == ZoneID.currentOwner ? Name("") : zone.owner)
     }
 

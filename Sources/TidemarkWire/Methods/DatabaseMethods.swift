@@ -135,5 +135,6 @@ public enum DatabaseMethods {
         byName[name]
     }
 
+    // Traps at the first call if two methods have one name.
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 }

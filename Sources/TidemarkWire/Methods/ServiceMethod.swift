@@ -89,12 +89,16 @@ extension ServiceMethod: AnyServiceMethod {
         switch read(request, json: Request.self, records?.readRequest) {
         case .success(let request): value = request
         case .failure(let problem):
+            // The sender's fault. An answer that cannot be read is an internal error instead: the
+            // versions of the two sides do not fit.
             throw SyncError(
                 .invalidArguments,
                 "The request of '\(name)' cannot be read: \(problem.summary)."
             )
         }
         let answer = try await perform(service, value, caller)
+        // A `nil` is an answer that the binary form cannot hold, such as a page with lines of
+        // several zones. The media type of the response then tells the client that it is JSON.
         if form == .records, let message = try records?.writeAnswer(answer) { return message }
         return WireMessage(.json, try WireCoding.bytes(of: answer))
     }
@@ -131,6 +135,8 @@ extension ServiceMethod: AnyServiceMethod {
         json type: Value.Type,
         _ records: ((_ bytes: [UInt8]) throws(WireFormError) -> Value)?
     ) -> Result<Value, UnreadableMessage> {
+        // The declared form decides, and the bytes are not guessed: a message of the binary form
+        // that cannot be read is an error, never JSON.
         guard message.form == .records else {
             do throws(DecodingError) {
                 return .success(try WireCoding.value(type, from: message.bytes))

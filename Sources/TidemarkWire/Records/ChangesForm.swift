@@ -64,13 +64,18 @@ private enum ChangesForm {
     private static let blockByteCount = 32 << 10
 
     static func message(for answer: ZoneChanges) -> WireMessage? {
+        // The common case, without an object per record: the rows refer to blocks of the log. The
+        // form names one zone for the whole page, so lines of another zone do not fit.
         if let table = answer.changes.table, table.zone == answer.zone {
+            // Outside of the closure, which runs twice: once to count and once to write.
             let narrowed = narrowedBodies(table.rows, table.selection)
             return WireMessage(.records) { writer in
                 head(answer, 0, &writer)
                 append(table.rows, narrowed, to: &writer)
             }
         }
+        // A page that was made otherwise, such as by a service for tests. Its tags need not be
+        // those of a log, so they are texts.
         let lines = Array(answer.changes)
         guard lines.allSatisfy({ $0.zone == answer.zone }) else { return nil }
         return WireMessage(.records) { writer in
@@ -109,6 +114,8 @@ private enum ChangesForm {
     ) {
         for index in 0..<rows.count {
             let row = rows[index]
+            // A row of the kind `gone` is a deletion too: the client may not see what the body
+            // holds.
             writer.append(row.kind == .changed ? changed : deleted)
             writer.append(row.sequence)
             writer.append(row.incarnationBits)
@@ -157,6 +164,8 @@ private enum ChangesForm {
         let token = ChangeToken(bytes: Array(try reader.blob()))
         // The smallest item has a kind (1 byte) and the lengths of a tag and a body (4 bytes each).
         let count = try reader.count(ofItems: 9)
+        // The flag decides between two kinds of lines for the whole page, so the loops have no test
+        // per line.
         let changes =
             flags & hasTextTags == 0
             ? RecordChanges(try rows(count, from: &reader), in: zone)
@@ -210,7 +219,11 @@ private enum ChangesForm {
                     nameByteCount: nameByteCount
                 )
             )
+            // Rows are collected until a block is full. A record that the client keeps then retains
+            // about 32 KiB, or more if it is larger itself, and not the whole page.
             guard reader.offset - start >= blockByteCount || index == count - 1 else { continue }
+            // `RecordRows` recognizes a block by its address, so all rows of a block are appended
+            // together.
             let block = Array(reader.bytes[start..<reader.offset])
             for row in rows {
                 table.append(
@@ -233,6 +246,7 @@ private enum ChangesForm {
     ) throws(WireFormError) -> (name: Range<Int>, type: Range<Int>) {
         let nameByteCount = Int(try reader.word32())
         let typeByteCount = Int(try reader.word32())
+        // A row stores this length in 16 bits.
         guard 1...Int(UInt16.max) ~= nameByteCount else {
             throw WireFormError("a name has 1 to 65535 bytes", at: reader.offset - 8)
         }
@@ -283,6 +297,7 @@ extension RecordChange {
 
 extension WireReader {
     fileprivate mutating func limit() throws(WireFormError) -> Int {
+        // Any number is accepted here; the service rejects a limit below one.
         Int(truncatingIfNeeded: Int64(bitPattern: try word64()))
     }
 }

@@ -48,6 +48,7 @@ private enum FetchForm {
     static func request(from bytes: [UInt8]) throws(WireFormError) -> FetchRecordsRequest {
         var reader = try WireReader(bytes, .fetchRequest)
         let keys = try reader.flags(hasKeys) == hasKeys ? try reader.keys() : nil
+        // The smallest item has flags (1 byte) and the length of a name (4 bytes).
         let count = try reader.count(ofItems: 5)
         var zones = ZoneMemory()
         var ids: [RecordID] = []

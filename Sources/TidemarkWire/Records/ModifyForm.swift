@@ -38,6 +38,8 @@ private enum ModifyForm {
         for save in request.saves {
             if let share = save.share { shares.append(try WireCoding.bytes(of: share)) }
         }
+        // The closure runs twice, once to count. Encoding may fail and costs time, so it is done
+        // before.
         return WireMessage(.records) { [shares] writer in
             writer.begin(.modifyRequest)
             writer.append(request.isAtomic ? isAtomic : 0)
@@ -100,6 +102,7 @@ private enum ModifyForm {
         request.saves.reserveCapacity(saveCount)
         for _ in 0..<saveCount { request.saves.append(try save(from: &reader, &zones)) }
         zones = ZoneMemory()
+        // The smallest deletion has flags (1 byte) and the length of its name (4 bytes).
         let deletionCount = try reader.count(ofItems: 5)
         request.deletions.reserveCapacity(deletionCount)
         for _ in 0..<deletionCount {
@@ -122,6 +125,7 @@ private enum ModifyForm {
                 | ItemFlags.hasShare
         )
         let number = try reader.byte()
+        // The numbers of `SavePolicy` are also on disk, so they never change.
         guard let policy = SavePolicy(rawValue: number) else {
             throw WireFormError("there is no save policy \(number)", at: reader.offset - 1)
         }

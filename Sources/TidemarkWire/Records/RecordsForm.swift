@@ -58,6 +58,7 @@ struct ZoneMemory {
 
     /// Remembers a zone; returns whether it is another one than before.
     mutating func changes(to zone: ZoneID) -> Bool {
+        // Most lists have one zone, whose name and owner can be longer than the name of a record.
         if last == zone { return false }
         last = zone
         return true
@@ -68,6 +69,8 @@ struct ZoneMemory {
         follows: Bool,
         from reader: inout WireReader
     ) throws(WireFormError) -> ZoneID {
+        // Both sides keep the same memory: it changes only with an item that has a zone, and a
+        // failed item has none.
         if follows { last = try reader.zone() }
         guard let last else {
             throw WireFormError("the first item does not name its zone", at: reader.offset)
@@ -94,6 +97,7 @@ enum WireOutcome<Success: Sendable>: Sendable {
     init(_ result: Result<Success, SyncError>) throws(SyncError) {
         switch result {
         case .success(let value): self = .success(value)
+        // Encoded before the message is written, because the closure of `WireMessage` cannot throw.
         case .failure(let error): self = .failure(try WireCoding.bytes(of: error))
         }
     }

@@ -65,6 +65,8 @@ public struct Patience: Sendable {
         // The first try may have succeeded. Repeating a write is safe all the same, because
         // `RemoteService` gives all tries the same request id.
         if error.isLostConnection { return wait(before: repetition) }
+        // Only an error that names a time is repeated. A longer time is for the app to decide,
+        // because this call would keep it waiting.
         guard error.code.isRetryable, let asked = error.retryAfter, asked <= longestRetryAfter
         else { return nil }
         return asked
@@ -78,6 +80,7 @@ public struct Patience: Sendable {
     private func pause(_ time: Duration) async -> Bool {
         do {
             try await wait(time)
+            // A `wait` of the app may return early instead of throwing.
             return !Task.isCancelled
         } catch {
             return false

@@ -190,6 +190,8 @@ extension RemoteService: DatabaseService {
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<Subscription.Push, any Error> {
         let transport = transport
+        // The first connection is made before this returns, so that a wrong token or a missing
+        // credential is an error of this call, not of the stream.
         let first = try await patience.repeating { () throws(SyncError) in
             try await transport.notifications(since: token, as: caller)
         }

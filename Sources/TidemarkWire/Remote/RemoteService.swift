@@ -45,15 +45,20 @@ public struct RemoteService<Transport: ServiceTransport>: Sendable {
         var caller = caller
         // Once, before the repetitions: the service recognizes a repeated write by its id.
         if method.writes, caller.requestID == nil { caller.requestID = makeRequestID() }
+        // Read once: another call may change the transport's form in the meantime, and the `catch`
+        // below compares with the form of this message.
         let form = method.has(transport.form) ? transport.form : .json
         let message = try method.message(for: request, in: form)
         do throws(SyncError) {
             let answer = try await patience.repeating { [caller] () throws(SyncError) in
                 try await transport.send(message, to: method.name, as: caller)
             }
+            // Outside of the repetitions: an answer that cannot be read would be the same again.
             return try method.answer(from: answer)
         } catch  where form != .json && transport.form == .json {
             // The other side does not support the form, and did nothing.
+            // Or another call has changed the form while this one failed for another reason.
+            // `caller` has its request id already, so a write that was done is not done again.
             return try await perform(method, request, as: caller)
         }
     }

@@ -42,11 +42,15 @@ actor ResumedDownload<Transport: ServiceTransport> {
     private func piece() async throws(SyncError) -> [UInt8]? {
         let open = try await opened()
         do throws(SyncError) {
+            // An iterator continues where the last one ended, because all of them read from one
+            // source.
             var iterator = open.makeAsyncIterator()
             guard let piece = try await iterator.next() else { return nil }
             offset += UInt64(piece.count)
             return piece
         } catch {
+            // The next attempt opens the download again, after the bytes that were received. Any
+            // other error, such as damaged bytes, ends it.
             if error.isLostConnection { pieces = nil }
             throw error
         }
@@ -56,6 +60,8 @@ actor ResumedDownload<Transport: ServiceTransport> {
         if let pieces { return pieces }
         request.range = offset..<end
         let rest = try await transport.downloadAsset(request, as: caller)
+        // A server that does not pin the version could continue in another asset. A different size
+        // shows that.
         guard rest.byteCount == byteCount else {
             throw SyncError(
                 .assetNotAvailable,

@@ -33,13 +33,19 @@ actor ResumedStream<Element: Sendable> {
         var failures = 0
         while !Task.isCancelled {
             do {
+                // A copy, because a property of an actor cannot be used across a wait. Both copies
+                // share the stream, and one consumer reads it.
                 var elements = try await opened()
                 let element = try await elements.next(isolation: self)
                 self.elements = elements
+                // Before the element is returned. An element that the caller got is therefore never
+                // requested again.
                 if let element { last = element }
                 return element
             } catch let error as SyncError where error.isLostConnection {
                 elements = nil
+                // Without a limit of repetitions: a stream that was open waits for the server until
+                // the task is cancelled, or until the server answers with an error.
                 guard await patience.pause(before: failures) else { return nil }
                 failures += 1
             }

@@ -25,7 +25,10 @@ package enum HeaderValue {
     ) throws(SyncError) -> (text: String, json: [UInt8]) {
         let json = try WireCoding.bytes(of: value)
         var text: [UInt8] = []
+        // Base64url: a header may hold only some of the characters of JSON, such as none outside of
+        // ASCII.
         json.withUnsafeBufferPointer { Base64.encode($0, .urlWithoutPadding, into: &text) }
+        // The JSON too, because a key signs it in place of the body.
         return (String(decoding: text, as: UTF8.self), json)
     }
 

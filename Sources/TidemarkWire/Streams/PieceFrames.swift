@@ -55,6 +55,7 @@ package struct PieceReader: Sendable {
 
     /// Appends bytes; before, all earlier bytes must have been read.
     package mutating func append(_ bytes: [UInt8]) {
+        // At most three bytes wait, the start of a length, except in an error.
         waiting = waiting.isEmpty ? bytes[...] : waiting + bytes
     }
 
@@ -76,6 +77,7 @@ package struct PieceReader: Sendable {
             let word = waiting.prefix(4).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
             waiting = waiting.dropFirst(4)
             if word == 0 { hasEnded = true }
+            // No piece has this length: it would be 4 GiB less one byte.
             if word == PieceFrames.failed { isFailing = true } else { left = Int(word) }
             return try next()
         }
@@ -129,6 +131,8 @@ package struct DownloadHead: Codable, Hashable, Sendable {
     package func download(
         _ next: @escaping @Sendable () async throws(SyncError) -> [UInt8]?
     ) -> AssetDownload? {
+        // The other side sends these numbers, and making a range whose end is before its start
+        // traps.
         guard start <= end, end <= byteCount else { return nil }
         return AssetDownload(
             byteCount: byteCount,

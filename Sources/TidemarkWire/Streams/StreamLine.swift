@@ -49,6 +49,8 @@ package enum StreamLine<Element: Codable & Sendable>: Sendable {
         } else if let failure = form.failure {
             self = .failure(failure)
         } else {
+            // Also for a line whose members are all unknown: the client must not wait for elements
+            // that it cannot read.
             self = .end
         }
     }
@@ -71,6 +73,7 @@ package struct LineSplitter: Sendable {
     /// Throws `internalError` if a line is too long.
     package mutating func append(_ piece: [UInt8]) throws(SyncError) {
         waiting += piece
+        // The limit is for one line. Several lines may arrive together and exceed it.
         guard waiting.count <= Self.lineByteLimit || waiting.contains(UInt8(ascii: "\n")) else {
             throw SyncError(
                 .internalError,
@@ -81,6 +84,7 @@ package struct LineSplitter: Sendable {
 
     /// Returns the next whole line, without its line feed; `nil` until more bytes arrive.
     package mutating func next() -> [UInt8]? {
+        // Bytes are searched once, also if a long line arrives in many pieces.
         guard let end = waiting[searched...].firstIndex(of: UInt8(ascii: "\n")) else {
             searched = waiting.count
             return nil

@@ -17,6 +17,7 @@ extension WebServices {
                 fieldName: field.fieldName
             )
             writer.literal("{\"recordName\":")
+            // A client may upload before it has chosen a name, and uses the one of the answer.
             writer.string(field.recordName ?? UniqueName.make())
             writer.member("fieldName", field.fieldName)
             writer.member("url", host.uploadURL(for: target, as: request.caller))
@@ -72,6 +73,8 @@ extension WebServices {
                 writer.string(name)
                 writer.member("fieldName", field.fieldName)
                 writer.literal(",\"value\":")
+                // The value has the form that a save of the field accepts: a list stays a list,
+                // even of one asset.
                 if case .assetList? = record[field.fieldName] {
                     writer.list(assets) { $0.assetToSave($1, nil) }
                 } else {

@@ -8,10 +8,11 @@ extension WebServices {
     func databaseChanges(_ request: WebRequest) async throws(WebError) -> [UInt8] {
         var text: String?
         var limit: Int?
-        // The older endpoint ignores the newer name of its token.
+        // The answer of the older endpoint has its token under both names.
         let isOlder = request.endpoint == "zones/changes"
         try request.read { (it, name) throws(JSONError) in
             switch name {
+            // Each endpoint accepts both names, and the first that is not `null` counts.
             case "syncToken", "metaSyncToken":
                 guard text == nil else { return false }
                 text = try it.string()
@@ -70,6 +71,7 @@ extension WebServices {
         writer.literal("{\"zones\":[")
         for (index, own) in zones.enumerated() {
             if index > 0 { writer.literal(",") }
+            // `zoneID` and `syncToken` have no default, because they belong to one zone.
             let question = own.filled(with: defaults)
             do throws(WebError) {
                 guard let zone = question.zone else {
@@ -89,6 +91,7 @@ extension WebServices {
                 if request.isExtended, failure.reason.hasPrefix("Change token expired") {
                     failure.code = "CHANGE_TOKEN_EXPIRED"
                 }
+                // A zone that fails does not fail the request: the other zones have their pages.
                 writer.failure(failure, ofZone: question.zone ?? .default)
             }
         }
@@ -115,6 +118,8 @@ extension WebServices {
         _ question: ZoneQuestion,
         _ caller: Caller
     ) async throws(WebError) -> ZonePage {
+        // The token itself says that the feed is read backwards, so `reverse` may be missing from
+        // the second request on.
         if let text = question.token, let place = try ReversePlace(text) {
             return try await newestChanges(of: zone, question, place, caller)
         }
@@ -144,6 +149,7 @@ extension WebServices {
             return try await newestChanges(of: zone, question, place, caller)
         }
         // A client that sends an empty token has seen everything.
+        // The pages are read only for their last token, so no field is selected.
         wanted.desiredKeys = []
         wanted.limit = nil
         while true {
@@ -246,6 +252,8 @@ private struct ZonePage {
         changes = page.changes
         isReversed = true
         var next = place
+        // `end` stays through all pages. The token of the last page is `end`, so changes that were
+        // made while the client read backwards follow when it reads forwards.
         next.before = page.token
         token = page.moreComing ? next.text : place.end.description
         moreComing = page.moreComing
@@ -320,6 +328,7 @@ extension WebWriter {
         _ changes: some Collection<RecordChange>,
         _ question: ZoneQuestion
     ) {
+        // After the page was made: a page may have few records, or none, and more to come.
         let told = changes.lazy.filter { change in
             switch change {
             case .changed(let record): question.includes(record.recordType)

@@ -26,6 +26,8 @@ extension WebServices {
         let isUniform = names.allSatisfy { $0.desiredKeys == nil }
         let fetch = FetchRecordsRequest(
             names.map { RecordID(recordName: $0.name, zone: zone) },
+            // All fields are fetched if the selections differ, and each record is narrowed when it
+            // is written.
             desiredKeys: isUniform ? desiredKeys : nil
         )
         let token = syncToken(request, of: zone)

@@ -140,6 +140,7 @@ private struct Modification {
 
     /// True if the records are where requests can be all or nothing.
     var isInCustomZone: Bool {
+        // CloudKit ignores `atomic` for the default zone. Public databases have no other.
         caller.database.scope != .public
             && operations.contains { !recordID($0.record).zone.isDefault }
     }
@@ -149,6 +150,8 @@ private struct Modification {
         operations.lazy.filter { operation in
             let record = operation.record
             guard record.recordName != nil, !operation.kind.isDeletion else { return false }
+            // Both need the record itself: an asset that is named by its checksum alone, and a
+            // share of which the request has only some members.
             if record.hasUnresolvedAssets || !record.share.isEmpty && operation.kind != .create {
                 return true
             }
@@ -193,6 +196,7 @@ private struct Modification {
         var policy: SavePolicy = operation.kind.replaces ? .replace : .changedKeys
         var tag: RecordChangeTag?
         switch operation.kind {
+        // Without a tag, this policy succeeds only if there is no record, as `create` requires.
         case .create: policy = .ifServerRecordUnchanged
         case .update, .replace:
             if let text = record.changeTag {
@@ -200,6 +204,8 @@ private struct Modification {
                 policy = operation.kind.replaces ? .replaceIfUnchanged : .ifServerRecordUnchanged
             } else {
                 // Without a tag the last writer wins, over an existing record.
+                // A deletion between the fetch and the save is not noticed: the save then creates
+                // the record again.
                 _ = try current(id)
             }
         default: break
@@ -245,6 +251,7 @@ private struct Modification {
         _ zone: ZoneID
     ) throws(WebError) {
         for use in record.receipts {
+            // A receipt of `assets/rereference` has no target and fits every field.
             guard let target = use.target else { continue }
             let assets = record.fields[target.fieldName]?.assets ?? []
             guard target.recordType == type, target.zone == zone,
@@ -291,6 +298,8 @@ private struct Modification {
     ) throws(SyncError) -> AssetReference {
         guard WebFieldForm.isUnresolved(asset) else { return asset }
         if case .success(let record)? = known[id] {
+            // Clients see 20 of the 32 bytes of the checksum, and the record has the rest. A client
+            // can therefore name no asset that the record does not have.
             let shown = WebFieldForm.shownChecksum(of: asset)
             for field in record.fields {
                 let same = field.value?.assets.first {
@@ -318,6 +327,7 @@ private struct Modification {
                 publicPermission: record.share.publicPermission ?? .none,
                 participants: record.share.participants ?? []
             )
+            // The same text that `createShortGUID` returned before the share existed.
             if let root = record.share.rootName, caller.database.scope == .private {
                 let rootID = RecordID(recordName: root, zone: id.zone)
                 content.token = host.shortGUID(of: rootID, as: caller)
@@ -339,6 +349,8 @@ private struct Modification {
     var refusedTogether: [Result<Record?, WebError>] {
         outcomes.map { outcome in
             if case .refused(let error) = outcome { return .failure(error) }
+            // Every operation has an outcome: those without a fault of their own fail with the
+            // batch.
             return .failure(WebError("ATOMIC_ERROR", status: 400, "Atomic failure"))
         }
     }

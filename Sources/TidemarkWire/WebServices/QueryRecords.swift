@@ -34,6 +34,7 @@ extension WebServices {
         }
         let question = QueryRequest(
             try query.query,
+            // Without both members, the query is about the default zone.
             in: zone ?? (isZoneWide ? nil : .default),
             after: cursor,
             limit: pageLimit(limit),

@@ -28,6 +28,7 @@ extension WebServices {
             )
             let asking = caller
             let metadata = try await ask { (it) throws(SyncError) in
+                // In this order, so that the metadata says that the share was accepted.
                 if accepting { _ = try await it.acceptShare(link.value, as: asking) }
                 return try await it.shareMetadata(
                     of: link.value,
@@ -86,9 +87,12 @@ extension WebServices {
             FetchRecordsRequest(shares),
             as: request.caller
         )
+        // A link that cannot be fetched is left out of the answer, which is otherwise complete.
         for (id, result) in zip(shares, found ?? []) {
             if case .success(let record) = result { writer.links[id] = record.share?.token }
         }
+        // Forgets the unknown links too. The second pass may miss the same ones, and is not
+        // repeated.
         writer.cut(to: start)
         content(&writer)
     }

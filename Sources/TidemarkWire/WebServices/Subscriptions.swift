@@ -70,6 +70,7 @@ extension WebServices {
                 }
             case .delete(let id):
                 switch deletions.popFirst() {
+                // Deleting a subscription that does not exist succeeds, so a repetition does too.
                 case .failure(let error)? where error.code != .unknownItem:
                     writer.failure(WebError(error), ofSubscription: id)
                 default:
@@ -195,6 +196,7 @@ private struct SubscriptionInput {
     var id: String?
     var type: String?
     var zone: ZoneID?
+    // A subscription to a query covers all zones unless it says otherwise, unlike a query itself.
     var isZoneWide = true
     var query: WebQuery?
     var firesOn: Subscription.Options = [.create, .update, .delete]

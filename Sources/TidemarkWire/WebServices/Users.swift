@@ -16,6 +16,7 @@ extension WebServices {
         let profile = try await profile(request.caller)
         var writer = WebWriter(self, request)
         writer.identity(profile)
+        // `identity` has closed its object, so `finished` would close one too many.
         return writer.written
     }
 
@@ -43,6 +44,8 @@ extension WebServices {
         writer.literal("{\"users\":")
         writer.list(zip(lookups, found)) { writer, item in
             if var identity = item.1 {
+                // The caller gets back the lookup that it sent, and no address that it did not
+                // know.
                 identity.lookup = item.0
                 writer.identity(identity)
             } else {

@@ -85,6 +85,7 @@ extension WebError {
         }
         self.init(code, status: status, reason)
         retryAfter = error.retryAfter.map { max(1, Int($0.components.seconds)) }
+        // In Apple's documentation, an error without `retryAfter` cannot be retried.
         if retryAfter == nil, ["THROTTLED", "TRY_AGAIN_LATER"].contains(code) { retryAfter = 1 }
         conflict = error.conflict
     }

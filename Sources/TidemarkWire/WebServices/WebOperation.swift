@@ -71,6 +71,8 @@ final class ReceiptUses {
 
     func asset(of receipt: String) -> AssetReference? {
         guard let (asset, target) = host.asset(ofReceipt: receipt, as: caller) else { return nil }
+        // The reader of fields gets the asset alone. The target is kept here until the type of the
+        // record is known, which may stand after the fields.
         uses.append(ReceiptUse(asset: asset, target: target))
         return asset
     }

@@ -91,6 +91,7 @@ extension WebRequest {
         receipts assetOfReceipt: @escaping (String) -> AssetReference? = { _ in nil },
         _ member: (inout JSONReader, String) throws(JSONError) -> Bool
     ) throws(WebError) {
+        // The white space of JSON. A GET has no body.
         let isBlank = body.allSatisfy { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
         guard !isBlank else { return }
         do throws(JSONError) {

@@ -32,6 +32,7 @@ public struct WebServices: Sendable {
                 "endpoint not applicable in the database type '\(request.caller.database.scope.name)db'"
             )
         }
+        // Here only that there is a user. The service checks what the user may do.
         if endpoint.needsUser || request.caller.database.scope != .public,
             request.caller.user == nil
         {
@@ -95,6 +96,7 @@ public struct WebServices: Sendable {
                 try await it.databaseChanges(question, as: request.caller)
             }
             token = page.token
+            // The pages are read only for the last token; there is no call that returns it alone.
             if !page.moreComing { return page.token.description }
         }
     }

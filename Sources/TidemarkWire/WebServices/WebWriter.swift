@@ -181,6 +181,8 @@ struct WebWriter {
         if let share = record.share {
             content(of: share, in: record)
         } else if let share = record.shareID {
+            // The link is in the share's record, not in the root. `WebServices.write(into:_:_:)`
+            // fetches the unknown ones and writes the records again.
             if let token = links[share] { link(token) } else { unknownLinks.insert(share) }
             shareRecord(share.recordName, in: record.zone)
         } else if let shortGUID {
@@ -211,6 +213,8 @@ struct WebWriter {
         literal("{")
         var isFirst = true
         for field in record.fields where !field.isRemoved {
+            // A share keeps its participants and its link in fields. They are members of their own
+            // on the wire.
             if record.body.isShare, Share.isOwnField(field.nameBytes) { continue }
             guard let type = field.type else { continue }
             if !isFirst { literal(",") }
@@ -218,6 +222,7 @@ struct WebWriter {
             text(field.nameBytes)
             literal(":{\"value\":")
             if type == .string {
+                // Straight from the body: no string is made for the most frequent type.
                 text(field.valueBytes)
             } else if let value = field.value {
                 self.value(value, of: field.name, in: record)
@@ -260,6 +265,8 @@ struct WebWriter {
             record.recordID,
             field: field,
             element: element,
+            // The address is for this version: after a later save, it does not lead to another
+            // asset.
             changeTag: record.changeTag
         )
         member("downloadURL", host.downloadURL(of: asset, at: request, as: caller))
