@@ -21,6 +21,8 @@ extension ServerConnection {
         // A server without the binary form answers 415 and does nothing. `RemoteService` then sends
         // the request again as JSON.
         if answer.status == 415 { useJSON() }
+        // A Tidemark server sends its whole error. Anything else is the answer of a proxy or of
+        // another program, of which only the status is understood.
         if let error = SyncError(wire: body) { return error }
         let wait = answer.header("Retry-After").flatMap { Int($0) }.map { Duration.seconds($0) }
         let (code, remedy): (SyncError.Code, String?) =
@@ -31,6 +33,8 @@ extension ServerConnection {
             case 429: (.requestRateLimited, nil)
             // A proxy got no answer, so it is unknown if the request arrived.
             case 502, 504: (.networkFailure, nil)
+            // With `Retry-After`, this is repeated; without it, it is thrown to the app
+            // (`Patience`).
             case 503: (.serviceUnavailable, nil)
             default:
                 (

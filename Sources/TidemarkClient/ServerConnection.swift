@@ -84,6 +84,7 @@ public final class ServerConnection: Sendable {
     /// Returns the host of a server's address.
     private static func host(of address: String) throws(SyncError) -> String {
         guard let parts = URLComponents(string: address), let host = parts.host, !host.isEmpty,
+            // Paths are appended to this text, so nothing may stand after the path in it.
             ["http", "https"].contains(parts.scheme?.lowercased()), parts.user == nil,
             parts.query == nil, parts.fragment == nil
         else {
@@ -128,6 +129,8 @@ public final class ServerConnection: Sendable {
             request.headers.append(("Content-Type", "application/octet-stream"))
         }
         request.url = address + authorize(call, &request.headers)
+        // The token is read before this wait. Requests that run at the same time may carry the same
+        // token, which a server with the rotation `strict` accepts once.
         let answer = try await (call.takesLong ? streams : requests).send(request)
         // Also from an answer with an error: if tokens are valid once, the previous one is used up.
         if let token = answer.header("X-Apple-CloudKit-Web-Auth-Token") { keep(token) }
@@ -158,6 +161,7 @@ public final class ServerConnection: Sendable {
                 body: call.signedBytes
             )
         }
+        // A key signs the path without the query, as Apple's documentation describes.
         guard !query.isEmpty else { return call.path }
         let pairs = query.map { "\($0.name)=\(PercentCoding.encoded($0.value))" }
         return call.path + "?" + pairs.joined(separator: "&")
@@ -165,10 +169,13 @@ public final class ServerConnection: Sendable {
 
     private func keep(_ token: String) {
         let isNew = state.withLock { state in
+            // Without a token the connection is anonymous, or has another credential, and stays so.
             guard state.webAuthToken != nil, state.webAuthToken != token else { return false }
             state.webAuthToken = token
             return true
         }
+        // Outside of the lock: the closure is the app's, and may read `webAuthToken`. Two answers
+        // may call it in any order.
         if isNew { options.onWebAuthToken?(token) }
     }
 }

@@ -20,6 +20,9 @@ enum RequestSigning {
         body: [UInt8]
     ) -> [(name: String, value: String)] {
         let date = Date().formatted(.iso8601)
+        // The form is Apple's: date, hash of the body and path, with colons between. The server
+        // accepts a date within ten minutes of its clock, so the clock of this machine must be
+        // right.
         let hash = Data(SHA256.hash(data: body)).base64EncodedString()
         // Signing with a key in memory does not fail.
         let signature = try? key.signature(for: Data("\(date):\(hash):\(path)".utf8))

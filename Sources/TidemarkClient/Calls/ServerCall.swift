@@ -44,6 +44,8 @@ package struct ServerCall: Sendable {
 
 /// Pieces on their way into a request's body, at most one of them waiting.
 package struct PieceChannel: Sendable {
+    // A channel holds no elements: `send` waits until the connection takes the piece. An upload
+    // therefore reads its source no faster than the network.
     let pieces = AsyncThrowingChannel<[UInt8], any Error>()
 }
 

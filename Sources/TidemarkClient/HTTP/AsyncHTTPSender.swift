@@ -31,8 +31,10 @@ struct AsyncHTTPSender: HTTPSender {
             connect: TimeAmount(options.connectTimeout),
             read: TimeAmount(pause)
         )
+        // For HTTP/2, one connection carries all requests, and this limit does not apply.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionLimit
         if options.compresses == true {
+            // The limit is for the expanded bytes: a small answer must not fill the memory.
             configuration.decompression = .enabled(limit: .size(options.answerByteLimit))
         }
         configuration.proxy =
@@ -79,6 +81,8 @@ struct AsyncHTTPSender: HTTPSender {
             outgoing.body = .stream(pieces.map { ByteBuffer(bytes: $0) }, length: .unknown)
         }
         do {
+            // The timeout is for the head of the answer. The body is bounded by the read timeout,
+            // the longest pause between two pieces, so a long stream is not cut.
             let answer = try await client.execute(outgoing, timeout: TimeAmount(request.timeout))
             let headers = answer.headers
             return IncomingAnswer(
@@ -142,6 +146,8 @@ private actor PieceIterator {
 
     func next() async throws(SyncError) -> [UInt8]? {
         do {
+            // A copy, because a property of an actor cannot be used across a wait. The caller asks
+            // for one piece at a time.
             var iterator = iterator
             let buffer = try await iterator.next(isolation: self)
             self.iterator = iterator
@@ -185,6 +191,7 @@ extension SyncError {
         case let error as HTTPClientError
         where [.connectTimeout, .getConnectionFromPoolTimeout].contains(error):
             self.init(.networkUnavailable, "The server cannot be reached: \(error).")
+        // The request may have arrived, and may have been done.
         case let error as HTTPClientError where [.deadlineExceeded, .readTimeout].contains(error):
             self.init(.networkFailure, "The server did not answer in time: \(error).")
         case let error as HTTPClientError where error == .alreadyShutdown:
@@ -195,6 +202,7 @@ extension SyncError {
             )
         case let error as IOError where error.meansNoServer:
             self.init(.networkUnavailable, "The server cannot be reached: \(error).")
+        // All addresses of the host were tried.
         case is NIOConnectionError:
             self.init(.networkUnavailable, "The server cannot be reached: \(error).")
         default: self.init(.networkFailure, "The connection to the server was lost: \(error).")

@@ -49,6 +49,7 @@ public struct ConnectionOptions: Sendable {
     /// Returns the options with the defaults that depend on the server's host.
     func resolved(for host: String) -> ConnectionOptions {
         var options = self
+        // Between processes of one machine, compressing takes longer than sending.
         options.compresses =
             compresses ?? !["localhost", "127.0.0.1", "::1", "[::1]"].contains(host.lowercased())
         return options

@@ -20,6 +20,8 @@ extension HTTPTransport {
         // header.
         call.signedJSON = json
         call.takesLong = true
+        // Two sides work at once: this task sends what the channel holds, and the caller's task
+        // feeds it. Only the caller's task may use `pieces`, which need not be `Sendable`.
         let sending = Task { [connection, call] in
             // The server may answer before it has read everything: then the rest is not read.
             defer { channel.pieces.finish() }
@@ -27,6 +29,8 @@ extension HTTPTransport {
         }
         do {
             let answer = try await withTaskCancellationHandler {
+                // If the server answers early, the task above ends the channel, and `send` returns
+                // at once for the rest.
                 try await feed(pieces, to: channel)
                 return try await sending.value
             } onCancel: {
@@ -98,6 +102,8 @@ private actor FramedPieces {
             case .piece(let piece): return piece
             case .end: return nil
             case .starved:
+                // The end of the body proves nothing: `finish` throws unless the last frame has
+                // arrived.
                 guard let bytes = try await take() else {
                     try reader.finish()
                     return nil

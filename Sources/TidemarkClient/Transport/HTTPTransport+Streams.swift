@@ -44,6 +44,8 @@ private actor StreamLines<Element: Codable & Sendable> {
     func next() async throws(SyncError) -> Element? {
         while !hasEnded {
             guard let line = splitter.next() else {
+                // A body that ends without a last line was cut off, also if it ended cleanly:
+                // proxies end bodies too. `ResumedStream` then opens the stream again.
                 guard let piece = try await take() else {
                     throw SyncError(
                         .networkFailure,
@@ -53,6 +55,7 @@ private actor StreamLines<Element: Codable & Sendable> {
                 try splitter.append(piece)
                 continue
             }
+            // A beat. It has reset the read timeout, and says nothing else.
             if line.isEmpty { continue }
             switch try StreamLine<Element>(line) {
             case .element(let element): return element

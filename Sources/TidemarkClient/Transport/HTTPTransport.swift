@@ -57,9 +57,13 @@ extension ServerCall {
         self.init("/tidemark/1/" + parts.map(PercentCoding.encoded).joined(separator: "/"), body)
         isAnonymous = caller.user == nil
         if let device = caller.device { query.append(("clientId", device)) }
+        // Without the header, the server takes the database of the signed-in user, whose name the
+        // client need not know.
         let isOwned = place.scope != .public && place.owner != .current
         for (name, text) in [
             (HeaderValue.requestID, caller.requestID), (HeaderValue.build, caller.build),
+            // A client that names its user gets an error if the connection has become another's.
+            // Otherwise the data of two users would mix.
             (HeaderValue.user, caller.user == .current ? nil : caller.user?.userRecordName),
             (HeaderValue.owner, isOwned ? place.owner.userRecordName : nil),
         ] {
@@ -70,6 +74,7 @@ extension ServerCall {
 
     /// Sets the form in which the answer may come.
     mutating func accept(_ form: WireForm) {
+        // JSON is always accepted: an answer that the binary form cannot hold is JSON.
         let forms = form == .json ? [form] : [form, .json]
         headers.append(("Accept", forms.map(\.mediaType).joined(separator: ", ")))
     }
