@@ -63,6 +63,8 @@ struct TidemarkCommand: AsyncParsableCommand {
     ///
     /// Status 0: done; 1: rejected, missing or damaged; 64: usage. A closed pipe is a normal end.
     static func main() async {
+        // Before anything is written: a closed pipe must be an error of the write, not the end of
+        // the process in the middle of a commit.
         for number in IgnoredSignals.all { signal(number, SIG_IGN) }
         occupyStandardDescriptors()
         do {

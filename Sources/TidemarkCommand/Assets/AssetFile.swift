@@ -37,6 +37,8 @@ enum AssetFile {
                 try writeAll(piece[...], to: descriptor, name: path)
             }
         } catch {
+            // The last piece arrives only if the whole asset matches its checksum, so an error may
+            // come after nearly all bytes were written.
             unlink(path)
             throw error
         }

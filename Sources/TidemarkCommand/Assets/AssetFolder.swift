@@ -53,6 +53,7 @@ struct AssetFolder {
         var missingCount = 0
         for named in named {
             let file = file(of: named.asset)
+            // The name is the hash of the content, so a file of this name needs no comparison.
             if FileManager.default.fileExists(atPath: file) { continue }
             do {
                 let pieces = try store.openAsset(named.asset, of: named.database)

@@ -73,6 +73,7 @@ struct ChangesCommand: AsyncParsableCommand {
             let request = ZoneChangesRequest(
                 zone: database.zone(zone),
                 since: since,
+                // Without a limit, the store chooses the size of its pages.
                 limit: limit == nil ? nil : left
             )
             let page = try await service.answer(ChangesCall(request, as: caller))

@@ -86,6 +86,8 @@ struct EraseCommand: AsyncParsableCommand {
     func run() async throws {
         let receipt = try await store.administerFiles { service in
             let isServed = service is StoreAdministration == false
+            // An erasure that was cut off must be ended, even if the check would find nothing more
+            // to erase.
             let isPending = try !isServed && Store.pendingErasure(at: store.store) != nil
             return try await erase(by: service, isPending: isPending)
         }

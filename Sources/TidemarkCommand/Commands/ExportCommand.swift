@@ -96,6 +96,7 @@ struct ExportCommand: AsyncParsableCommand {
         func write(_ unit: String, _ append: (inout [UInt8]) -> Void) throws {
             try output.line(append)
             count += 1
+            // On one terminal, the bar and the lines would overwrite each other.
             if !output.isTerminal { progress.update(part: nil, "\(count) \(unit)") }
         }
         if changes {
@@ -108,6 +109,7 @@ struct ExportCommand: AsyncParsableCommand {
                 takeCommit(line)
                 try write("commits") { bytes in
                     bytes.append(json: line)
+                    // `append(json:)` of a commit ends with a line feed, and `line` adds one.
                     bytes.removeLast()
                 }
             }

@@ -95,6 +95,8 @@ struct ImportCommand: AsyncParsableCommand {
                 .run(lines, into: store, &report)
         } catch {
             failure = error
+            // Before the store is closed: its lock keeps other processes out while the folder is
+            // removed.
             folder.remove(store)
         }
         do {

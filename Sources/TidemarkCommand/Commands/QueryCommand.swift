@@ -120,6 +120,7 @@ struct QueryCommand: AsyncParsableCommand {
             desiredKeys: desiredKeys
         )
         repeat {
+            // The store cuts a page at its own limit, so `.max` asks for all that fits.
             request.limit = left
             let page = try await service.answer(
                 QueryCall(request, as: caller, asOf: position)

@@ -110,6 +110,7 @@ struct SaveCommand: AsyncParsableCommand {
         if noParent, parent != nil {
             throw ValidationError("--parent and --no-parent contradict each other.")
         }
+        // Checked before the store is opened, which may create it.
         for field in fields { _ = try FieldArgument(field) }
     }
 
@@ -121,6 +122,8 @@ struct SaveCommand: AsyncParsableCommand {
             }
         }
         try await store.write(.creating) { store in
+            // An asset is stored before the save that names it. If the save then fails, collection
+            // of assets removes the bytes later.
             let fields = try Fields(try await sendAssets(to: store), removing: remove)
             let request = ModifyRecordsRequest(saves: [save(fields)], isAtomic: options.atomic)
             try await options.send([request], to: store)

@@ -49,9 +49,12 @@ final class GitBlobs {
             throw CommandError("The command git cat-file ended before it answered.")
         }
         let words = header.split(separator: UInt8(ascii: " "))
+        // The header must be parsed before the next read, which reuses the buffer.
         guard words.count == 3, let byteCount = Int(String(decoding: words[2], as: UTF8.self))
         else { return .missing }
         guard byteCount <= maximumByteCount else {
+            // The content is not read into memory, only skipped by the next call, with the end of
+            // line after it.
             unreadByteCount = byteCount + 1
             return .tooLarge(byteCount: byteCount)
         }

@@ -43,6 +43,7 @@ final class GitHistory: CommitLines {
                     "\(place): its committer's time, \(commit.committerTime) s after 1970, is outside the range that a store can hold."
                 )
             }
+            // The log's times never go back, and clocks of committers do.
             lastTime = max(lastTime, time)
             let changes = commit.changes.filter { Self.isRecordName($0.path) }
             skippedPathCount += commit.changes.count - changes.count
@@ -70,6 +71,8 @@ final class GitHistory: CommitLines {
 
     /// The name under which an author's changes are stored.
     static func user(_ author: String) -> String {
+        // A fixed seed: every import of the repository gives the same names. 48 bits suffice to
+        // tell authors apart, and are no protection against guessing an address.
         let hash = xxh3(Array(author.utf8).span.bytes, seed: 0)
         let digits = String(hash >> 16, radix: 16)
         return "u-" + String(repeating: "0", count: 12 - digits.count) + digits
@@ -82,6 +85,7 @@ final class GitHistory: CommitLines {
     // MARK: Writing a line
 
     private func encode(_ commit: GitLog.Commit, _ changes: [GitChange]) throws {
+        // All blobs of the commit at once, in the order in which `appendFields` takes them.
         blobs.request(changes.filter(\.hasContent).map(\.blob))
         line.removeAll(keepingCapacity: true)
         append(#"{"time":\#(lastTime),"user":"\#(Self.user(commit.author))","#)

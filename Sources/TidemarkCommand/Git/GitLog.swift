@@ -38,6 +38,7 @@ final class GitLog {
             input: .nothing
         )
         reader = ByteReader(process.outputDescriptor, name: "git log")
+        // The empty field before the first commit.
         _ = try reader.next(until: 0)
     }
 
@@ -65,6 +66,7 @@ final class GitLog {
             if header.isEmpty { return }
             // The first change stands on a line of its own behind the commit.
             if header.first == UInt8(ascii: "\n") { header.removeFirst() }
+            // A copy, because reading the path reuses the buffer.
             let kept = Array(header)
             guard let path = try reader.next(until: 0),
                 let change = GitChange(header: kept[...], path: path)

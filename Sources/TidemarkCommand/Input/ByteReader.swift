@@ -40,10 +40,14 @@ struct ByteReader: ~Copyable {
         until delimiter: UInt8,
         limit: Int = .max
     ) throws -> ArraySlice<UInt8>? {
+        // Bytes that were searched are not searched again after more arrive, so a long piece costs
+        // one pass.
         var searched = unread.lowerBound
         while true {
             if let end = firstIndex(of: delimiter, in: searched..<unread.upperBound) {
                 guard end - unread.lowerBound < limit else { throw PieceTooLong() }
+                // The bytes stay in the buffer until `fill` moves them, so the returned slice is
+                // valid until the next call.
                 defer { unread = end + 1..<unread.upperBound }
                 wasDelimited = true
                 return buffer[unread.lowerBound..<end]
@@ -114,6 +118,7 @@ struct ByteReader: ~Copyable {
                 hasEnded = true
                 return false
             }
+            // A signal that the process handles interrupts the read, and nothing was lost.
             guard errno == EINTR else {
                 throw CommandError(attempt: "\(name) cannot be read", errno)
             }
@@ -122,6 +127,7 @@ struct ByteReader: ~Copyable {
 
     /// Moves the unread bytes to the front, and doubles a full buffer.
     private mutating func makeRoom() {
+        // Bytes are moved only when no room is left behind them.
         guard unread.upperBound == buffer.count || unread.isEmpty else { return }
         if unread.lowerBound > 0 {
             buffer.withUnsafeMutableBytes { bytes in

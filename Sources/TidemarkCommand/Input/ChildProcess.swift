@@ -24,6 +24,8 @@ final class ChildProcess {
         name = arguments.first ?? ""
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = arguments
+        // Its errors go to ours: a pipe for them that nobody reads would fill, and stop the
+        // process.
         process.standardOutput = output
         switch input {
         case .nothing: process.standardInput = FileHandle.nullDevice
@@ -45,6 +47,8 @@ final class ChildProcess {
 
     /// Waits for its end, once its output has ended; throws unless it went well.
     func finish() throws {
+        // Only after the end of its output. If the pipe were full, the process would wait for us,
+        // and we for it.
         process.waitUntilExit()
         guard process.terminationReason == .exit, process.terminationStatus == 0 else {
             throw CommandError(

@@ -21,6 +21,7 @@ final class FileLines: CommitLines {
         self.lineLimit = lineLimit
         file = try .reading(path)
         var status = stat()
+        // A pipe has no size, so the progress of standard input shows no part.
         let isFile = fstat(file.fileDescriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
         byteCount = isFile ? Int64(status.st_size) : 0
         // The child shares our position in the file, which is how we know how far it is.

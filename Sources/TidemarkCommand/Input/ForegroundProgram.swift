@@ -38,9 +38,11 @@ struct ForegroundProgram {
             ) { execution in
                 ForwardedSignals.forward(to: execution.processIdentifier.value)
             }
+            // The program has ended, and its number may soon belong to another process.
             ForwardedSignals.forward(to: 0)
             switch result.terminationStatus {
             case .exited(let code): return code
+            // The convention of shells, also for 126 and 127 below.
             case .signaled(let number): return 128 + number
             }
         } catch let error as SubprocessError

@@ -32,6 +32,7 @@ enum ForwardedSignals {
     private static let handle: Handler = { number, details, _ in
         let program = ForwardedSignals.program.load(ordering: .sequentiallyConsistent)
         if program == 0 {
+            // Numbers of signals are below 32 here, so they fit the bits of a word.
             ForwardedSignals.early.bitwiseOr(1 << number, ordering: .sequentiallyConsistent)
         } else if !ForwardedSignals.isFromTerminal(details) {
             kill(program, number)
@@ -58,6 +59,8 @@ enum ForwardedSignals {
     static func forward(to program: Int32) {
         Self.program.store(program, ordering: .sequentiallyConsistent)
         guard program != 0 else { return }
+        // After the program's number is stored. A signal before the store sets its bit, one after
+        // it is sent by the handler; in the other order a signal between the two would be lost.
         let early = Self.early.exchange(0, ordering: .sequentiallyConsistent)
         for number in all where early & 1 << number != 0 { kill(program, number) }
     }

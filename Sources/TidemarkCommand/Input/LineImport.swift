@@ -37,6 +37,8 @@ struct LineImport {
                     )
                 }
                 do {
+                    // The bytes first: others see the record as soon as it is durable, and may
+                    // fetch its asset at once.
                     folder?.add(line)
                     try await folder?.read(into: store)
                     report.count(try await changes.add(line), of: line)
@@ -51,6 +53,8 @@ struct LineImport {
                 progress.update(part: lines.part, "\(lineCount) commits")
             }
         } catch {
+            // The lines before the error were accepted. Waiting for the disk keeps the promise that
+            // they are durable.
             try? await changes.finish()
             throw error
         }

@@ -30,6 +30,7 @@ struct NewFolder {
     /// other process can have written to it before, or find it afterwards. Closing the store then
     /// fails; ignore that error.
     func remove(_ store: Store) {
+        // If the position cannot be read, the folder stays.
         guard wasFree, (try? store.position(atOrBefore: .max)) == .zero else { return }
         var target = path
         while target.count > 1, target.hasSuffix("/") { target.removeLast() }

@@ -35,6 +35,8 @@ struct RecordRequests {
         if let last = requests.last {
             let itemCount = last.saves.count + last.deletions.count
             let isFull = itemCount >= limits.itemsPerRequest || byteCount > limits.bytesPerRequest
+            // An atomic request is never divided, whatever its size: the store rejects one that is
+            // too large.
             if isAtomic || !isFull { return }
         }
         requests.append(ModifyRecordsRequest(isAtomic: isAtomic))

@@ -46,6 +46,9 @@ struct ModifyOptions: ParsableArguments {
         var output = ItemOutput(output)
         for (index, request) in requests.enumerated() {
             var caller = caller.caller(of: database.id)
+            // Each request needs an id of its own: the store rejects a second request of other
+            // content under the same id. The first keeps the given one, so that a repetition of the
+            // command finds its results.
             if index > 0 { caller.requestID = caller.requestID.map { "\($0)/\(index + 1)" } }
             let result = try await store.modifyRecords(request, as: caller)
             for (save, outcome) in zip(request.saves, result.saves) {

@@ -112,6 +112,8 @@ enum Point: Equatable {
         if case .sequence(let number) = self {
             let position = SequenceNumber(rawValue: number)
             let reader = try LogReader(path, fileSystem: PosixFileSystem())
+            // A writer vouches for its last events a moment after it has written them; `settle`
+            // waits for that.
             if position > reader.durableSequence { try reader.settle() }
             guard position <= reader.durableSequence else {
                 throw CommandError(

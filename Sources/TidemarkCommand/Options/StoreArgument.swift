@@ -62,6 +62,7 @@ struct StoreArgument: ParsableArguments {
                 "\(rebuilt.eventCount) events read"
             )
         }
+        // A reader makes no commits, so the clock does not matter to it.
         if access != .reading { noteLag(opened.clockLag) }
         return opened
     }
@@ -117,6 +118,8 @@ struct StoreArgument: ParsableArguments {
         do {
             try await command(store)
         } catch {
+            // The damage is the likely cause of the error, so it is reported first. The error
+            // itself may only say that a record is missing.
             let damage = try store.eventSource.damage
             for damage in damage { note("Damaged: \(damage.text)") }
             let isDamaged = !damage.isEmpty

@@ -78,6 +78,8 @@ struct WrittenStoreArgument: ParsableArguments {
         _ access: StoreAccess = .writing,
         _ command: (any AdministrationService) async throws -> Void
     ) async throws {
+        // The order is: the server that was named, the server that has the lock here, the files.
+        // Files first would fail with `locked` while a server runs.
         if try argument.remote != nil { return try await argument.ask(command) }
         if let served {
             do {

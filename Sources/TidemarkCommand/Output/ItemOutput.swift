@@ -52,6 +52,7 @@ struct ItemOutput {
             for line in table.lines { try output.line(line) }
         }
         try output.flush()
+        // Last, after all outcomes are printed: items that succeeded are saved whatever the status.
         if failureCount > 0 { throw ExitCode.failure }
     }
 }

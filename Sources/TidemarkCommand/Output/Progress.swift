@@ -68,6 +68,7 @@ extension Progress {
         let shown = Mutex(Progress())
         defer { shown.withLock { $0.finish() } }
         return try await body { done, total in
+            // The closure is called on the threads that do the work.
             shown.withLock {
                 $0.update(part: Double(done) / Double(max(1, total)), "\(done) \(unit)")
             }

@@ -46,6 +46,7 @@ struct StandardOutput: ~Copyable {
 
     /// Hands on everything written so far.
     mutating func flush() throws {
+        // Also after a failed write: a second flush must not write the first part again.
         defer { buffer.removeAll(keepingCapacity: true) }
         try writeAll(buffer[...], to: descriptor, name: "standard output")
     }
@@ -58,6 +59,7 @@ func writeAll(_ bytes: ArraySlice<UInt8>, to descriptor: Int32, name: String) th
         let count = bytes.withUnsafeBytes { all in
             write(descriptor, all.baseAddress.map { $0 + written }, all.count - written)
         }
+        // A pipe may take fewer bytes than it was given.
         if count >= 0 {
             written += count
         } else if errno == EPIPE {

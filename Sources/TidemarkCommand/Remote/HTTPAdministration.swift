@@ -46,6 +46,8 @@ struct HTTPAdministration: AdministrationTransport {
         var configuration = HTTPClient.Configuration()
         // A server sends a line at least every ten seconds.
         configuration.timeout = .init(connect: .seconds(10), read: .seconds(45))
+        // A server that does not run is an answer: `WrittenStoreArgument` then uses the files at
+        // once.
         configuration.connectionPool.retryConnectionEstablishment = false
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         do {
@@ -64,6 +66,8 @@ struct HTTPAdministration: AdministrationTransport {
     ) async throws {
         let response: HTTPClientResponse
         do {
+            // No deadline, because calls may read the log for hours. The read timeout above ends a
+            // connection that is silent.
             response = try await client.execute(request, deadline: .distantFuture)
         } catch {
             throw failure(error, .networkUnavailable, "The server at \(base) cannot be reached")
@@ -78,6 +82,8 @@ struct HTTPAdministration: AdministrationTransport {
                         try await receive(line)
                     }
                 } catch {
+                    // An error of `receive` is kept apart: it is an error of the command, and no
+                    // lost connection.
                     ended = error
                     throw error
                 }

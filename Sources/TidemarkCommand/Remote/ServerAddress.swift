@@ -31,6 +31,7 @@ struct ServerAddress {
         } else {
             secret = ProcessInfo.processInfo.environment["TIDEMARK_ADMIN_TOKEN"] ?? ""
         }
+        // Files usually end with a line feed, which would be an invalid character of a header.
         let trimmed = secret.trimmingCharacters(in: .whitespacesAndNewlines)
         guard !trimmed.isEmpty else {
             throw CommandError(
@@ -86,6 +87,7 @@ struct ServerAddress {
 
     private static func address(in arguments: [String]) -> String? {
         for (index, argument) in arguments.enumerated() {
+            // What follows belongs to another program.
             if argument == "--" { return nil }
             if argument.hasPrefix("--url=") { return String(argument.dropFirst(6)) }
             if argument == "--url", index + 1 < arguments.count { return arguments[index + 1] }

@@ -75,11 +75,15 @@ struct LogTailCommand: AsyncParsableCommand {
                 }
             }
             group.addTask {
+                // The other task waits for events and sees neither a signal nor a closed pipe,
+                // which a quiet store would otherwise hide for hours.
                 while try !isOver() { try await Task.sleep(for: Self.pause) }
                 return nil
             }
             let first = try await group.next() ?? nil
             group.cancelAll()
+            // The watching task ended first. The reading one may still have the answer, with the
+            // damage that it met.
             if let first { return first }
             return try await group.next() ?? nil
         }

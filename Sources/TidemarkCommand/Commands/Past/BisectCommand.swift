@@ -180,6 +180,8 @@ extension BisectCommand {
         _ first: SequenceNumber,
         _ last: SequenceNumber
     ) throws -> BisectFinding {
+        // Both ends are tested first. Between two ends of the same verdict, the search would find a
+        // position that means nothing.
         let end = try probe(last, of: store)
         guard end == .bad else {
             let found = end == .good ? "It is not bad" : "The command cannot tell whether it is bad"
@@ -239,6 +241,8 @@ extension BisectCommand {
             (first, bisection.good, Bisection.Verdict.good), (bisection.bad, last, .bad),
         ] {
             let width = end.rawValue - start.rawValue
+            // At most six more tests. They do not prove that the state changed once, but often find
+            // that it did not.
             for quarter in 1...3 as ClosedRange<UInt64> where width >= 4 {
                 let position = try store.commitEnd(
                     atOrBefore: SequenceNumber(rawValue: start.rawValue + width / 4 * quarter)

@@ -97,8 +97,11 @@ extension ReplayCommand {
             ? try ViewsCheck.begin(at: store.folder)
             : (try LogReader(store.folder, fileSystem: PosixFileSystem()), nil as ViewsCheck?)
         var check = begun
+        // If the views cannot be compared, the log is replayed all the same, and the outcome says
+        // why.
         let isComparing = check?.isComparing == true
         let end = isComparing ? check?.checkpoint : position
+        // The views are compared as of their checkpoint, which may be behind the end of the log.
         let last = min(end ?? reader.durableSequence, reader.durableSequence)
         var folded = FoldedViews(reader)
         let clock = ContinuousClock()
@@ -161,6 +164,7 @@ extension ReplayCommand {
                 return false
             }
             count += 1
+            // Not for every event, because an update reads the clock.
             if count & 0xFFFF == 0 {
                 let part = Double(event.sequence.rawValue) / Double(last.rawValue)
                 progress.update(part: part, "\(count) events")
@@ -210,6 +214,8 @@ extension ReplayCommand {
         case nil: SequenceNumber(rawValue: 1)
         case .sequence(let number): SequenceNumber(rawValue: number)
         case .back: try from?.position(in: store) ?? .zero
+        // A point in time and a token include everything up to them, so what follows begins one
+        // later.
         case .time, .token: try (from?.position(in: store) ?? .zero).next
         }
     }

@@ -40,6 +40,7 @@ struct StateJudge {
         } catch is ClosedPipe {
             // It has seen enough.
         }
+        // The command reads up to the end of its input, and would wait for it.
         try? input.fileHandleForWriting.close()
         process.waitUntilExit()
         let status = process.terminationStatus
@@ -67,7 +68,10 @@ struct StateJudge {
         var none = sigset_t()
         var held = sigset_t()
         sigemptyset(&none)
+        // Only this thread's mask, because `run` starts the process from it.
         pthread_sigmask(SIG_SETMASK, &none, &held)
+        // The process inherits what is set at this moment, so the signals are ignored again right
+        // after its start.
         for number in IgnoredSignals.all { signal(number, SIG_DFL) }
         defer {
             for number in IgnoredSignals.all { signal(number, SIG_IGN) }

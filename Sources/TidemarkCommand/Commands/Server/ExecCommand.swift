@@ -114,6 +114,7 @@ struct ExecCommand: AsyncParsableCommand {
 
     func run() async throws {
         #if Server
+        // First, so that a signal does not end this process before the folder is removed.
         ForwardedSignals.begin()
         let folder = try ExecFolder(isKept: keep)
         let status: Int32
@@ -140,8 +141,12 @@ struct ExecCommand: AsyncParsableCommand {
     #if Server
     /// Runs the command with a server whose stores are in a folder; returns the command's status.
     private func run(in folder: String) async throws -> Int32 {
+        // Before the command runs: a path that cannot be written is reported at once, and not after
+        // the tests.
         let file = try export.map { try ExportFile($0) }
         if let store = imports.first(where: isFolder) {
+            // A fork only reads the named store, and shares its segments where the file system
+            // allows that.
             _ = try Store.fork(from: store, to: TemporaryServer.firstStore(in: folder))
         }
         let server = try await TemporaryServer(
@@ -155,6 +160,7 @@ struct ExecCommand: AsyncParsableCommand {
         let status: Int32
         do {
             status = try await run(with: server)
+            // After the server has stopped, so that the file has every commit that was answered.
             try file?.write(server.store)
         } catch {
             // Report the first failure.

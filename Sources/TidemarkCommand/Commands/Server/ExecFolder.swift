@@ -49,6 +49,8 @@ struct ExecFolder {
             guard let changed = attributes?[.modificationDate] as? Date,
                 attributes?[.type] as? FileAttributeType == .typeDirectory,
                 changed.addingTimeInterval(graceSeconds) < now,
+                // The lock is the proof: the system releases it when a process ends, also one that
+                // was killed.
                 !stores.contains(where: { Store.hasWriter(at: path + "/" + $0) })
             else { continue }
             try? files.removeItem(atPath: path)

@@ -52,6 +52,7 @@ struct ServeCommand: AsyncParsableCommand {
         )
         do {
             let logger = JSONLogHandler.logger { line in
+                // A log line that cannot be written must not fail the request that it is about.
                 try? writeAll(line[...], to: STDERR_FILENO, name: "standard error")
             }
             let traces = try TraceOptions(environment: ProcessInfo.processInfo.environment)
@@ -68,6 +69,7 @@ struct ServeCommand: AsyncParsableCommand {
             try? opened.close()
             throw error
         }
+        // Only after the server has ended: requests that have begun still need the store.
         try opened.close()
         #else
         throw CommandError.withoutServer

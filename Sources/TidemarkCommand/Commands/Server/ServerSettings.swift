@@ -52,6 +52,8 @@ struct ServerSettings {
             }
             let type = content.type
             let variable = "TIDEMARK_" + name.uppercased().replacing("-", with: "_")
+            // The library makes the variable's name of these two parts: upper case, with
+            // underscores.
             let key = AbsoluteConfigKey(["tidemark", name])
             if let found = try Self.read(
                 variable,
@@ -130,6 +132,7 @@ struct ServerSettings {
             throw CommandError("The file of settings \(path) does not contain a JSON object.")
         }
         let names = standard.map(\.name)
+        // A misspelled name would otherwise leave the default in force, without a word.
         if let unknown = members.keys.sorted().first(where: { !names.contains($0) }) {
             throw CommandError(
                 "There is no setting \"\(unknown)\", which \(path) names. "
