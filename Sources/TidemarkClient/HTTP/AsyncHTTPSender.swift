@@ -52,6 +52,7 @@ struct AsyncHTTPSender: HTTPSender {
         if let file = options.trustedCertificates {
             var tls = TLSConfiguration.makeClientConfiguration()
             do {
+                // These replace the system's certificates, and are not added to them.
                 tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(file))
             } catch {
                 throw SyncError(

@@ -33,6 +33,7 @@ public struct HTTPTransport: ServiceTransport {
         _ request: some Encodable,
         as caller: Caller
     ) async throws(SyncError) -> ServerAnswer {
+        // These methods have no binary form.
         let message = WireMessage(.json, try WireCoding.bytes(of: request))
         var call = ServerCall(method, .message(message), as: caller)
         call.takesLong = true

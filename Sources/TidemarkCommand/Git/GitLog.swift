@@ -28,6 +28,8 @@ final class GitLog {
         process = try ChildProcess(
             [
                 "git", "-C", repository, "-c", "log.showRoot=true", "log", "--reverse",
+                // The log is a line of commits, so only first parents are followed. A merge is one
+                // commit with all changes that it brought.
                 "--first-parent", "--diff-merges=first-parent", "--raw", "-z", "--no-abbrev",
                 // Override what a user's configuration might set.
                 "--no-renames", "--no-relative", "--no-color", "--no-notes",

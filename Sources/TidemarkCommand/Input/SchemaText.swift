@@ -22,6 +22,7 @@ struct SchemaText {
         let file = try FileHandle.reading(path)
         var read: [UInt8] = []
         do {
+            // Standard input has no size, so the limit is checked while it is read.
             while read.count <= Self.byteCountLimit,
                 let piece = try file.read(upToCount: Self.pieceByteCount), !piece.isEmpty
             {

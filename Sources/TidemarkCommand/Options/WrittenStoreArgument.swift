@@ -114,6 +114,8 @@ struct WrittenStoreArgument: ParsableArguments {
             FileManager.default.fileExists(atPath: path),
             let transport = HTTPAdministration(socket: path)
         else { return nil }
+        // No repetitions: if no process answers on the socket, the command works on the files at
+        // once.
         return RemoteAdministration(over: transport, patience: Patience(repetitions: 0))
         #else
         return nil

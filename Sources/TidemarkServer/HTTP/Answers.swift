@@ -52,6 +52,8 @@ extension Response {
                 .contentType: "text/html; charset=UTF-8",
                 .cacheControl: "no-store",
                 .xContentTypeOptions: "nosniff",
+                // Only the style and the script with this page's nonce run. A name that was not
+                // escaped could therefore show something, and execute nothing.
                 .contentSecurityPolicy: "default-src 'none'; style-src 'nonce-\(nonce)'; "
                     + "script-src 'nonce-\(nonce)'; form-action \(targets); base-uri 'none'; "
                     + "frame-ancestors 'none'",

@@ -55,6 +55,7 @@ public struct JSONLogHandler: LogHandler {
             bytes.append(jsonString: "\(value)")
         }
         bytes.append(literal: "}\n")
+        // One call for the whole line, so that lines of concurrent requests do not mix.
         write(bytes)
     }
 }

@@ -41,6 +41,7 @@ extension Push: Service {
     }
 
     func end() async {
+        // Streams and couriers end first, while the tasks of the webhooks are awaited.
         hub.end()
         await webhooks.end()
     }

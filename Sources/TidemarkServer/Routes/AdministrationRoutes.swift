@@ -118,6 +118,7 @@ extension Server {
                 var line = line
                 do {
                     line.code = try await CallAnswer(call, by: service).write(to: &writer)
+                    // This call may have added or removed a webhook.
                     if Call.self == AdministrationRequest.self {
                         try await self.push.webhooks.reload()
                     }

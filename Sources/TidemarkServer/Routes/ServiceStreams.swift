@@ -70,6 +70,7 @@ extension Server {
             // frame.
             var end = PieceFrames.end
             do {
+                // A length of zero ends the stream of pieces, so an empty piece must not be sent.
                 for try await piece in download where !piece.isEmpty {
                     let head = PieceFrames.head(ofPiece: piece.count)
                     try await writer.write(ByteBuffer(joining: head, piece))

@@ -77,6 +77,7 @@ struct TicketTarget: Codable, Hashable {
 /// The content of an upload's address.
 struct UploadTicket: Codable {
     static let purpose = "upload"
+    // For the beginning of an upload. One that has begun may take longer.
     static let lifetime: Int64 = 15 * 60_000
     var caller: TicketCaller
     var target: TicketTarget
@@ -157,6 +158,8 @@ struct RequestHost: WebHost {
     ) -> (asset: AssetReference, target: AssetTarget?)? {
         let secret = server.directory.secret
         guard let found = secret.opened(receipt, for: Receipt.purpose, as: Receipt.self),
+            // A receipt is good for the user and the database that it was given to, so a copy is
+            // useless to others.
             found.caller == TicketCaller(caller).forReceipts, Clock.now() < found.end
         else { return nil }
         return (found.asset, found.target?.target)

@@ -188,6 +188,8 @@ public final class OTLPTracer: Tracer, Service {
                     drop(&waiting)
                 }
             }
+            // The rest waits for the next interval; a collector in trouble is not asked again at
+            // once.
             if problem != nil { return }
         }
     }

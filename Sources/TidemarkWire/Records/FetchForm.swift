@@ -35,6 +35,7 @@ private enum FetchForm {
             writer.append(request.desiredKeys == nil ? 0 : hasKeys)
             if let keys = request.desiredKeys { writer.append(keys) }
             writer.append(UInt32(truncatingIfNeeded: request.recordIDs.count))
+            // Inside of the closure, which runs twice: each pass must begin without a zone.
             var zones = ZoneMemory()
             for id in request.recordIDs {
                 let hasZone = zones.changes(to: id.zone)

@@ -44,6 +44,7 @@ private enum ModifyForm {
             writer.begin(.modifyRequest)
             writer.append(request.isAtomic ? isAtomic : 0)
             writer.append(UInt32(truncatingIfNeeded: request.saves.count))
+            // Inside of the closure, as `shareCount`: each of the two passes must begin anew.
             var zones = ZoneMemory()
             var shareCount = 0
             for save in request.saves {
@@ -82,6 +83,7 @@ private enum ModifyForm {
         case .removed: flags |= ItemFlags.removesParent
         }
         if save.boxedShare.hasContent { flags |= ItemFlags.hasShare }
+        // The parts stand in the order of the table in Docs/formats/wire.md, "Kind 5".
         writer.append(flags)
         writer.append(save.policy.rawValue)
         if hasZone { writer.append(save.recordID.zone) }

@@ -100,6 +100,8 @@ extension SyncError {
     /// The message without the file that an error of the log names at its end: where a server keeps
     /// its files is no business of its clients.
     var messageForClients: String {
+        // Only for codes that errors of the log become. Messages of other codes quote names of
+        // clients, which may look like a file in parentheses.
         guard message.last == ")", let start = message.lastIndex(of: "("),
             message[start...].contains("/"),
             [

@@ -238,6 +238,7 @@ struct WebWriter {
 
     private mutating func value(_ value: FieldValue, of field: String, in record: Record) {
         switch value {
+        // JavaScript holds whole numbers exactly only up to 2^53.
         case .int64(let number) where numbersAsStrings: string(String(number))
         case .double(let number) where numbersAsStrings: string(number.description)
         case .int64List(let numbers) where numbersAsStrings:

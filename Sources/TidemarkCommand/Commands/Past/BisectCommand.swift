@@ -225,6 +225,8 @@ extension BisectCommand {
         guard let commit = try store.commit(at: position) else { return position }
         let ends = [commit.upperBound, commit.lowerBound.previous]
             .filter { $0 > bisection.good && $0 < bisection.bad }
+        // Both ends are decided, so the search is within the first bad commit and tests single
+        // events.
         if ends.isEmpty { return position }
         return ends.first { !bisection.isPassed($0) }
     }

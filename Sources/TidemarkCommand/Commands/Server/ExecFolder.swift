@@ -47,6 +47,8 @@ struct ExecFolder {
             let attributes = try? files.attributesOfItem(atPath: path)
             let stores = (try? files.contentsOfDirectory(atPath: path)) ?? []
             guard let changed = attributes?[.modificationDate] as? Date,
+                // Folders for temporary files are shared by all users. A link of this name must not
+                // lead to the removal of something else.
                 attributes?[.type] as? FileAttributeType == .typeDirectory,
                 changed.addingTimeInterval(graceSeconds) < now,
                 // The lock is the proof: the system releases it when a process ends, also one that

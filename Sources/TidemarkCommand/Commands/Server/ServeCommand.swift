@@ -103,6 +103,8 @@ struct ServeCommand: AsyncParsableCommand {
             Sign in, and take the token along for private databases:
               \(address)/signin?ckAPIToken=\(token)
             """
+        // Not in the log: log lines contain no token, and the installed service discards standard
+        // output.
         var output = StandardOutput()
         try? output.line(text)
         try? output.flush()

@@ -84,6 +84,8 @@ struct ShareSetCommand: AsyncParsableCommand {
                 id,
                 type: Share.recordType,
                 fields: try content.fields,
+                // The tag makes the save fail if the share changed since it was read, because the
+                // save replaces all participants.
                 changeTag: record.changeTag,
                 share: new
             )

@@ -71,6 +71,8 @@ struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
             return try await store.read { store in try await print(store, caller) }
         }
         try await store.write { store in
+            // Only the process that writes makes notifications. A store that is read shows those
+            // that a writer has made.
             if catchUp { try await store.waitUntilNotified() }
             if !markRead.isEmpty {
                 for answer in try await store.markNotificationsRead(markRead, as: caller) {

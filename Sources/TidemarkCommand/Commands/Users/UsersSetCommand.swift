@@ -96,6 +96,8 @@ struct UsersSetCommand: AsyncParsableCommand {
         let user = place.container.user(user)
         let (container, environment) = (place.container, place.environment)
         try await store.administer(.creating) { service in
+            // Two calls, and no version is compared: a change by somebody else between them is
+            // lost.
             let old = try await service.answer(
                 UsersCall(of: container, in: environment, user: user)
             )
