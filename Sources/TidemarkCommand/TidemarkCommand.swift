@@ -68,6 +68,7 @@ struct TidemarkCommand: AsyncParsableCommand {
         for number in IgnoredSignals.all { signal(number, SIG_IGN) }
         occupyStandardDescriptors()
         do {
+            // Before the command runs, because no thread may have started.
             try AddressSpace.prepareProcess(named: CommandLine.arguments[0])
             let arguments = Array(CommandLine.arguments.dropFirst())
             var command = try parseAsRoot(ServerAddress.withStore(arguments, of: Self.self))

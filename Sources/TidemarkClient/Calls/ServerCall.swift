@@ -38,6 +38,7 @@ package struct ServerCall: Sendable {
     /// The bytes that a key signs.
     var signedBytes: [UInt8] {
         if let signedJSON { return signedJSON }
+        // Writes the message once more than it is sent. Only the credential of a key needs this.
         return if case .message(let message) = body { message.bytes } else { [] }
     }
 }

@@ -46,6 +46,7 @@ extension HTTPTransport {
                 remedy: "Compare the versions of client and server."
             )
         } catch {
+            // Also an error of the app's own pieces, without which the upload cannot continue.
             throw SyncError(.operationCancelled, "The upload was cancelled: \(error).")
         }
     }

@@ -59,6 +59,8 @@ struct AssetFolder {
                 let pieces = try store.openAsset(named.asset, of: named.database)
                 // Under another name first, so that an interrupted file does not look complete.
                 let part = file + ".part"
+                // An interrupted export may have left this file, and `AssetFile.write` writes only
+                // to new ones.
                 unlink(part)
                 try await AssetFile.write(pieces, to: part)
                 guard rename(part, file) == 0 else {

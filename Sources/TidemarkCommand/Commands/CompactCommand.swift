@@ -64,6 +64,7 @@ struct CompactCommand: AsyncParsableCommand {
                 }
             )
         }
+        // A dry run only reads, so it works while another process has the store open for writing.
         if dryRun {
             try await store.ask(compact)
         } else {

@@ -70,6 +70,7 @@ struct ExportCommand: AsyncParsableCommand {
                 try await export(by: service, { _ in }, { _ in })
             }
         }
+        // No call of administration has the bytes of assets, so this needs the folder of the store.
         try await store.read { opened in
             var folder = AssetFolder(assets)
             try await export(by: store.service(of: opened)) { line in

@@ -98,6 +98,8 @@ struct QueryCommand: AsyncParsableCommand {
                     try output.line { $0.append(json: record) }
                 }
             } else {
+                // The widths of a table depend on all rows, so all matches are held in memory. JSON
+                // is printed page by page.
                 var records: [Record] = []
                 try await visit(service, position) { records.append($0) }
                 for line in table(of: records).lines { try output.line(line) }

@@ -20,6 +20,7 @@ struct NewFolder {
     init(_ path: String) {
         self.path = path
         var status = stat()
+        // `lstat`: a link that leads nowhere was made by somebody, so its name is not free.
         wasFree = lstat(path, &status) != 0 && errno == ENOENT
     }
 

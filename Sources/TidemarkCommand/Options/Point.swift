@@ -109,6 +109,8 @@ enum Point: Equatable {
     /// A time is rejected in a damaged store: the search skips damaged events, and may end too
     /// early.
     func position(inStoreAt path: String) throws -> SequenceNumber {
+        // The log alone is read, so that a number also works in a store whose views cannot be
+        // opened.
         if case .sequence(let number) = self {
             let position = SequenceNumber(rawValue: number)
             let reader = try LogReader(path, fileSystem: PosixFileSystem())

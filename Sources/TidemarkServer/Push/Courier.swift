@@ -36,6 +36,8 @@ final class Courier: Sendable {
         }
         self.caller = caller
         self.collection = collection
+        // Uses are only in memory, so a courier that is read from its record counts as used at this
+        // moment.
         state = Lock(State(token: token))
     }
 

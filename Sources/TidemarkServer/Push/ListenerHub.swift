@@ -135,6 +135,8 @@ final class ListenerHub: Sendable {
     /// Turns the wheel as long as there are listeners.
     private func beat() async {
         while true {
+            // One second with the default interval: each turn wakes one of 25 parts of the
+            // listeners, and not all of them at once.
             try? await Task.sleep(for: interval / Self.slotCount)
             // `isTicking` becomes false under the lock of `add`. A listener that is added next
             // starts a new task, so there is always one wheel for a listener, and never two.

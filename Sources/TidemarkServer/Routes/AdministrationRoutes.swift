@@ -68,6 +68,7 @@ extension Server {
     private func authenticated(_ incoming: Incoming) async throws -> Operator {
         let scheme = "bearer "
         guard let header = incoming.header(.authorization),
+            // Names of schemes have no case (RFC 9110).
             header.lowercased().hasPrefix(scheme),
             let found = try await directory.administrator(
                 String(header.dropFirst(scheme.count))

@@ -136,6 +136,7 @@ extension Server {
             container: ContainerID(parts[2]),
             environment: environment,
             scope: scope,
+            // An endpoint may have several parts, such as `users/lookup/email`.
             endpoint: parts[5...].joined(separator: "/")
         )
     }

@@ -30,6 +30,7 @@ public final class Server: Sendable {
     let store: Store
     let callers: Callers
     let uploads = Uploads()
+    // Also nonces that are valid once: those of sign-in pages.
     let signIns = Uploads()
     let limits: RateLimits
     let gates = ContainerGates()

@@ -289,6 +289,7 @@ package final class TemporaryServer: Sendable {
 
     /// Replaces the current store by an empty one.
     private func reset() async throws {
+        // No number is used twice, because the folder of a replaced store may still be there.
         let number = storeCount.withLock { count in
             count += 1
             return count

@@ -161,6 +161,7 @@ private enum ChangesForm {
         var reader = try WireReader(bytes, .changesAnswer)
         let flags = try reader.flags(isMoreComing | hasTextTags)
         let zone = try reader.zone()
+        // A copy: the client keeps the token, and a slice would retain the whole page.
         let token = ChangeToken(bytes: Array(try reader.blob()))
         // The smallest item has a kind (1 byte) and the lengths of a tag and a body (4 bytes each).
         let count = try reader.count(ofItems: 9)
@@ -197,6 +198,7 @@ private enum ChangesForm {
         var rows: [Row] = []
         var start = reader.offset
         for index in 0..<count {
+            // A byte of one known flag is 0 or 1, the two kinds of lines.
             let kind = try reader.flags(deleted)
             let sequence = try reader.word64()
             let incarnationBits = try reader.word32()
@@ -204,6 +206,7 @@ private enum ChangesForm {
             let range: Range<Int>
             if kind == changed {
                 let body = try reader.body()
+                // The body is a slice of the message, so its indices are offsets in it.
                 range = body.bytes.startIndex..<body.bytes.endIndex
             } else {
                 let (name, type) = try deletion(from: &reader)

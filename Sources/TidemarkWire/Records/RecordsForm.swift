@@ -155,6 +155,8 @@ extension WireReader {
     mutating func recordOutcomes() throws(WireFormError) -> [Result<Record, SyncError>] {
         try outcomes { (it, zone) throws(WireFormError) in
             let tag = try it.tag()
+            // The body is a slice: a record that is kept retains the answer. Only deltas, which are
+            // larger, copy their records into blocks.
             return Record(zone: zone, changeTag: tag, body: try it.body())
         }
     }

@@ -43,6 +43,8 @@ extension WebServices {
         writer.list(changes.changes) { writer, change in
             switch change {
             case .changed(let zone):
+                // A change names only the zone. The default zone is the only one without these
+                // capabilities.
                 let capabilities: Zone.Capabilities =
                     zone.isDefault ? [] : [.fetchChanges, .atomic]
                 writer.zone(Zone(zoneID: zone, capabilities: capabilities))
@@ -102,6 +104,8 @@ extension WebServices {
     func recordChanges(_ request: WebRequest) async throws(WebError) -> [UInt8] {
         var question = ZoneQuestion()
         try request.read { (it, name) throws(JSONError) in try it.member(name, of: &question) }
+        // As Apple's service. The newer `changes/zone` accepts the default zone here
+        // (Docs/web-services.md).
         guard let zone = question.zone, !zone.isDefault else {
             throw .badRequest("cannot get changes in default zone")
         }
@@ -221,6 +225,8 @@ private struct ReversePlace {
     init?(_ text: String) throws(WebError) {
         guard text.hasPrefix(Self.prefix) else { return nil }
         let parts = text.dropFirst(2).split(separator: ".", omittingEmptySubsequences: false)
+            // The texts of tokens begin with `t.`, which the text of a place leaves out. An empty
+            // part is no token.
             .map { $0.isEmpty ? nil : ChangeToken("t.\($0)") }
         guard parts.count == 3, let before = parts[1], let end = parts[2] else {
             throw .badRequest("Invalid continuation format")

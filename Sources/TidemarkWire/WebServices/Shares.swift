@@ -27,6 +27,7 @@ extension WebServices {
                 owner: caller.user ?? .current
             )
             let asking = caller
+            // An error of one link fails the request. Links before it stay accepted.
             let metadata = try await ask { (it) throws(SyncError) in
                 // In this order, so that the metadata says that the share was accepted.
                 if accepting { _ = try await it.acceptShare(link.value, as: asking) }

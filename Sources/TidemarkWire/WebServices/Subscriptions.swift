@@ -109,6 +109,7 @@ extension JSONReader {
             return true
         }
         switch kind {
+        // The service replaces a subscription of the same id, so both do the same.
         case "create", "update": return .save(try subscription.subscription(at: start))
         case "delete":
             guard let id = subscription.id else {

@@ -35,6 +35,7 @@ extension WebServices {
             lookups = try it.values { (it) throws(JSONError) in try it.neededLookupInfo() }
             return true
         }
+        // A GET has no body, and asks for all contacts.
         guard let lookups else { return try await contacts(request) }
         try checkCount(lookups.count, of: "lookupInfos")
         let found = try await ask { (it) throws(SyncError) in
@@ -50,6 +51,8 @@ extension WebServices {
                 writer.identity(identity)
             } else {
                 writer.literal("{")
+                // A user who is not found keeps a place in the list, so that the answer has one
+                // entry for each lookup.
                 writer.lookupInfo(item.0)
                 writer.literal("}")
             }

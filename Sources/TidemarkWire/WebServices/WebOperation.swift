@@ -135,6 +135,8 @@ extension JSONReader {
             case "zoneID": record.zone = try it.zoneID()
             case "fields": record.fields = try it.fields()
             case "parent":
+                // `members` skips `null`, so a request can set a parent or leave it, and cannot
+                // remove it.
                 record.parent = .set(try it.neededMember("recordName"))
             case "createShortGUID": record.createsShortGUID = try it.truth()
             case "forRecord": record.share.rootName = try it.neededMember("recordName")

@@ -98,6 +98,8 @@ extension WebServices {
 extension JSONReader {
     /// Reads a zone's identity, plain or as the member `zoneID` of a zone.
     fileprivate mutating func wrappedZoneID() throws(JSONError) -> ZoneID {
+        // A copy of the reader. If the object has no member `zoneID`, it is read a second time as
+        // the identity itself.
         var ahead = self
         var wrapped: ZoneID?
         try ahead.members { (it, name) throws(JSONError) in

@@ -24,6 +24,7 @@ final class ExportFile {
     /// Creates the file under a temporary name, so that a failure to create it is reported at once.
     init(_ path: String) throws {
         self.path = path
+        // In the same folder, because a file is renamed only within a file system.
         descriptor = open(path + ".part", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else {
             throw CommandError(attempt: "\(path) cannot be created", errno)

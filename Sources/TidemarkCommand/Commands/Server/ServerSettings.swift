@@ -35,6 +35,7 @@ struct ServerSettings {
         ("trust-proxy", .bool(defaults.trustsProxy)),
         ("connection-limit", .int(defaults.connectionLimit)),
         ("webhook-network", .stringArray([])),
+        // Texts, because numbers of bytes may have a unit.
         ("user-quota", .string("")), ("public-quota", .string("")),
         ("container-requests", .int(defaults.requestsPerContainer)),
         ("container-scans", .int(defaults.scansPerContainer)),
@@ -223,6 +224,8 @@ struct ServerSettings {
         if case .stringArray(let limits)? = content("rate-limit") {
             for text in limits {
                 let (kind, rate) = try Self.rateLimit(text)
+                // Added to the defaults: attempts to sign in stay limited unless a setting names
+                // them.
                 options.rateLimits[kind] = rate
             }
         }
