@@ -31,6 +31,8 @@ enum AbandonedStores {
         for name in names where isTemporary(name) {
             let path = (folder as NSString).appendingPathComponent(name)
             let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+            // The lock shows that no process uses the store. It does not show that one is about to:
+            // a process first makes the folder, then locks the store in it. Hence the age.
             guard let changed = attributes?[.modificationDate] as? Date,
                 attributes?[.type] as? FileAttributeType == .typeDirectory,
                 changed.addingTimeInterval(graceSeconds) < now, !Store.hasWriter(at: path)

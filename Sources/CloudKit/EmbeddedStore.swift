@@ -33,10 +33,12 @@ struct EmbeddedStore: CloudSource {
                 try makeFolder()
                 return .success(try Store.open(at: path, access: .creating, options: options))
             } catch {
+                // Only a lock passes by itself, such as that of a program that is just ending.
                 guard error.code == .locked, ContinuousClock.now < end else {
                     return .failure(refusal(error))
                 }
             }
+            // The system reports no release of another process's lock, so the store is tried again.
             await pause(seconds: 0.05)
         }
     }
@@ -63,6 +65,8 @@ struct EmbeddedStore: CloudSource {
             let store = try await service() as? Store
         else { return account }
         let own = UserID(account: account.userRecordName, in: container)
+        // The derived name takes precedence. The account's own name is for containers that know
+        // only it.
         if try store.hasUser(own, of: container) { return own }
         return try store.hasUser(account, of: container) ? account : own
     }

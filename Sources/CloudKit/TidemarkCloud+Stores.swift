@@ -39,6 +39,7 @@ extension TidemarkCloud {
         quick.durability = .none
         AbandonedStores.sweepOnce
         let path = AbandonedStores.newPath(in: NSTemporaryDirectory())
+        // Before the store exists, so that an exit at any time removes it.
         TemporaryPaths.ofProcess.add(path)
         let store = EmbeddedStore(
             path: path,

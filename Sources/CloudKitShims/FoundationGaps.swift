@@ -69,6 +69,8 @@ extension NSKeyedUnarchiver {
             return nil
         }
         var result: [Key: Object] = [:]
+        // Reading from an `NSDictionary` yields Swift values, but the result has Foundation's
+        // classes.
         for (key, value) in read {
             guard let key = object(key) as? Key, let value = object(value) as? Object else {
                 return nil

@@ -31,6 +31,8 @@ extension Publishers {
         public func receive<Downstream: Subscriber>(
             subscriber: Downstream
         ) where Downstream.Input == Output, Downstream.Failure == Failure {
+            // `flatMap` without a limit subscribes to all publishers at once, so their values
+            // interleave.
             Publishers.Sequence<[Upstream], Failure>(sequence: publishers)
                 .flatMap { $0 }
                 .receive(subscriber: subscriber)
@@ -88,6 +90,8 @@ extension Publishers {
         public func receive<Downstream: Subscriber>(
             subscriber: Downstream
         ) where Downstream.Input == Output, Downstream.Failure == Failure {
+            // One stream of both sides, so that `scan` sees values one after another and needs no
+            // lock.
             Merge(a.map { Side.a($0) }, b.map { Side.b($0) })
                 .scan((nil, nil) as (A.Output?, B.Output?)) { newest, side in
                     switch side {

@@ -108,6 +108,8 @@ public final class OSLog: NSObject, Sendable {
             message: message,
             date: Date()
         )
+        // The lock protects only the reference to the handler, which is called without it. A
+        // handler may therefore log, or set another handler.
         Self.handler(entry)
     }
 }

@@ -53,6 +53,8 @@ struct OSLogFormat {
     /// Returns the text with arguments in place of its placeholders; a placeholder without an
     /// argument stays.
     func text(_ arguments: [Any]) -> String {
+        // Arguments are matched by position. A type that does not fit its placeholder is described,
+        // while `printf` would misread memory.
         var (result, rest, arguments) = ("", format, arguments[...])
         while let percent = rest.firstIndex(of: "%") {
             result += rest[..<percent]
@@ -86,6 +88,7 @@ struct OSLogFormat {
     private static func text(_ value: Any, _ flags: String, _ kind: String) -> String {
         switch (kind, value) {
         case ("d", let number as any FixedWidthInteger), ("i", let number as any FixedWidthInteger):
+            // Every integer is passed as 64 bits, whatever length the format names.
             String(format: "%\(flags)lld", Int64(truncatingIfNeeded: number))
         case ("u", let number as any FixedWidthInteger), ("x", let number as any FixedWidthInteger),
             ("X", let number as any FixedWidthInteger), ("o", let number as any FixedWidthInteger):

@@ -36,6 +36,8 @@ public struct OSLogPrivacy: Sendable {
 
     func text(_ shown: @autoclosure () -> String) -> String {
         guard isPrivate else { return shown() }
+        // Swift seeds its hashes anew in each process, so numbers of two processes cannot be
+        // compared.
         return mask == .hash ? "<mask.hash: '\(shown().hashValue)'>" : "<private>"
     }
 }

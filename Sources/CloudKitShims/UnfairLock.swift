@@ -7,6 +7,7 @@ import Foundation
 ///
 /// Unchecked: the state is touched under the lock alone.
 public struct OSAllocatedUnfairLock<State>: @unchecked Sendable {
+    // A class, because copies of the structure share one lock, as copies of Apple's do.
     private final class Storage {
         var state: State
         let lock = NSLock()

@@ -78,6 +78,7 @@ extension FaultyService: DatabaseService {
         _ request: UploadAssetRequest,
         as caller: Caller
     ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8] {
+        // A fault of a save must not hit the uploads that precede it, so uploads are another kind.
         try await pass(.other) { (service) throws(SyncError) in
             try await service.uploadAsset(pieces, request, as: caller)
         }

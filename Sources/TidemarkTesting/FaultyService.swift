@@ -120,12 +120,17 @@ extension FaultyService {
         _ request: ModifyRecordsRequest? = nil,
         _ body: (any DatabaseService) async throws(SyncError) -> Answer
     ) async throws(SyncError) -> Answer {
+        // Held calls have not taken a fault yet, so a fault that a test adds while it holds them
+        // applies to them.
         await waitWhileHeld()
         let fault = nextFault(of: call)
         if let fault, !fault.losesAnswer { throw fault.error }
         let service = try await service()
+        // After the fault of the call: a request that fails anyway neither uses up the fault of a
+        // record nor runs the closures.
         if let request { try await prepare(request) }
         let answer = try await body(service)
+        // The service has performed the call, and its answer is lost.
         if let fault { throw fault.error }
         return answer
     }
@@ -164,6 +169,8 @@ extension FaultyService {
             return (nil, state.beforeWrites)
         }
         if let error { throw error }
+        // The closure may write through this service. It was taken out of the state, so that write
+        // does not run it again.
         for body in bodies { await body() }
     }
 }

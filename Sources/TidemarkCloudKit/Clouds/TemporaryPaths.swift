@@ -32,6 +32,8 @@ package final class TemporaryPaths: Sendable {
 
     /// Removes the file or folder at a path.
     package func remove(_ path: String) {
+        // Forgotten only after it was removed: an exit in between removes it a second time, which
+        // does no harm.
         try? FileManager.default.removeItem(atPath: path)
         paths.withLock { _ = $0.remove(path) }
     }
@@ -45,6 +47,7 @@ package final class TemporaryPaths: Sendable {
 
     /// Removes all paths.
     func removeAll() {
+        // A copy: `remove` takes the lock itself.
         for path in paths.withLock({ $0 }) { remove(path) }
     }
 }

@@ -69,6 +69,7 @@ public final class TidemarkCloud: Sendable {
         guard case .source(let source) = place else { return account }
         let key = ContainerUser(account: account, container: container)
         if let known = names.withLock({ $0[key] }) { return known }
+        // Without the lock: the lookup may have to open the store.
         let name = try await source.user(account, in: container) { () async throws(SyncError) in
             try await service()
         }
@@ -104,9 +105,12 @@ public final class TidemarkCloud: Sendable {
         case .source(let source):
             opening = try beginOpening(source).get()
         }
+        // All callers wait for the same task: a store has one writer, which is opened once.
         let result = await opening.value
         if case .failure = result {
             opened.withLock { opened in
+                // Only the failed try is cleared. Meanwhile another caller may have begun the next
+                // one, or closed the cloud.
                 if case .opening(opening) = opened { opened = .not }
             }
         }
@@ -149,6 +153,8 @@ public final class TidemarkCloud: Sendable {
             return opened
         }
         guard case .opening(let opening) = before else { return nil }
+        // Also waits for an open that is in progress: otherwise its store would stay open. `deinit`
+        // does not wait for this task, which therefore captures the source and not the cloud.
         return Task(executorPreference: OwnThreads.shared) {
             if case .success(let service) = await opening.value { await source.close(service) }
             source.remove()

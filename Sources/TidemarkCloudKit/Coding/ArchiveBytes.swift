@@ -90,17 +90,22 @@ struct ArchiveReader {
         var (result, shift) = (0, 0)
         while true {
             let next = try byte()
+            // Five bytes hold every length that an archive can have, and keep the shift within
+            // `Int`.
             guard shift < 35 else { throw Damage() }
             result |= Int(next & 0x7F) << shift
             if next < 0x80 { break }
             shift += 7
         }
+        // Each value has at least one byte. A damaged count must not make a reader loop or allocate
+        // for values that cannot be there.
         guard result <= bytes.count - offset else { throw Damage() }
         return result
     }
 
     mutating func text() throws -> String {
         let range = try take(try count())
+        // Bytes that are not UTF-8 become replacement characters.
         return String(decoding: bytes[range], as: UTF8.self)
     }
 

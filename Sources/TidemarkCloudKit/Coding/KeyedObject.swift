@@ -43,6 +43,8 @@ struct KeyedObject {
         guard let value = fields[key] else { return nil }
         let type = String(describing: type(of: value))
         guard type == "_NSKeyedArchiverUID" else { return value }
+        // A reference to another object of the archive: its index. Untrusted input, so it is
+        // checked.
         guard let number = Mirror(reflecting: value).descendant("value") as? UInt32,
             number < objects.count
         else { return nil }

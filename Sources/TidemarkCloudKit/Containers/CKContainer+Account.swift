@@ -60,6 +60,7 @@ extension CKContainer {
         _ handler: @escaping @Sendable (Result<Value, any Error>) -> Void
     ) -> CKOperation {
         let operation = ServiceCallOperation(call, handler)
+        // As Apple documents for calls of a container. Such calls are not retried.
         operation.qualityOfService = .userInitiated
         add(operation)
         return operation

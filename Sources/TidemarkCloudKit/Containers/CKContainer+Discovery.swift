@@ -101,6 +101,8 @@ extension CKContainer {
         let permissions = device.permissions
         return ask(
             { (service, caller) async throws(SyncError) in
+                // Fails if nobody is signed in: a permission is a user's, even if it is always
+                // granted.
                 _ = try await service.currentUser(as: caller)
                 if grants { permissions.grant(permission, to: caller) }
                 return permissions.isGranted(permission, to: caller)

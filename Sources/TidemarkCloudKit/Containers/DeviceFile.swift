@@ -21,6 +21,8 @@ enum DeviceFile {
     /// Replaces a file, and creates its folder if it does not exist.
     static func write(_ data: Data, to file: URL) throws {
         try makeFolder(file.deletingLastPathComponent())
+        // Written under another name and renamed: a process that ends in between leaves the old
+        // file. Until the mode is set, only the mode of the folder protects the new file.
         try data.write(to: file, options: .atomic)
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
     }

@@ -17,6 +17,7 @@ struct DeviceFolder: Sendable {
             url = URL(fileURLWithPath: path, isDirectory: true)
             return
         }
+        // A device's name is any text. Encoded, it has no slash, and is neither `.` nor `..`.
         let allowed = CharacterSet.alphanumerics.union(CharacterSet(charactersIn: "-_"))
         let name = device.addingPercentEncoding(withAllowedCharacters: allowed) ?? "device"
         let beside: URL

@@ -17,6 +17,7 @@ func beginHearing<Feed>(
             return (try await begin(), isLate)
         } catch {
             guard error.mayPassBeforeHearing else { return nil }
+            // One second, then twice as long each time, up to a minute.
             await pause(seconds: max(wait, error.retryAfter?.inSeconds ?? 0))
             wait = min(2 * wait, 60)
             isLate = true

@@ -18,6 +18,8 @@ final class KeptValues: Sendable {
     /// The value under a name; `nil` if there is none.
     subscript(name: String) -> Data? {
         values.withLock { values in
+            // Read once. Values that another process writes later are not seen, and the next change
+            // overwrites them: a device's folder belongs to one process.
             let all = values ?? Self.read(file)
             values = all
             return all[name]
@@ -32,6 +34,7 @@ final class KeptValues: Sendable {
             var all = values ?? Self.read(file)
             body(&all)
             values = all
+            // Under the lock, so that the file is replaced in the order of the changes.
             if let data = try? PropertyListEncoder().encode(all) {
                 try? DeviceFile.write(data, to: file)
             }

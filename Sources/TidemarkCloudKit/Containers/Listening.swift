@@ -35,6 +35,8 @@ final class Listening: Sendable {
         let end = ending
         // Detached, so that it does not inherit and retain the device that the code runs as.
         beginning = Task.detached(executorPreference: OwnThreads.shared) {
+            // A failed first try does not hold up operations, which wait for this task: `feed`
+            // tries again in the background.
             let statuses = try? await service.accountStatuses(as: caller)
             var feeds = [
                 Self.feed(statuses) { () async throws(SyncError) in
@@ -64,6 +66,8 @@ final class Listening: Sendable {
 
     /// Stops the delivery of events; later events are for the next listener.
     func end() {
+        // The flag is effective at once. The tasks are known, and can be cancelled, only when
+        // `beginning` has ended.
         ending.isReached.withLock { $0 = true }
         let beginning = beginning
         Task(executorPreference: OwnThreads.shared) {
@@ -114,6 +118,7 @@ final class Listening: Sendable {
         try? await pushes.takeAll { push in
             guard !Task.isCancelled else { return }
             let device = owner()
+            // The handler is the program's and may block, so it does not run on `OwnThreads`.
             queue.async {
                 // The task is cancelled some time after the end, and must not take events from the
                 // next listener.
@@ -127,6 +132,8 @@ final class Listening: Sendable {
                 } else {
                     handler(dictionary)
                 }
+                // Stored after the handler has returned: a notification may be delivered twice, but
+                // never skipped.
                 places.take(push.token, of: caller)
             }
         }

@@ -25,6 +25,7 @@ struct NotificationPlaces: Sendable {
         if let place = place(of: caller) {
             do throws(SyncError) {
                 // The feed itself sends no request before iteration begins.
+                // One notification is enough to learn if the token has expired.
                 let next = NotificationChangesRequest(since: place, limit: 1)
                 _ = try await service.notificationChanges(next, as: caller)
                 return try await service.notifications(since: place, as: caller)
@@ -33,6 +34,8 @@ struct NotificationPlaces: Sendable {
             }
         }
         let now = try await service.notificationToken(as: caller)
+        // Stored before the feed begins: if the process ends before the first notification, the
+        // next one resumes here and misses nothing.
         take(now, of: caller)
         return try await service.notifications(since: now, as: caller)
     }
@@ -50,6 +53,8 @@ struct NotificationPlaces: Sendable {
     func nextBadge(of caller: Caller) -> Int {
         let key = caller.placeName
         let badge = badges[key].flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? 0
+        // The number counts notifications that were passed to the handler. If the process ends
+        // before the place is stored, one of them is counted twice.
         setBadge(badge + 1, of: caller)
         return badge + 1
     }

@@ -80,6 +80,7 @@ extension TidemarkDevice {
             )
             return TidemarkCloud(.nowhere(error))
         }
+        // The function returns a retained object: `makeEmbeddedStores()` of the module CloudKit.
         let object = Unmanaged<AnyObject>.fromOpaque(made).takeRetainedValue()
         guard let stores = object as? any EmbeddedStores else {
             preconditionFailure(

@@ -138,6 +138,8 @@ extension TidemarkDevice {
     private static var own: Own {
         ownDevice.withLock { own in
             if let own { return own }
+            // Under the lock, because two threads must not make two devices for one store. Nothing
+            // in here may request the current device, which takes this lock.
             let environment = ProcessInfo.processInfo.environment
             let made = Own(TidemarkDevice.fromEnvironment(environment))
             own = made
@@ -152,6 +154,8 @@ extension TidemarkDevice {
     /// The container that `CKContainer.default()` returns.
     static var currentContainer: CKContainer {
         guard let bound else { return own.container }
+        // If the bound device is the process's own, its container is the one object that programs
+        // may refer to weakly.
         let own = ownDevice.withLock { $0 }
         return own?.device === bound ? own?.container ?? bound.container() : bound.container()
     }
@@ -205,6 +209,8 @@ extension TidemarkDevice {
             return state.user != user
         }
         guard isNew else { return }
+        // Before the notifications are posted: operations that their observers begin wait until the
+        // device listens as the new user.
         listenAnew()
         run { NotificationCenter.default.post(name: .NSUbiquityIdentityDidChange, object: nil) }
         postAccountChanged()
@@ -248,12 +254,16 @@ extension TidemarkDevice {
     /// are received.
     func listen(to container: ContainerID, _ service: any DatabaseService) async {
         while true {
+            // The lookup of the name may wait, so it runs without the lock. If the user changed
+            // meanwhile, the caller is the wrong one, and the loop tries again.
             let account = userID
             // A store that cannot name the user has no notifications either.
             guard let caller = try? await caller(of: container, .private, account) else { return }
             let listening = state.withLock { state -> Listening? in
                 if let listening = state.listening[container] { return listening }
                 guard state.user == account else { return nil }
+                // Under the lock, so that a container has one listener. The initializer does not
+                // wait.
                 let listening = Listening(service, as: caller, for: self, state.handler)
                 state.listening[container] = listening
                 return listening

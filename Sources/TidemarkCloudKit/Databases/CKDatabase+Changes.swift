@@ -188,6 +188,8 @@ extension CKDatabase {
             page.add { $0 = result.map { ($0.serverChangeToken, $0.moreComing) } }
         }
         operation.fetchRecordZoneChangesResultBlock = { result in
+            // The zone's own block has the zone's error. The error of the operation wraps it in
+            // `partialFailure`.
             let outcome =
                 page.items
                 ?? .failure(result.error ?? CKError(.internalError, "The zone was not fetched."))

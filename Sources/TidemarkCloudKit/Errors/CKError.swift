@@ -76,6 +76,8 @@ extension CKError: Hashable {
 
     /// Hashes the code.
     public func hash(into hasher: inout Hasher) {
+        // Values of `userInfo` need not be hashable. Equal errors have equal codes, which is
+        // enough.
         hasher.combine(code)
     }
 }

@@ -12,6 +12,8 @@ func answer<Value: Sendable>(
     let begun = BegunOperation()
     return try await withTaskCancellationHandler {
         try await withCheckedThrowingContinuation { continuation in
+            // Each operation calls its last block exactly once, cancelled or not, so the
+            // continuation is resumed exactly once.
             begun.set(begin { continuation.resume(with: $0) })
         }
     } onCancel: {

@@ -135,7 +135,10 @@ open class CKOperation: Operation, @unchecked Sendable {
             return progress.step == .waiting
         }
         guard begins else { return }
+        // Linux has no key-value observing. `OperationQueue` learns the state of an asynchronous
+        // operation from these calls.
         didChangeValue(forKey: "isExecuting")
+        // A cancelled operation skips `main()`, in which a subclass may prepare a request.
         if isCancelled { return begin() }
         // A program's `main()` may block; the queue has other operations to start.
         callbacks.async { self.main() }
@@ -156,6 +159,7 @@ open class CKOperation: Operation, @unchecked Sendable {
             await self.work()
         }
         progress.withLock { $0.work = work }
+        // `cancel()` may have come before `work` was set, and then found no task.
         if isCancelled { work.cancel() }
     }
 
@@ -183,6 +187,8 @@ open class CKOperation: Operation, @unchecked Sendable {
             progress.work = nil
             return progress.completionBlock
         }
+        // From here on the queue may start dependent operations. They do not wait for the
+        // completion block.
         didChangeValue(forKey: "isExecuting")
         didChangeValue(forKey: "isFinished")
         if let completionBlock { device.run(completionBlock) }
@@ -206,6 +212,8 @@ open class CKOperation: Operation, @unchecked Sendable {
 
     /// Reports an item, and stores the report if the operation is long-lived.
     func tell(_ report: OperationReport) {
+        // Stored before the block is called: the kept answer needs every report, even one that the
+        // program has not received when the process ends.
         if kept != nil { reports.withLock { $0.append(report) } }
         tell { self.deliver(report) }
     }
@@ -213,6 +221,8 @@ open class CKOperation: Operation, @unchecked Sendable {
     /// Calls a program's block, unless the operation was cancelled by then.
     func tell(_ body: @escaping @Sendable () -> Void) {
         callbacks.async {
+            // Checked on the queue of the callbacks: blocks that still wait there when the program
+            // cancels are not called.
             guard !self.isCancelled else { return }
             self.device.run(body)
         }
@@ -257,6 +267,7 @@ extension CKOperation {
     private func work() async {
         var failure: (any Error)?
         do throws(CKError) {
+            // `withValue` rethrows any error. The result preserves the error's type.
             try await TidemarkDevice.$bound.withValue(device) {
                 () async -> Result<Void, CKError> in
                 do throws(CKError) {
@@ -269,10 +280,14 @@ extension CKOperation {
             failure = error
         }
         callbacks.async { [failure] in
+            // Even if the work succeeded, a cancelled operation fails: the blocks of some items may
+            // not have been called.
             let cancelled: CKError? =
                 self.isCancelled
                 ? CKError(.operationCancelled, "The operation was cancelled.") : nil
             self.device.run { self.complete(cancelled ?? failure) }
+            // Only after the last callback: if the process ends before this, the next one finds the
+            // operation (Docs/formats/devices.md, "A long-lived operation").
             self.kept?.remove()
             self.finish()
         }
@@ -281,6 +296,8 @@ extension CKOperation {
     private func run() async throws(CKError) {
         guard !isCancelled else { return }
         if isLongLived, kept == nil {
+            // Written before anything is sent, so that no request is made that a restarted program
+            // cannot find.
             kept = try KeptOperation.keep(self, of: containerID, by: device)
             tell { self.longLivedOperationWasPersistedBlock?() }
         }
@@ -293,6 +310,8 @@ extension CKOperation {
             as: device,
             containerID,
             scope,
+            // The id outlives the process. The service performs a change once for each id
+            // (Docs/semantics.md, "Requests that come again").
             requestID: operationID,
             RetryRules(
                 retries: qualityOfService == .utility || qualityOfService == .background,
@@ -311,6 +330,7 @@ extension CKOperation {
     }
 
     private func keepAnswer(_ error: CKError?) {
+        // A cancelled operation is removed, so its answer is not needed.
         guard let kept, !isCancelled else { return }
         let answer = KeptAnswer(reports: reports.withLock { $0 }, error: error)
         kept.wasAnswered(answer, at: device.now())

@@ -10,6 +10,7 @@ extension CKOperation {
     ///
     /// Unchecked: set before the operation is added to a queue, and not afterwards.
     open class Configuration: NSObject, NSCopying, @unchecked Sendable {
+        // Both are the defaults of Apple's framework: a minute and seven days.
         static let requestTimeout: TimeInterval = 60
         static let resourceTimeout: TimeInterval = 7 * 24 * 60 * 60
 
@@ -100,6 +101,7 @@ struct OperationDefaults: Sendable {
         _ configuration: CKOperation.Configuration?,
         _ group: CKOperationGroup?
     ) -> OperationDefaults {
+        // A copy: the program may change its object while operations of the body still wait.
         let own = configuration.map { CKOperation.Configuration(copying: $0) }
         return OperationDefaults(
             configuration: own ?? self.configuration,

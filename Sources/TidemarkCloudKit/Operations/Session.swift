@@ -26,6 +26,8 @@ struct RetryRules: Sendable {
     /// Returns the seconds to wait before a call is repeated; `nil` if it is not repeated.
     func wait(after error: SyncError, attempt: Int, until end: ContinuousClock.Instant) -> Double? {
         guard retries, Self.retried.contains(error.code) else { return nil }
+        // One second, then twice as long each time, up to a minute. A retry that would begin after
+        // the end of the operation is not worth the wait.
         let wait = error.retryAfter?.inSeconds ?? min(pow(2, Double(attempt)), 60)
         return ContinuousClock.now + .clampedSeconds(wait) < end ? wait : nil
     }
@@ -56,6 +58,7 @@ struct Session: Sendable {
         requestID: String,
         _ rules: RetryRules
     ) async throws(CKError) -> Session {
+        // Opening the store or reaching the server counts towards the time of the operation.
         let end = ContinuousClock.now + .clampedSeconds(rules.resourceTimeout)
         let (service, caller) = try await repeated(rules, end, for: device.userID) {
             () async throws(SyncError) in
@@ -127,6 +130,7 @@ struct Session: Sendable {
                     throw CKError(error, seenBy: user)
                 }
                 attempt += 1
+                // The pause ends early if the task is cancelled.
                 await pause(seconds: wait)
                 if Task.isCancelled {
                     throw CKError(.operationCancelled, "The operation was cancelled.")
@@ -154,6 +158,8 @@ final class FirstOutcome<Value: Sendable>: Sendable {
         late: SyncError,
         _ body: @escaping @Sendable () async throws(SyncError) -> Value
     ) async throws(SyncError) -> Value {
+        // A service need not observe cancellation. Instead of waiting for it, the operation takes
+        // the first outcome, so it ends at once; the service completes what it has begun.
         let first = FirstOutcome()
         let work = Task(executorPreference: OwnThreads.shared) {
             do throws(SyncError) {
@@ -166,6 +172,7 @@ final class FirstOutcome<Value: Sendable>: Sendable {
             await pause(seconds: seconds)
             if !Task.isCancelled { first.give(.failure(late)) }
         }
+        // Ends the timer after a response, and asks late work to stop.
         defer {
             work.cancel()
             timer.cancel()
@@ -181,6 +188,7 @@ final class FirstOutcome<Value: Sendable>: Sendable {
     }
 
     private func give(_ outcome: Result<Value, SyncError>) {
+        // Only the first outcome finds the continuation in the state, so it is resumed once.
         let waiting = state.withLock {
             state -> CheckedContinuation<Result<Value, SyncError>, Never>? in
             switch state {
@@ -200,6 +208,7 @@ final class FirstOutcome<Value: Sendable>: Sendable {
     private func outcome() async -> Result<Value, SyncError> {
         await withCheckedContinuation { continuation in
             let outcome = state.withLock { state -> Result<Value, SyncError>? in
+                // The body may have ended before anyone waits.
                 if case .some(let outcome) = state { return outcome }
                 state = .waited(continuation)
                 return nil

@@ -28,6 +28,7 @@ open class CKQuery: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
     public init(recordType: CKRecord.RecordType, predicate: NSPredicate) {
         self.recordType = recordType
         self.predicate = predicate
+        // Determined once, because it evaluates the predicate's block.
         tree = PredicateTree(predicate)
         order = Lock(Order())
     }

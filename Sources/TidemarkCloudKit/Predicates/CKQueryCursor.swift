@@ -43,6 +43,7 @@ open class CKQueryCursor: NSObject, NSCopying, NSSecureCoding, @unchecked Sendab
 
     /// Writes the query and the place.
     open func encode(with coder: NSCoder) {
+        // Limit and fields are left out: they belong to the operation that continues.
         let query = request.query
         coder.encode(
             archive: Archive(

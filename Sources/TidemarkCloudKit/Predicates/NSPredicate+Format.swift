@@ -77,6 +77,8 @@ struct PredicateTree: Sendable {
             }
         }
         do throws(Query.Predicate.FormatRefusal) {
+            // Before the arguments: a text that is not a predicate stops the program whatever they
+            // are, while an unsupported argument only fails the query.
             let predicate = try Query.Predicate.reading(format, operands)
                 .inMeters(TidemarkCloud.distanceUnit)
             if let unsupported {

@@ -31,6 +31,8 @@ extension CKError {
             case let record as CKRecord: archive.records[key] = record.archivedData
             case let text as String: archive.texts[key] = text
             case let number as NSNumber: archive.numbers[key] = number.doubleValue
+            // Other values have no form in the archive, and no program looks them up in a stored
+            // error.
             default: break
             }
         }

@@ -38,6 +38,7 @@ extension CKRecord {
         as reader: UserID? = nil,
         in environment: TidemarkModel.Environment = .development
     ) throws(CKError) -> Saving {
+        // One copy under the lock, so that `changeCount` is the number of the last change in it.
         let content = read { $0 }
         let zone = recordID.zoneID.model
         var builder = FieldsBuilder()
@@ -131,6 +132,8 @@ extension CKRecord {
     func wasSaved(_ saving: Saving, as model: Record, seenBy reader: UserID? = nil) {
         let saved = RecordContent(model, reader)
         change { content in
+            // The fields stay. Values that other clients have saved are in the record of the result
+            // only (Docs/cloudkit.md, "Containers, databases and operations").
             content.takeSystemFields(of: saved)
             content.exactDates = saving.exactDates
             content.changes = content.changes.filter { $0.value.number > saving.changeCount }
@@ -193,6 +196,8 @@ extension RecordContent {
         guard parentChange != nil || policy == .allKeys || changeTag == nil else {
             return .unchanged
         }
+        // With `allKeys` a record without a parent does not remove the parent that the service has:
+        // only a change by the program does.
         guard let parent else { return parentChange == nil ? .unchanged : .removed }
         let target = parent.recordID.model
         guard target.zone == zone else {
@@ -219,6 +224,8 @@ extension RecordChangeTag {
 
     /// True if the tag has the one form that stores write; a tag of Apple's service has another.
     private var hasStoreForm: Bool {
+        // Other spellings of the same numbers, such as leading zeros, are not the form that stores
+        // write. The comparison at the end excludes them.
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2, let sequence = UInt64(parts[0], radix: 36), sequence > 0,
             let bits = UInt32(parts[1], radix: 36)

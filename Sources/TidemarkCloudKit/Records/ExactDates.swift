@@ -20,6 +20,7 @@ enum ExactDates {
 
     /// Returns the number for a date and the name of its field; `nil` for a date that needs none.
     static func beside(_ key: String, _ date: Date) -> (key: String, value: FieldValue)? {
+        // A field's name has at most 255 bytes, and the suffix must fit.
         guard let milliseconds = try? date.milliseconds, Date(milliseconds: milliseconds) != date,
             key.utf8.count + suffix.utf8.count <= 255
         else { return nil }
@@ -34,10 +35,13 @@ enum ExactDates {
     /// one.
     static func take(into fields: inout [String: RecordContent.Field]) -> Set<String> {
         var keys: Set<String> = []
+        // The loop iterates over a copy of the dictionary, so it may remove entries.
         for (name, field) in fields where field.isEncrypted && name.hasSuffix(suffix) {
             fields[name] = nil
             let key = String(name.dropLast(suffix.count))
             keys.insert(key)
+            // The field is in the result even if its number is useless: the next save has to
+            // replace or remove that number.
             guard case .integer(let bits) = field.value, let beside = fields[key],
                 beside.isEncrypted, case .date(let date) = beside.value
             else { continue }

@@ -11,6 +11,8 @@ extension RecordArchive {
     private static let version: UInt8 = 1
 
     var bytes: [UInt8] {
+        // The parts have the order of the table in archives.md. A reader rejects additional bytes,
+        // so a new part needs a new version.
         var writer = ArchiveWriter()
         writer.write(Self.version)
         writer.write(recordType)
@@ -57,6 +59,8 @@ extension RecordArchive {
         } catch {
             return nil
         }
+        // Bytes that are left over show that something was misread. Half a record must not be saved
+        // over a whole one.
         guard reader.isAtEnd else { return nil }
     }
 }

@@ -29,6 +29,7 @@ extension NSCoder {
     }
 
     private var archivedText: String? {
+        // Foundation stops the program if the value is an object of another class.
         if let object = KeyedObject(self) { return object.string(Self.recordKey) }
         return decodeObject(of: NSString.self, forKey: Self.recordKey).map { $0 as String }
     }

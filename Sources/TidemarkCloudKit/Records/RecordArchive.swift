@@ -33,6 +33,7 @@ struct RecordArchive: Decodable {
 
 extension RecordArchive {
     init(_ record: CKRecord, withFields: Bool) {
+        // One copy under the lock: another thread may change the record during the archiving.
         let content = record.read { $0 }
         self.init(recordType: record.recordType, recordID: record.recordID.archived)
         changeTag = content.changeTag
@@ -54,6 +55,7 @@ extension RecordArchive {
                 isChanged: content.changes[key] != nil
             )
         }
+        // A cleared field has no value, but a later save has to send that it was cleared.
         for (key, change) in content.changes where content.fields[key] == nil {
             fields?.append(Field(key: key, isEncrypted: change.isEncrypted, isChanged: true))
         }
@@ -73,6 +75,8 @@ extension RecordArchive {
                 content.fields[field.key] = .init(value: value, isEncrypted: field.isEncrypted)
             }
             if field.isChanged {
+                // The numbers of changes are not archived. They only order changes against a save
+                // that is in progress, and a record that was just read has none.
                 content.changeCount += 1
                 content.changes[field.key] = .init(
                     number: content.changeCount,

@@ -45,6 +45,7 @@ open class CKSubscription: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
 
     /// The content of the notifications; a copy is kept.
     open var notificationInfo: CKSubscription.NotificationInfo? {
+        // The object itself, so that `notificationInfo?.title = "…"` changes this subscription.
         get { state.withLock { $0.notificationInfo } }
         set {
             let copy = newValue.map { CKNotificationInfo($0.content) }

@@ -54,6 +54,7 @@ struct RemotePayload {
 
     var zoneID: CKRecordZoneID? {
         guard let name = content["zid"] as? String else { return nil }
+        // Without an owner the zone is the user's own.
         return CKRecordZoneID(
             zoneName: name,
             ownerName: content["zoid"] as? String ?? CKCurrentUserDefaultName

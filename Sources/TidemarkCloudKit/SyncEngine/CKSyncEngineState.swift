@@ -164,6 +164,8 @@ extension CKSyncEngine {
         ) async {
             self.init()
             for change in pendingChanges {
+                // A change that is left out, here or without a record, stays pending: the loop
+                // removes only the changes of the batch.
                 if recordsToSave.count + recordIDsToDelete.count == Self.maximumCount { break }
                 switch change {
                 case .saveRecord(let id):

@@ -68,11 +68,14 @@ final class SyncEngineDriver: Sendable {
 extension SyncEngineDriver {
     /// Begins to perform the loop's steps, as long as there are an engine and a delegate.
     func begin(for engine: CKSyncEngine) {
+        // The run retains the driver, but neither the engine nor the delegate. The engine's
+        // `deinit` calls `end()`, after which the run returns.
         let watch = AccountWatch(device) { [weak self] in
             self?.change { loop, _ in loop.noteAccountChange() }
         }
         let reference = EngineReference(engine)
         let run = Task(executorPreference: OwnThreads.shared) { [device] in
+            // The delegate runs in this task, so containers that it creates belong to the device.
             await TidemarkDevice.$bound.withValue(device) { await self.run(reference) }
         }
         guarded.withLock { guarded in
@@ -91,6 +94,8 @@ extension SyncEngineDriver {
             defer { guarded.tasks = [] }
             return guarded.tasks
         }
+        // The run is not cancelled. It answers the waiting calls with the error of `loop.cancel()`,
+        // and then returns because `isEnded` is set.
         for task in tasks.dropFirst() { task.cancel() }
         wake()
     }
@@ -123,6 +128,9 @@ extension SyncEngineDriver {
     }
 
     private func wait(_ name: String, _ begin: (inout Guarded) -> SyncCall) async throws {
+        // The delegate is called in the task of the run, so a callback that awaits this call has
+        // the run's identity. A task that the callback creates has another: if the callback awaits
+        // that task, both wait forever.
         let identity = withUnsafeCurrentTask { $0?.hashValue }
         if let identity, guarded.withLock({ $0.runIdentity }) == identity {
             throw CKError(
@@ -133,6 +141,8 @@ extension SyncEngineDriver {
             )
         }
         let error = await withCheckedContinuation { (waiting: Waiting) in
+            // `end()` sets `isEnded` and cancels the loop in one critical section. A call is
+            // therefore either registered before and answered by the loop, or rejected here.
             let isEnded = guarded.withLock { guarded in
                 if !guarded.isEnded {
                     let call = begin(&guarded)
@@ -164,6 +174,8 @@ extension SyncEngineDriver {
                 return isOver
             }
             if isOver { waiting.resume() }
+            // A sleeping run has to wake up and find nothing to do: only then `rest(until:)` resumes
+            // this waiter.
             wake()
         }
     }
@@ -205,6 +217,8 @@ extension SyncEngineDriver {
     private func run(_ reference: EngineReference) async {
         let identity = withUnsafeCurrentTask { $0?.hashValue }
         guarded.withLock { $0.runIdentity = identity }
+        // The result of the last request. The loop notifies the app of a result and answers calls
+        // before it requests the next server step, so one variable is enough.
         var content = SyncEngineServerStep.Content.none
         var batch: CKSyncEngine.RecordZoneChangeBatch?
         while true {
@@ -224,12 +238,16 @@ extension SyncEngineDriver {
                     let event = event(notice, content)
                     await delegate.handleEvent(event, syncEngine: engine)
                 }
+                // If the engine or the delegate is gone, the notice counts as handled, so that the
+                // loop can end. The tokens that it moves are harmless: no state is delivered to the
+                // app either.
                 take(.done)
                 continue
             case .askFetchOptions(let reason, let scope):
                 take(await fetchOptions(reason, scope, reference))
                 continue
             case .askBatch(let reason, let scope):
+                // No batch ends the send operation; the changes stay pending.
                 batch = nil
                 if !isEnded, let engine = reference.engine, let delegate = delegate.value {
                     let context = sendContext(reason, scope)
@@ -242,6 +260,7 @@ extension SyncEngineDriver {
                 let answer = await answer(step, batch)
                 content = answer.content
                 take(answer.outcome)
+                // The check may have found another user, whose notifications are in another feed.
                 if step == .checkAccount { listen() }
                 continue
             }
@@ -267,11 +286,13 @@ extension SyncEngineDriver {
             }
         }
         let serverStep = serverStep.inGroup(group)
+        // A task of its own: `cancel()` and `end()` stop the request without stopping the run.
         let running = Task(executorPreference: OwnThreads.shared) {
             await serverStep.answer(step, batch)
         }
         guarded.withLock { $0.running = running }
         defer { guarded.withLock { $0.running = nil } }
+        // `end()` may have come before `running` was set, and then found no request to cancel.
         if guarded.withLock({ $0.isEnded }) { running.cancel() }
         return await running.value
     }
@@ -329,6 +350,8 @@ extension SyncEngineDriver {
             do {
                 for try await push in pushes where push.notification.user == user {
                     guard let self, !Task.isCancelled else { return }
+                    // A pruned notification has no scope. A fetch without changes is better than a
+                    // missed change.
                     let pushed = push.notification.scope ?? scope
                     if pushed == scope { change { $0.noteServerChange(at: $1) } }
                 }
@@ -337,6 +360,7 @@ extension SyncEngineDriver {
             }
         }
         guarded.withLock { guarded in
+            // The first task is the run; at most one other listens.
             guarded.tasks = guarded.tasks.prefix(1) + [listening]
             if guarded.isEnded { listening.cancel() }
         }
@@ -359,6 +383,8 @@ extension SyncEngineDriver {
         await withCheckedContinuation { sleeper in
             let isAwake = guarded.withLock { guarded in
                 defer { guarded.isAwake = false }
+                // An event after the loop chose to wait found no sleeper, and set `isAwake`. The
+                // run must not sleep then: the next event may be far away.
                 if !guarded.isAwake { guarded.sleeper = sleeper }
                 return guarded.isAwake
             }

@@ -34,6 +34,8 @@ struct SyncEngineServerStep: Sendable {
                 return try await changes(of: zone, since: token)
             case .sendZones(let changes): return await send(changes)
             case .sendBatch: return await send(batch ?? CKSyncEngine.RecordZoneChangeBatch())
+            // The other steps need the delegate or the clock, not the server. The driver performs
+            // them itself.
             default: return (.done, .none)
             }
         } catch {
@@ -48,7 +50,11 @@ struct SyncEngineServerStep: Sendable {
         let status = try await service.accountStatus(as: caller)
         switch status {
         case .available: return .account(try await service.currentUser(as: caller))
+        // A restricted account counts as none: its private data is closed until its status changes
+        // (Docs/semantics.md, "Users").
         case .noAccount, .restricted: return .account(nil)
+        // The account may become usable by itself, so this is an error that the loop retries. As a
+        // sign-out, it would drop the pending changes.
         case .couldNotDetermine, .temporarilyUnavailable:
             throw SyncError(.accountTemporarilyUnavailable, "The account is not ready: \(status).")
         }
@@ -57,10 +63,14 @@ struct SyncEngineServerStep: Sendable {
     /// Creates a subscription for the database, unless there is one.
     private func subscribe() async throws {
         let saved = try await database.allSubscriptions()
+        // Any subscription of the app to the whole database serves the engine too: its
+        // notifications are the same.
         let isThere = saved.contains { saved in
             subscriptionID.map { $0 == saved.subscriptionID } ?? (saved is CKDatabaseSubscription)
         }
         if isThere { return }
+        // The name is fixed. If two devices of one user subscribe at the same time, the second save
+        // replaces an identical subscription, and each change causes one notification.
         let name = "CKSyncEngine-\(database.databaseScope.model.name)"
         let subscription = CKDatabaseSubscription(subscriptionID: subscriptionID ?? name)
         subscription.notificationInfo = CKSubscription.NotificationInfo()
@@ -96,6 +106,7 @@ extension SyncEngineServerStep {
                 id: .init(previousServerChangeToken: token.map { CKServerChangeToken($0) })
             ]
         )
+        // One page for each step: the loop moves the zone's token after the app has handled a page.
         operation.fetchAllChanges = false
         let changed = Collected<[CKDatabase.RecordZoneChange.Modification]>([])
         let deleted = Collected<[CKDatabase.RecordZoneChange.Deletion]>([])
@@ -119,6 +130,8 @@ extension SyncEngineServerStep {
                     .internalError,
                     "The service returned no result for the zone \(zone)."
                 )
+                // The zone's own block has the zone's error. The error of the operation wraps it in
+                // `partialFailure`.
                 handler(page.items ?? .failure(result.error ?? missing))
             }
             return database.begin(operation)
@@ -158,6 +171,8 @@ extension SyncEngineServerStep {
         } catch {
             result = .failure(error)
         }
+        // The loop decides about each change. If the whole request failed, each change gets its
+        // error.
         var sent = SentZones()
         for zone in saves {
             let id = zone.zoneID
@@ -230,7 +245,11 @@ extension SyncEngineServerStep {
 
 extension CKSyncEngine.RecordZoneChangeBatch {
     fileprivate var halves: (Self, Self)? {
+        // The halves are two requests: one may succeed and the other fail. An atomic batch
+        // therefore has no halves.
         guard !atomicByZone, recordsToSave.count + recordIDsToDelete.count > 1 else { return nil }
+        // Saves are rounded up and deletions down, so neither half is empty, and the recursion
+        // ends.
         let saves = (recordsToSave.count + 1) / 2
         let deletions = recordIDsToDelete.count / 2
         return (
@@ -315,6 +334,8 @@ extension SyncError {
             return
         }
         self.init(
+            // Both enumerations have Apple's numbers. The loop uses the code and the delay; the
+            // rest of `userInfo` reaches the app in the event.
             SyncError.Code(rawValue: error.code.rawValue) ?? .internalError,
             error.localizedDescription,
             retryAfter: error.retryAfterSeconds.map { Duration(clampingSeconds: $0) }

@@ -32,6 +32,8 @@ private final class Pause: Sendable {
     private let state = Lock(State.new)
 
     func begin(_ continuation: CheckedContinuation<Void, Never>, seconds: Double) {
+        // The timer is resumed even if `end()` came first: Dispatch stops the program when a
+        // suspended source is released.
         timer.setEventHandler { self.end() }
         timer.schedule(deadline: .now() + seconds)
         timer.resume()
@@ -49,6 +51,7 @@ private final class Pause: Sendable {
             defer { state = .over }
             return state
         }
+        // The handler retains this object, and a cancelled source releases its handler.
         timer.cancel()
         if case .waited(let continuation) = before { continuation.resume() }
     }

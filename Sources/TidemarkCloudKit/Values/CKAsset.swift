@@ -76,6 +76,7 @@ open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
                 wrappingKey: reference.wrappingKey.map { Data($0) }
             )
         case .fetched(let reference, let file):
+            // The file may be gone when the archive is read. The reference still names the bytes.
             CKAsset(.service(reference, file: file.url)).archived
         }
     }
@@ -137,6 +138,7 @@ open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
         state.withLock { place in
             switch place {
             case .file(let url): place = .service(reference, file: url)
+            // Sent again: the bytes of another database, whose reference may be in the asset.
             case .service(_, let url): place = .service(reference, file: url)
             case .fetched(_, let file): place = .fetched(reference, file)
             }
@@ -146,6 +148,7 @@ open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
     /// Records that the service does not have the bytes of the file.
     func wasNotSent() {
         state.withLock { place in
+            // Without a file there is nothing that could be sent, so the reference stays.
             if case .service(_, let url?) = place { place = .file(url) }
         }
     }
@@ -159,6 +162,7 @@ open class CKAsset: NSObject, NSSecureCoding, @unchecked Sendable {
 
     /// Takes the file of another asset with the same bytes.
     func takeFile(of other: CKAsset) {
+        // Before this asset's lock is taken: the locks of two assets are never held together.
         let held = other.place
         state.withLock { $0 = held }
     }

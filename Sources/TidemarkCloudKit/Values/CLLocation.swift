@@ -131,6 +131,9 @@ open class CLLocation: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable 
         let east = sin((b.longitude - a.longitude) * radians / 2)
         let along = cos(a.latitude * radians) * cos(b.latitude * radians)
         let half = north * north + along * east * east
+        // The haversine formula, with the radius that queries use
+        // (`Query.Coordinates.earthRadius`). Rounding can make the root exceed 1 for opposite
+        // points.
         return 2 * 6_371_008.8 * asin(min(1, half.squareRoot()))
     }
 
@@ -221,6 +224,7 @@ extension CLLocation {
                 latitude: model.latitude,
                 longitude: model.longitude
             ),
+            // Core Location marks an unknown accuracy, course or speed by a negative number.
             altitude: model.altitude ?? 0,
             horizontalAccuracy: model.horizontalAccuracy ?? 0,
             verticalAccuracy: model.verticalAccuracy ?? -1,

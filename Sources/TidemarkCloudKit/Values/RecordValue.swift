@@ -119,12 +119,14 @@ extension RecordValue {
     private var kind: FieldType {
         switch self {
         case .string: .string
+        // A list may mix all kinds of numbers: `model(_:of:in:)` makes them one type.
         case .integer, .unsigned, .real: .double
         case .date: .timestamp
         case .data: .bytes
         case .location: .location
         case .reference: .reference
         case .asset: .asset
+        // Never compared: elements of a list are scalars.
         case .list: .stringList
         }
     }
@@ -228,6 +230,8 @@ extension RecordValue {
                 if case .int64(let number) = model { .double(Double(number)) } else { model }
             }
         }
+        // An empty list has the type of the Swift array or of the list that the field had before.
+        // If neither is known, it is a list of strings (Docs/cloudkit.md, "Records and values").
         return FieldValue(listOf: models, ofType: models.first?.type ?? type ?? .string)
     }
 }

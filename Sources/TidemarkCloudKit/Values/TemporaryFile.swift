@@ -36,6 +36,7 @@ final class TemporaryFile: Sendable {
     ) async throws(SyncError) -> TemporaryFile {
         let download = try await service.downloadAsset(request, as: caller)
         let file = TemporaryFile()
+        // From its creation on: other users share the folder for temporary files.
         let isPrivate: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
         guard
             FileManager.default.createFile(
@@ -47,6 +48,7 @@ final class TemporaryFile: Sendable {
         else { throw file.notWritten() }
         defer { try? handle.close() }
         var pieces = download.makeAsyncIterator()
+        // If this throws, `file` is released, and its `deinit` removes what was written.
         while let piece = try await pieces.next() {
             do {
                 try handle.write(contentsOf: Data(piece))

@@ -58,6 +58,8 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
                 try await service.databaseChanges(asked, as: caller)
             }
             for change in page.changes { tell(.zoneChange(change)) }
+            // After the zones of its page: a program that stores this token has received all of
+            // them.
             tell(.databaseEnd(CKServerChangeToken(page.token), moreComing: page.moreComing))
             guard page.moreComing, fetchAllChanges, !isCancelled else { return }
             request.since = page.token

@@ -41,6 +41,7 @@ extension Session {
             for change in page.changes { tell(try await step(change)) }
             let end = ZoneEnd(
                 token: CKServerChangeToken(page.token),
+                // With an earlier page the mark would claim changes that are still to be fetched.
                 mark: page.moreComing ? nil : said,
                 moreComing: page.moreComing
             )
@@ -62,6 +63,8 @@ extension Session {
             do throws(CKError) {
                 return .changed(id, .success(try await fetched(model)))
             } catch {
+                // An asset that cannot be fetched fails its record, not the zone. The token still
+                // moves past the record, so the program has to fetch it again itself.
                 guard error.code != .operationCancelled else { throw error }
                 return .changed(id, .failure(error))
             }

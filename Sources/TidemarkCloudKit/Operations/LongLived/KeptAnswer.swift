@@ -22,6 +22,8 @@ struct KeptAnswer: Sendable {
 
     /// Archives the answer, with the files of fetched assets linked into a folder by their numbers.
     func archived(at time: Date, _ files: KeptFiles) -> Archive {
+        // The files are linked before the answer that names them is written. A process that ends in
+        // between leaves files without an answer; `KeptOperation.remove()` removes them.
         for (number, asset) in assets.enumerated() {
             guard case .fetched(_, let file) = asset.place else { continue }
             files.keep(file.url, as: number)
@@ -35,6 +37,7 @@ struct KeptAnswer: Sendable {
         guard reports.count == archive.reports.count else { return nil }
         self.init(reports: reports, error: archive.error.map { CKError($0) })
         for (number, asset) in assets.enumerated() {
+            // Without its file an asset is one whose bytes were not fetched.
             guard let file = files.take(number) else { continue }
             asset.wasFetched(to: file)
         }
@@ -47,6 +50,8 @@ struct KeptAnswer: Sendable {
 
     /// The assets of all records, in the order of the reports.
     private var assets: [CKAsset] {
+        // The order is part of the format (Docs/formats/devices.md, "An answer"): the numbers of
+        // files count these assets, when they are written and when they are read.
         reports.compactMap(\.record).flatMap { $0.assets.map(\.asset) }
     }
 }
@@ -67,6 +72,8 @@ struct KeptFiles {
     func take(_ number: Int) -> TemporaryFile? {
         let kept = place(number)
         guard FileManager.default.fileExists(atPath: kept.path) else { return nil }
+        // A second link: the first is removed with the operation, while the program may still read
+        // the asset's file.
         let file = TemporaryFile()
         return (try? link(kept, to: file.url)) == nil ? nil : file
     }
@@ -74,6 +81,7 @@ struct KeptFiles {
     /// Creates the same bytes under another name; copies them if they cannot be linked.
     private func link(_ file: URL, to other: URL) throws {
         do {
+            // A link needs neither time nor space for the bytes. It fails between two file systems.
             try FileManager.default.linkItem(at: file, to: other)
         } catch {
             try FileManager.default.copyItem(at: file, to: other)

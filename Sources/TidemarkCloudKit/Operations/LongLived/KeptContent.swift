@@ -59,6 +59,8 @@ extension CKQueryOperation {
 extension CKModifyRecordZonesOperation {
     func keepOwn(in request: inout KeptRequest) {
         request.zoneIDs = (recordZonesToSave ?? []).map(\.zoneID.archived)
+        // The saves come first in one list, and their number separates them from the deletions
+        // (Docs/formats/devices.md, "A long-lived operation").
         request.numbers = ["saves": request.zoneIDs.count]
         request.zoneIDs += (recordZoneIDsToDelete ?? []).map(\.archived)
     }
@@ -87,6 +89,7 @@ extension CKFetchRecordZoneChangesOperation {
     func keepOwn(in request: inout KeptRequest) {
         request.zoneIDs = (recordZoneIDs ?? []).map(\.archived)
         request.numbers = ["all": fetchAllChanges ? 1 : 0]
+        // The members of a zone's configuration are named by the zone's place in `zoneIDs`.
         for (index, id) in (recordZoneIDs ?? []).enumerated() {
             guard let configuration = configurationsByRecordZoneID?[id] else { continue }
             request.keep(configuration.previousServerChangeToken, as: "token\(index)")

@@ -78,6 +78,7 @@ struct KeptOperation: Sendable {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         return names.sorted().filter { $0.hasSuffix(".plist") }.compactMap { name in
             let id = (name as NSString).deletingPathExtension
+            // Each file is read: only its content names the container, the user and the time.
             return find(id, of: container) == nil ? nil : id
         }
     }
@@ -88,6 +89,7 @@ struct KeptOperation: Sendable {
         _ id: CKOperation.ID,
         of container: CKContainer
     ) -> CKOperation? {
+        // The id is from the program and becomes the name of a file in the device's folder.
         guard !id.contains("/"), let request = find(id, of: container) else { return nil }
         let operation = request.kind.makeOperation()
         operation.operationID = id
@@ -108,6 +110,8 @@ struct KeptOperation: Sendable {
         guard let request = kept.read(), request.container == container.model.identifier,
             request.user == device.userID?.userRecordName
         else { return nil }
+        // Files of other users and containers are left alone, even expired ones: this lookup is not
+        // theirs.
         guard !request.isExpired(at: device.now()) else {
             kept.remove()
             return nil

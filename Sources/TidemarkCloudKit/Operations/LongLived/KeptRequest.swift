@@ -39,6 +39,8 @@ struct KeptRequest: Codable {
 
     /// Returns true if the operation can no longer be found.
     func isExpired(at now: Date) -> Bool {
+        // Apple's servers keep results for 24 hours, too. The limit for requests is the default of
+        // `timeoutIntervalForResource`.
         if let answer { return now.timeIntervalSince(answer.time) > Self.answerLifetime }
         return now.timeIntervalSince(kept) > Self.requestLifetime
     }

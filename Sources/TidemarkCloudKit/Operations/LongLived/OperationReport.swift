@@ -172,6 +172,8 @@ extension OperationReport {
         case (.databaseEnd, _, _):
             guard let token: CKServerChangeToken = archive.unarchived() else { return nil }
             self = .databaseEnd(token, moreComing: archive.moreComing ?? false)
+        // A report without its members makes the whole answer unreadable (`KeptAnswer`), and the
+        // request is sent again. To skip the report would hide the result of an item.
         default:
             return nil
         }

@@ -75,6 +75,8 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
             try await assets.send(of: record, savePolicy.model, session) { part in
                 self.tell { self.perRecordProgressBlock?(record, part) }
             }
+            // The record is read after its uploads and before `forgetMissing()`: its assets have
+            // their references only in between. A field that the program sets later stays a change.
             let caller = session.caller
             saves.append(
                 try record.saving(
@@ -94,6 +96,7 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         let result = try await session.change { (service, caller) async throws(SyncError) in
             try await service.modifyRecords(request, as: caller)
         }
+        // Before the reports: a block may fetch the zone at once, and expects the mark.
         if let mark { session.device.marks.add(mark, of: request, result, session.caller) }
         try await report(records, saves, deletions, result, assets, session)
     }
@@ -115,6 +118,8 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
             case .success(let model):
                 record.wasSaved(saves[index], as: model, seenBy: user)
                 let new = CKRecord.make(model, seenBy: user)
+                // The service returns references. The files that were sent are there already, so
+                // nothing is downloaded.
                 new.takeFiles(from: record)
                 outcome = .success(new)
             case .failure(let error):
@@ -148,6 +153,9 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
             return CKError(error, client: record, seenBy: user)
         }
         do throws(CKError) {
+            // If a file of the server's record cannot be fetched, that error replaces the conflict.
+            // A merge without the file would lose it (Docs/cloudkit.md, "Containers, databases and
+            // operations").
             let met = try await session.fetched(conflict)
             return CKError(error, client: record, met: met, seenBy: user)
         } catch {
@@ -159,6 +167,8 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         switch report {
         case .saved(let index, let id, let outcome):
             let records = recordsToSave ?? []
+            // The index may be from a stored answer, and `recordsToSave` is the program's to
+            // change: the two need not agree.
             let record = records.indices.contains(index) ? records[index] : outcome.value
             if let value = outcome.value { saved.append(value) }
             if let record, outcome.error == nil { perRecordProgressBlock?(record, 1) }

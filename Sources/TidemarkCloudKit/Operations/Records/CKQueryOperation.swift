@@ -63,6 +63,8 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
                 "The operation has neither a query nor a cursor; set one of them."
             )
         }
+        // Limit and fields are the operation's own, also with a cursor: they may differ from page
+        // to page. The cursor determines the query and the zone.
         request.limit = resultsLimit > 0 ? resultsLimit : nil
         request.desiredKeys = desiredKeys
         let asked = request
@@ -80,6 +82,7 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
             }
             tell(.fetched(id, outcome))
         }
+        // After the records of the page: a stored answer delivers its reports in this order.
         if let cursor = page.cursor { tell(.cursor(Cursor(asked, endedAt: cursor))) }
     }
 

@@ -30,17 +30,23 @@ struct SentAssets {
         _ progress: (Double) -> Void
     ) async throws(CKError) {
         let assets = record.assets(toSaveUnder: policy).map(\.asset)
+        // The zone determines the database that gets the bytes. In a shared database it is the
+        // owner's (Docs/semantics.md, "Assets").
         let zone = record.recordID.zoneID.model
         let unsent = assets.filter { $0.model == nil } + (await strangers(assets, zone, session))
         for (index, asset) in unsent.enumerated() {
             do throws(CKError) {
                 try await send(asset, in: zone, session)
+                // The last part is the save; `deliver` reports it as 1.
                 progress(Double(index + 1) / Double(unsent.count + 1))
             } catch {
                 guard Self.isOfFile(error) else { throw error }
                 // Without the file, the service decides if the reference is valid.
                 if asset.model != nil { continue }
                 failures[record.recordID] = error
+                // The service rejects the record for this reference with `assetFileNotFound`, and
+                // treats the rest of the batch by its own rules. A save without the field would
+                // clear it instead.
                 asset.wasSent(as: AssetReference(checksum: Self.unknown(), byteCount: 0))
                 missing.append(asset)
             }
@@ -84,7 +90,11 @@ struct SentAssets {
             throw CKError(.assetFileNotFound, "The asset's file \(url.path) does not exist.")
         }
         defer { try? file.close() }
+        // A file that is written during the upload could give an asset with parts of both versions.
+        // The service cannot detect that: it computes the checksum from the bytes it receives.
         let before = FileStamp(of: url)
+        // An upload needs no request id: bytes are stored under their checksum, so a repeated
+        // upload changes nothing.
         let reference = try await session.call {
             (service, caller) async throws(SyncError) in
             try await service.uploadAsset(
@@ -108,6 +118,8 @@ struct SentAssets {
 
     /// Returns a checksum that no bytes have.
     private static func unknown() -> [UInt8] {
+        // As long as a SHA-256. That any bytes have a random checksum is as unlikely as a
+        // collision.
         (0..<32).map { _ in UInt8.random(in: 0...255) }
     }
 }
@@ -139,6 +151,7 @@ private struct FilePieces: AsyncSequence, Sendable {
         var hasBegun = false
 
         mutating func next() async throws -> [UInt8]? {
+            // A retry iterates again over the handle that the previous try has advanced.
             if !hasBegun { try file.seek(toOffset: 0) }
             hasBegun = true
             guard let piece = try file.read(upToCount: byteCount), !piece.isEmpty else {

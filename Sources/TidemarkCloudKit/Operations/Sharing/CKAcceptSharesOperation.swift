@@ -34,6 +34,8 @@ open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
         for (index, metadata) in (shareMetadatas ?? []).enumerated() {
             let outcome: Result<CKShare, any Error>
             do throws(CKError) {
+                // One change for each share, since the service accepts one at a time. Its index in
+                // the request distinguishes its id from that of the others.
                 outcome = .success(try await accept(metadata, "/\(index)", session))
             } catch {
                 guard !isCancelled, !error.isOfWholeRequest else { throw error }

@@ -61,6 +61,8 @@ open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
         var found = try await session.call { (service, caller) async throws(SyncError) in
             try await service.shareMetadata(of: link, withRootRecord: withRoot, as: caller)
         }
+        // The service returns the whole root record. The program still gets only the fields it
+        // wants.
         if let keys = rootRecordDesiredKeys, let root = found.rootRecord {
             found.rootRecord = Record(
                 zone: root.zone,

@@ -31,6 +31,8 @@ open class CKShareRequestAccessOperation: CKOperation, @unchecked Sendable {
             let link = url.absoluteString
             var failure: CKError?
             do throws(CKError) {
+                // Each link is a change with its own id: after a lost answer, a retry repeats none
+                // of the others.
                 try await session.change("/\(index)") { (service, caller) async throws(SyncError) in
                     try await service.requestShareAccess(link, as: caller)
                 }

@@ -40,6 +40,7 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
     private var found: [CKRecordZone.ID: CKRecordZone] = [:]
 
     override func perform(_ session: Session) async throws(CKError) {
+        // A service lists all zones of a database; it has no call for single ones.
         let zones = try await session.call { (service, caller) async throws(SyncError) in
             try await service.zones(as: caller)
         }
@@ -51,6 +52,7 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
             let id = CKRecordZone.ID(model)
             let outcome: Result<CKRecordZone, any Error>
             if let zone = byID[model] ?? byID[session.caller.spelledByService(model)] {
+                // The result has the spelling of the request (Docs/semantics.md, "Who asks").
                 let asked = Zone(zoneID: model, capabilities: zone.capabilities)
                 outcome = .success(await withShare(asked, session))
             } else {
@@ -66,6 +68,8 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
     /// Returns a zone under the requested name, with its share if the whole zone is shared.
     private func withShare(_ zone: Zone, _ session: Session) async -> CKRecordZone {
         guard zone.capabilities.contains(.zoneWideSharing) else { return CKRecordZone(zone) }
+        // The reference to the share is an extra: if the share cannot be fetched, the zone still
+        // can. Its fields are not needed.
         let share = RecordID(recordName: Share.zoneWideName, zone: zone.zoneID)
         let request = FetchRecordsRequest([share], desiredKeys: [])
         let answers = try? await session.call { (service, caller) async throws(SyncError) in
@@ -76,6 +80,8 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
 
     /// Returns the error for a missing zone, which the service reports to calls that use the zone.
     private func absence(of zone: ZoneID, _ session: Session) async -> CKError {
+        // A list omits a missing zone without a reason. A call that uses the zone fails with the
+        // reason, such as `userDeletedZone` after a purge (Docs/semantics.md, "Zones").
         do throws(CKError) {
             _ = try await session.call { (service, caller) async throws(SyncError) in
                 try await service.zoneChanges(ZoneChangesRequest(zone: zone, limit: 1), as: caller)

@@ -84,6 +84,8 @@ open class CKShare: CKRecord, @unchecked Sendable {
     public convenience init(rootRecord: CKRecord, shareID: CKRecord.ID) {
         self.init(shareID, RecordContent(), Self.firstTerms(rootRecord.recordID.recordName))
         let reference = CKReference(recordID: shareID, action: .none)
+        // Not a change to send: the service sets the share of the root when the share is saved
+        // (Docs/semantics.md, "Sharing").
         rootRecord.change { $0.share = reference }
     }
 
@@ -124,6 +126,8 @@ open class CKShare: CKRecord, @unchecked Sendable {
     /// Takes effect when the share is saved.
     open func addParticipant(_ participant: CKShare.Participant) {
         state.withLock { state in
+            // Each lookup creates another participant for the same user, so the identity counts
+            // too.
             let known = state.participants.first { known in
                 known.participantID == participant.participantID
                     || known.userIdentity.isSamePerson(as: participant.userIdentity)
@@ -193,6 +197,8 @@ open class CKShare: CKRecord, @unchecked Sendable {
             state.terms.requesters.removeAll { request in
                 names.contains(CKUserIdentity(request).userRecordID)
             }
+            // Only a changed list is sent. It names the requests that stay, so an unchanged list
+            // would drop those that came since the fetch.
             state.terms.changesRequesters = true
         }
     }
@@ -256,6 +262,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
         return ShareContent(
             root: state.terms.root,
             publicPermission: SharePermission(rawValue: state.terms.publicPermission) ?? .none,
+            // The owner follows from the zone, and no save can change it.
             participants: state.participants.filter { $0.role != .owner }
                 .map { $0.model(seenBy: reader) },
             allowsAccessRequests: state.terms.allowsAccessRequests,
@@ -265,6 +272,8 @@ open class CKShare: CKRecord, @unchecked Sendable {
     }
 
     override func take(_ share: Share, seenBy reader: UserID?) {
+        // Participants that the program has from before the save are other objects from now on:
+        // changing them no longer changes this share.
         let new = State(Terms(share, reader))
         state.withLock { $0 = new }
     }

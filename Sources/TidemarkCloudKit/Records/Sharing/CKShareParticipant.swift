@@ -211,6 +211,7 @@ extension CKShareParticipant {
 
     /// Returns the participant for the service, with the reader's name for the current user.
     func model(seenBy reader: UserID?) -> ShareParticipant {
+        // Acceptance, date and approval are not sent: the service determines them.
         var model = ShareParticipant(
             id: participantID,
             user: userIdentity.userRecordID.map { id in
