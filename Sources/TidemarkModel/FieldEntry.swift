@@ -63,6 +63,7 @@ struct FieldEntry: Sendable {
 
     /// Returns the type in a row, without reading the rest of the row.
     static func type(at index: Int, in bytes: RawSpan) -> UInt8 {
+        // The type is the byte 5 of a row (Docs/formats/record.md, "Fields").
         bytes.byte(at: tableOffset + byteCount * index + 5)
     }
 
@@ -103,6 +104,7 @@ struct FieldEntry: Sendable {
     ///
     /// Zero takes none, and the last byte is never zero.
     static func stampByteCount(of stamp: UInt64) -> Int {
+        // The number of significant bits, divided by eight and rounded up.
         (71 - stamp.leadingZeroBitCount) / 8
     }
 

@@ -119,6 +119,8 @@ public struct FieldsBuilder: Sendable {
             type: type,
             flags: flags
         )
+        // Names that ascend strictly are sorted, and none of them occurs twice. `finish()` then
+        // copies the buffer as it is.
         if isSorted, let last = pieces.last { isSorted = Self.precedes(last, piece, in: scratch) }
         pieces.append(piece)
     }
@@ -138,6 +140,8 @@ public struct FieldsBuilder: Sendable {
         defer { removeAll() }
         if !isSorted {
             let bytes = scratch
+            // The closure reads a copy of the reference: access to `self` would conflict with the
+            // sort.
             pieces.sort { Self.precedes($0, $1, in: bytes) }
             for (first, second) in zip(pieces, pieces.dropFirst())
             where !Self.precedes(first, second, in: bytes) {
@@ -185,6 +189,8 @@ public struct FieldsBuilder: Sendable {
                 || Self.precedes(pieces[index], pieces[order[place + 1]], in: bytes)
             return isLast ? pieces[index] : nil
         }
+        // The pieces are in order, but their bytes in the buffer are not: `finish()` has to gather
+        // them.
         isSorted = false
     }
 

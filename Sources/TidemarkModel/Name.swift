@@ -54,6 +54,7 @@ extension Name: Hashable {
     /// Hashes the bytes.
     public func hash(into hasher: inout Hasher) {
         withBytes { bytes in hasher.combine(bytes: UnsafeRawBufferPointer(bytes)) }
+        // No UTF-8 has this byte, so names that are hashed one after another do not run together.
         hasher.combine(0xFF as UInt8)
     }
 }

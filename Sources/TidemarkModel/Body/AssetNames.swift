@@ -24,6 +24,8 @@ extension Fields {
                 Self.visitAsset(value, visit)
             } else {
                 var offset = 0
+                // The values of a stored body are not checked (Docs/formats/record.md, "Validity"),
+                // so the rest of a list that does not fit its bytes is skipped.
                 while let length = value.nextWord32(&offset), value.byteCount - offset >= length {
                     Self.visitAsset(value.extracting(offset..<offset + length), visit)
                     offset += length
@@ -42,6 +44,7 @@ extension Fields {
         _ visit: (_ checksum: RawSpan, _ byteCount: UInt64) -> Void
     ) {
         let checksumByteCount = AssetReference.checksumByteCount
+        // A byte of flags follows, so a valid asset is longer than checksum and size.
         guard asset.byteCount > checksumByteCount + 8 else { return }
         visit(asset.extracting(first: checksumByteCount), asset.word64(at: checksumByteCount))
     }

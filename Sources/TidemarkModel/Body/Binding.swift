@@ -69,6 +69,8 @@ extension Fields {
 
     /// One reference's bytes: action, two lengths, the names of the zone and its owner, the target.
     private static func visit(_ link: RawSpan, _ visit: (RawSpan, Binding) -> Void) {
+        // Both lengths are zero for a target in the record's own zone (Docs/formats/record.md,
+        // "Types and values"). References to other zones bind nothing.
         guard link.byteCount > 5, let action = Reference.Action(rawValue: link.byte(at: 0)),
             action != .none, link.word16(at: 1) == 0, link.word16(at: 3) == 0
         else { return }

@@ -27,6 +27,8 @@ package struct FieldSelection: Sendable {
         bytes.append(littleEndian: UInt16(truncatingIfNeeded: kept.count))
         var end = 0
         for row in kept {
+            // A row has the end of its field's data, which moves if a field before it is left out.
+            // The data itself, with the stamp, is copied unchanged.
             let entry = FieldEntry(at: row, in: span)
             end += entry.end - entry.start
             FieldEntry.appendRow(

@@ -46,6 +46,7 @@ extension FieldValue {
         func list<Element>(_ next: (RawSpan, inout Int) -> Element?) -> [Element]? {
             var offset = 0
             var elements: [Element] = []
+            // A list has no count: it ends with its bytes.
             while offset < end {
                 guard let element = next(bytes, &offset) else { return nil }
                 elements.append(element)
@@ -73,6 +74,7 @@ extension FieldValue {
         case .location: value = Location.decode(bytes, &offset).map(FieldValue.location)
         case .reference: value = Reference.decode(bytes, &offset).map(FieldValue.reference)
         case .asset: value = AssetReference.decode(bytes, &offset).map(FieldValue.asset)
+        // A list has read all bytes when it succeeds. Its own offset is not visible here.
         case .stringList:
             value = prefixed { $0.nextString($0.byteCount, &$1) }.map(FieldValue.stringList)
             offset = end
@@ -111,6 +113,8 @@ extension [UInt8] {
     ) {
         for element in elements {
             let start = count
+            // The length is known only after the element was encoded, and replaces these four bytes
+            // then.
             append(littleEndian: 0 as UInt32)
             encode(element, &self)
             let length = UInt32(truncatingIfNeeded: count - start - 4)
@@ -140,6 +144,8 @@ extension Location {
     }
 
     fileprivate static func decode(_ bytes: RawSpan, _ offset: inout Int) -> Location? {
+        // Unknown flags are rejected: there is exactly one way to write each value, so that equal
+        // records have equal bytes.
         guard let present = bytes.nextByte(&offset), present < 1 << 6,
             let latitude = bytes.nextFiniteDouble(&offset),
             let longitude = bytes.nextFiniteDouble(&offset)
@@ -180,6 +186,7 @@ extension Reference {
             let ownerName = bytes.nextString(ownerLength, &offset),
             let recordName = bytes.nextString(bytes.byteCount - offset, &offset)
         else { return nil }
+        // An owner without a zone would be a second form of a target in the record's own zone.
         guard zoneLength > 0 || ownerLength == 0 else { return nil }
         let zone = zoneLength == 0 ? nil : ZoneID(zoneName: zoneName, ownerName: ownerName)
         let link = Reference(recordName: recordName, zone: zone, action: action)

@@ -48,6 +48,8 @@ extension Fields {
             let row = FieldEntry.tableOffset + index * FieldEntry.byteCount
             let entry = FieldEntry(row: row, start: end, dataStart: dataStart, in: bytes)
             try entry.check(row: row, in: bytes)
+            // Unless two neighbours share their first eight bytes, one comparison of numbers orders
+            // them.
             let prefix = entry.namePrefix(in: bytes)
             guard entry.isText(prefix, in: bytes) else {
                 throw BodyError("A field's name is not UTF-8.", at: entry.start)
@@ -81,6 +83,8 @@ extension FieldEntry {
     @inline(__always)
     fileprivate func namePrefix(in bytes: RawSpan) -> UInt64 {
         let unused = UInt64(8 * Swift.max(0, 8 - nameByteCount))
+        // One load, from which the bytes after the name are shifted out. Near the end of the fields
+        // a load of eight bytes would leave them.
         if start + 8 <= bytes.byteCount {
             return (bytes.word64(at: start).byteSwapped >> unused) << unused
         }

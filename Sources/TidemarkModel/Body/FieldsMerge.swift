@@ -23,6 +23,8 @@ extension Fields {
     ) {
         guard let old else { return appendLive(to: &bytes) }
         let capacity = count + old.count
+        // The number of rows must be known before the first row is written, so the outcomes are
+        // collected. `Outcome` is trivial: nothing has to be deinitialized.
         withUnsafeTemporaryAllocation(of: Outcome.self, capacity: capacity) { outcomes in
             var rows = 0
             walk(self.bytes.span.bytes, old.bytes.span.bytes, oldSequence, extent) { outcome in
@@ -47,6 +49,8 @@ extension Fields {
         let removalCount = outcomes.reduce(0) { $0 + ($1.isRemoval ? 1 : 0) }
         guard removalCount > keptRemovalCount else { return outcomes.count }
         let removals = outcomes.indices.filter { outcomes[$0].isRemoval }
+        // Of one event, the removals that come first by name stay (Docs/formats/record.md,
+        // "Stamps"). The indexes are in the order of the names.
         let youngestFirst = removals.sorted {
             (age(outcomes[$0]), $0) < (age(outcomes[$1]), $1)
         }
@@ -130,6 +134,8 @@ extension Fields {
         let theirsCount = theirs.word16(at: 0)
         var left = 0
         var right = 0
+        // This is the table of record.md, "Stamps". If the order is negative, only the client names
+        // the field; if positive, only the old version has it; if zero, both.
         while left < mineCount || right < theirsCount {
             let set = left < mineCount ? FieldEntry(at: left, in: mine) : nil
             let kept = right < theirsCount ? FieldEntry(at: right, in: theirs) : nil
@@ -137,10 +143,13 @@ extension Fields {
             if order <= 0 { left += 1 }
             if order >= 0 { right += 1 }
             if order < 0, let set {
+                // The removal of a field that the old version does not have leaves no trace.
                 if set.type == FieldEntry.removed { continue }
                 visit(.set(set, isRemoval: false))
             } else if let kept {
                 let before = kept.stamp(in: theirs)
+                // Stamp 0 stands for the event that holds the body. In a new body it would stand
+                // for another event, so it becomes the old event's number.
                 let carried = before == 0 ? oldSequence : before
                 let wasRemoved = kept.type == FieldEntry.removed
                 var outcome = Outcome(
@@ -148,10 +157,13 @@ extension Fields {
                     isMine: false,
                     isRemoval: wasRemoved,
                     stamp: carried,
+                    // An old field without a stamp gets one between name and value.
                     keepsBytes: before != 0
                 )
                 if order == 0, let set {
                     let removes = set.type == FieldEntry.removed
+                    // A client that replaces the whole record names every field, so an equal value
+                    // is no change by that client.
                     let keepsStamp =
                         removes
                         ? wasRemoved
@@ -188,6 +200,8 @@ extension Fields {
         for index in 0..<count where FieldEntry(at: index, in: span).type == FieldEntry.removed {
             removals += 1
         }
+        // The fields of a request have no stamps, so without removals their bytes are those of a
+        // first version.
         guard removals > 0 else {
             bytes.append(contentsOf: self.bytes)
             return

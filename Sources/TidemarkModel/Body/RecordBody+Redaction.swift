@@ -28,6 +28,8 @@ extension RecordBody {
         var redacted = Array(bytes.prefix(Self.headerByteCount))
         for text in Text.allCases {
             if cleared.contains(text) {
+                // The texts are written one after another, so a text of length zero needs no other
+                // change.
                 redacted[text.lengthOffset] = 0
                 redacted[text.lengthOffset + 1] = 0
             } else {

@@ -100,6 +100,8 @@ extension RecordBody {
             bytes.store(UInt16(truncatingIfNeeded: utf8.count), at: start + place.lengthOffset)
             bytes.append(contentsOf: utf8)
         }
+        // The texts have no offsets. A reader adds up the lengths before a text, so the texts must
+        // be in the order of record.md, "Header and texts".
         append(header.recordName, as: .recordName)
         append(header.recordType, as: .recordType)
         if let old {

@@ -12,6 +12,7 @@ enum Base36 {
         var limit: UInt64 = 36
         while number >= limit {
             count += 1
+            // The next power of 36 does not fit 64 bits, so no number has more digits.
             let (next, overflow) = limit.multipliedReportingOverflow(by: 36)
             if overflow { break }
             limit = next
@@ -62,6 +63,8 @@ package struct Base36Reader {
             let byte = utf8[offset]
             offset += 1
             if byte == end { break }
+            // A digit after a leading zero is rejected: it would be a second form of the same
+            // number.
             guard let value = Base36.value(of: byte), digitCount == 0 || number > 0 else {
                 return nil
             }

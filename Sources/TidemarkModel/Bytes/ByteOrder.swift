@@ -9,6 +9,7 @@ enum ByteOrder {
         let shared = min(first.count, second.count)
         var index = 0
         while index + 8 <= shared {
+            // As big-endian numbers, eight bytes compare in the order of the bytes.
             let left = first.loadUnaligned(fromByteOffset: index, as: UInt64.self).bigEndian
             let right = second.loadUnaligned(fromByteOffset: index, as: UInt64.self).bigEndian
             if left != right { return left < right ? -1 : 1 }

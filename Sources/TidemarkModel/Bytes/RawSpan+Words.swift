@@ -3,8 +3,8 @@
 
 /// Little-endian words of a span.
 ///
-/// The functions with a fixed offset trap beyond the end, so they are for offsets that were
-/// checked. The functions that advance an offset return `nil` instead.
+/// The functions with a fixed offset check it in debug builds only, so they are for offsets that
+/// were checked before. The functions that advance an offset return `nil` beyond the end.
 extension RawSpan {
     func byte(at offset: Int) -> UInt8 {
         assert(offset >= 0 && offset <= byteCount - 1, "a word lies outside its bytes")

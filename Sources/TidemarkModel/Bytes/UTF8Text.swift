@@ -42,12 +42,16 @@ package enum UTF8Text {
         case 0xE0...0xEF:
             guard left >= 3, continues(1), continues(2) else { return 0 }
             let second = bytes[index + 1]
+            // Below this bound the form is overlong; above the next one the character is a
+            // surrogate.
             if lead == 0xE0, second < 0xA0 { return 0 }
             if lead == 0xED, second > 0x9F { return 0 }
             return 3
         case 0xF0...0xF4:
             guard left >= 4, continues(1), continues(2), continues(3) else { return 0 }
             let second = bytes[index + 1]
+            // Below this bound the form is overlong; above the next one the character is past
+            // U+10FFFF.
             if lead == 0xF0, second < 0x90 { return 0 }
             if lead == 0xF4, second > 0x8F { return 0 }
             return 4

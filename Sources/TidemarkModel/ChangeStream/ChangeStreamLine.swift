@@ -90,6 +90,8 @@ extension ChangeStreamLine {
         for change in changes {
             switch change {
             case .save(let recordID, let recordType, let fields, let parent):
+                // A save without a parent keeps the form of op 1, and a deletion without a reason
+                // that of op 4. The ids of such lines must stay the same.
                 bytes.append(parent == nil ? 1 : 5)
                 bytes.append(counted: recordID.zone.zoneName)
                 bytes.append(counted: recordID.recordName)

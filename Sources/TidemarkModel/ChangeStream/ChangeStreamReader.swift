@@ -22,6 +22,7 @@ package struct ChangeStreamReader: Sendable {
         do throws(JSONError) {
             return try line.readJSON { (reader) throws(JSONError) in try readLine(from: &reader) }
         } catch {
+            // A line that fails leaves fields in the builder, which the next line must not get.
             builder.removeAll()
             throw error
         }
@@ -224,6 +225,7 @@ package struct ChangeStreamReader: Sendable {
     /// Returns the zone with a name; reuses the zone of the previous change if the name is the
     /// same.
     private mutating func zone(_ text: JSONText, in reader: JSONReader) -> ZoneID {
+        // A change in the zone of the change before it shares that zone's strings.
         if !reader.isName(text, lastZone.name) {
             lastZone = ZoneID(zoneName: reader.copy(text))
         }
@@ -253,6 +255,7 @@ private struct DatabasePlace {
         _ members: inout MemberNames,
         from reader: inout JSONReader
     ) throws(JSONError) -> Bool {
+        // The numbers continue those of `readLine`: one set detects duplicates among all members.
         if try members.take(6, "container", key, in: reader) {
             container = ContainerID(try reader.nonEmptyString("container"))
         } else if try members.take(7, "environment", key, in: reader) {

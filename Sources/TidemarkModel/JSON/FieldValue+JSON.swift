@@ -87,6 +87,7 @@ extension JSONReader {
     mutating func plainList() throws(JSONError) -> FieldValue {
         skipSpace()
         let start = offset
+        // A copy of the reader looks at the elements. Nothing is consumed before the type is known.
         var ahead = self
         var array = try ahead.openArray()
         guard try ahead.nextElement(of: &array) else {
@@ -156,6 +157,7 @@ extension JSONReader {
     private mutating func location() throws(JSONError) -> Location {
         skipSpace()
         let start = offset
+        // NaN marks a coordinate that was not read: JSON cannot express it.
         var place = Location(latitude: .nan, longitude: .nan)
         var members = MemberNames()
         var object = try openObject()
@@ -246,6 +248,7 @@ extension JSONReader {
                 try passUnknown(key, "zoneName, ownerRecordName")
             }
         }
+        // A caller may write the own name for `__defaultOwner__` (Docs/semantics.md, "Who asks").
         if let webForm, ownerName == webForm.callerName { ownerName = ZoneID.currentOwner }
         return ZoneID(zoneName: zoneName, ownerName: ownerName)
     }

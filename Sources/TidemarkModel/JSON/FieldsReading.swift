@@ -132,6 +132,8 @@ extension JSONReader {
         var object = try openObject()
         while let key = try nextKey(of: &object) {
             if try members.take(0, "value", key, in: self) {
+                // The type may follow the value. The value is skipped now, and read from this copy
+                // of the reader when the type is known.
                 value = self
                 if webForm == nil, try peek() == .null {
                     throw JSONError("A field cannot be null; leave it out.", at: offset)

@@ -21,6 +21,8 @@ extension JSONReader {
         let digits = offset
         var magnitude: UInt64? = 0
         while isDigit(current) {
+            // After an overflow the digits are still read, since a fraction or an exponent may
+            // follow.
             let (product, first) = (magnitude ?? 0).multipliedReportingOverflow(by: 10)
             let (sum, second) = product.addingReportingOverflow(UInt64(current - 48))
             magnitude = magnitude == nil || first || second ? nil : sum
@@ -62,6 +64,7 @@ extension JSONReader {
 
     private static func signed(_ magnitude: UInt64, _ isNegative: Bool) -> Int64? {
         guard isNegative else { return Int64(exactly: magnitude) }
+        // For 2^63 the subtraction wraps to the bits of the smallest integer.
         return magnitude <= 1 << 63 ? Int64(truncatingIfNeeded: 0 &- magnitude) : nil
     }
 

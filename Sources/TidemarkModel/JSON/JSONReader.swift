@@ -136,6 +136,7 @@ package struct JSONReader {
     }
 
     private mutating func skip(depth: Int) throws(JSONError) {
+        // Each level is a call. The limit keeps input from exhausting the stack.
         guard depth < Self.depthLimit else {
             throw JSONError("Values are nested deeper than \(Self.depthLimit).", at: offset)
         }
@@ -203,6 +204,7 @@ extension Collection<UInt8> {
     package func readJSON<Value>(
         _ read: (inout JSONReader) throws(JSONError) -> Value
     ) throws(JSONError) -> Value {
+        // The standard library's closures rethrow any error. The result preserves the error's type.
         func result(_ bytes: UnsafeBufferPointer<UInt8>) -> Result<Value, JSONError> {
             var reader = JSONReader(bytes)
             do throws(JSONError) {

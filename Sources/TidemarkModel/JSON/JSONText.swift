@@ -16,6 +16,8 @@ package struct JSONText: Sendable {
     /// Its lowest set bit is in that byte: a quotation mark, a backslash or a control character.
     static func specialBytes(in word: UInt64) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101
+        // In `(x - 1) & ~x` the top bit of a byte is set if the byte is zero, or if a lower byte
+        // borrowed from it. The lowest mark is therefore right, and only that one is used.
         let quotes = word ^ (ones &* 0x22)
         let backslashes = word ^ (ones &* 0x5C)
         return
@@ -71,6 +73,7 @@ extension JSONReader {
                 advance(by: run)
             }
             guard current != UInt8(ascii: "\"") else { break }
+            // The escapes that texts have most often skip the conversion through a scalar.
             if let byte = lineEndOrQuote() {
                 output.append(byte)
             } else {
@@ -212,6 +215,7 @@ extension JSONReader {
             throw JSONError("Expected four hexadecimal digits after \\u.", at: start)
         }
         if let scalar = Unicode.Scalar(first) { return scalar }
+        // Only a surrogate is no scalar. The first half is below U+DC00.
         guard first < 0xDC00, current == UInt8(ascii: "\\") else {
             throw JSONError("Half of a surrogate pair stands alone.", at: start)
         }

@@ -67,6 +67,8 @@ package struct RecordLineReader: Sendable {
             if try members.take(0, "zone", key, in: reader) {
                 parts.zone = ZoneID(
                     zoneName: try reader.string(),
+                    // The two members that name a zone come in any order, so each keeps the other's
+                    // part.
                     ownerName: parts.zone.ownerName
                 )
             } else if try members.take(1, "recordName", key, in: reader) {

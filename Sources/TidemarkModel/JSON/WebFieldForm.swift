@@ -35,6 +35,8 @@ package struct WebFieldForm {
     ///
     /// The asset of the record must then still be looked up.
     package static func isUnresolved(_ asset: AssetReference) -> Bool {
+        // A checksum that clients see has 20 of 32 bytes, and `asset` fills up the rest with zeros.
+        // A SHA-256 ends in twelve zero bytes with a probability of 2^-96.
         asset.checksum.count == byteCount
             && asset.checksum[shownByteCount...].allSatisfy { $0 == 0 }
     }
