@@ -23,6 +23,7 @@ package enum RFC3339 {
             scanner.isAtEnd
         else { return nil }
         let days = daysSince1970(year: year, month: month, day: day)
+        // Four digits of a year and two of the rest keep all of this far from overflowing.
         let minutes = (days * 24 + hour) * 60 + minute - offset
         return (minutes * 60 + second) * 1000 + fraction
     }

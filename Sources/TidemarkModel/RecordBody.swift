@@ -53,6 +53,7 @@ public struct RecordBody: Sendable {
     package static func isFramed(_ payload: RawSpan, from offset: Int) -> Bool {
         guard offset >= 0, payload.byteCount - offset >= headerByteCount else { return false }
         let span = payload.extracting(offset..<payload.byteCount)
+        // Format and flags in one comparison: the flags are the high byte, and are zero.
         guard span.word16(at: 0) == Int(format) else { return false }
         let textEnd = textEnd(in: span)
         guard span.byteCount >= textEnd + FieldEntry.tableOffset else { return false }
@@ -61,6 +62,8 @@ public struct RecordBody: Sendable {
     }
 
     private static func frameError(in span: RawSpan) -> BodyError? {
+        // The frame of a body is checked for every record that is read. The cause is determined
+        // only if the check failed.
         if isFramed(span, from: 0) { return nil }
         guard span.byteCount >= headerByteCount else {
             return BodyError(
@@ -123,6 +126,8 @@ extension RecordBody {
     func range(of text: Text) -> Range<Int> {
         let span = bytes.span.bytes
         var start = Self.headerByteCount
+        // The texts follow each other without offsets, so a text begins after the lengths of all
+        // earlier ones.
         for earlier in 0..<text.rawValue {
             start += span.word16(at: Text(rawValue: earlier)?.lengthOffset ?? 0)
         }

@@ -130,6 +130,8 @@ public struct SyncError: Error, Hashable, Sendable {
 
     /// Hashes the code and the message.
     public func hash(into hasher: inout Hasher) {
+        // Equal errors have the same code and text. Hashing the records of a conflict would read
+        // all of their bytes.
         hasher.combine(code)
         hasher.combine(message)
     }

@@ -12,6 +12,7 @@ extension SyncError: Codable {
     /// An unknown code is read as `internalError`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
+        // A newer service may have a code that this client does not know.
         let code = Code(rawValue: try container.decode(Int.self, forKey: .code)) ?? .internalError
         let wait = try container.decodeIfPresent(Int64.self, forKey: .retryAfterMilliseconds)
         func flag(_ key: CodingKeys) throws -> Bool {

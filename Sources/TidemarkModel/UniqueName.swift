@@ -11,6 +11,8 @@ package enum UniqueName {
 
     /// Returns a unique name from a source of randomness.
     package static func make(using random: inout some RandomNumberGenerator) -> String {
+        // Version 4 in the high word, and the variant of RFC 9562 in the two top bits of the low
+        // word.
         let high = random.next() & ~0xF000 | 0x4000
         let low = random.next() >> 2 | 1 << 63
         return String(unsafeUninitializedCapacity: 36) { text in

@@ -39,6 +39,8 @@ extension Query.Predicate: CustomStringConvertible {
         }
         for (index, part) in parts.enumerated() {
             if index > 0 { text += separator }
+            // Even where precedence would not need them: without parentheses a nested AND would be
+            // read back as part of the outer one.
             let needsParentheses = parts.count > 1 && part.isCompound
             if needsParentheses { text += "(" }
             part.write(to: &text)
@@ -170,11 +172,14 @@ extension FieldValue {
         switch self {
         case .string(let content): text += PredicateLexer.quoted(content)
         case .int64(let number): text += String(number)
+        // Swift always writes a point or an exponent, so the literal is read back as a double.
         case .double(let number): text += String(number)
         case .timestamp(let time): text += "TIMESTAMP(\(time))"
         case .location(let place): text += "LOCATION(\(place.latitude), \(place.longitude))"
         case .reference(let link):
             text += "REFERENCE(\(PredicateLexer.quoted(link.recordName)))"
+        // For error texts only: `problem` rejects values of bytes and assets before a predicate is
+        // stored.
         case .bytes(let bytes): text += "BYTES(\(bytes.count) bytes)"
         case .asset: text += "ASSETID(…)"
         default:

@@ -83,6 +83,8 @@ extension Query {
             public mutating func appendLiteral(_ literal: String) {
                 format += literal
                 var isEscaped = false
+                // Follows the quotes of the text as the lexer does. `%@` inside quotes would be
+                // text, and the next value would take the place of this one.
                 for character in literal {
                     defer { isEscaped = !isEscaped && character == "\\" }
                     if isEscaped { continue }

@@ -22,6 +22,7 @@ extension Schema {
             self.fields = (system + fields.map(\.withSystemType)).sortedByName()
             self.grants = []
             for grant in grants {
+                // A file may have several GRANT lines for one role.
                 set(self[grant.role].union(grant.permissions), for: grant.role)
             }
         }

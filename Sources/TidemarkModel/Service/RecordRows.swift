@@ -62,6 +62,8 @@ package struct RecordRows: Sendable {
         _ range: Range<Int>,
         nameByteCount: Int = 0
     ) {
+        // Comparing with the last block finds runs of rows in one block. A block that returns later
+        // is listed twice, which costs a reference and no copy.
         let address = block.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
         if address != lastBlock || blocks.isEmpty {
             lastBlock = address

@@ -49,6 +49,7 @@ package struct CodedOutcome<Success: Codable & Sendable>: Codable, Sendable {
     }
 
     package var result: Result<Success, SyncError> {
+        // An outcome with both is never written.
         if let success { return .success(success) }
         return .failure(
             failure ?? SyncError(.internalError, "An outcome has neither a value nor an error.")

@@ -79,6 +79,8 @@ extension Share {
             let permissions = numbers(Key.permissions),
             let acceptances = numbers(Key.acceptances), let flags = numbers(Key.flags),
             case .timestampList(let times)? = fields[Key.times],
+            // All lists have one element for each participant. Lists of different lengths would
+            // pair the permission of one with the identity of another.
             [users.count, emails.count, phones.count, links.count, roles.count].allSatisfy({
                 $0 == ids.count
             }),
@@ -146,6 +148,7 @@ extension Share {
             }
         }
         var values: [String: FieldValue] = [:]
+        // The place of a participant stays in all lists, so that the lists keep one length.
         if !meant.isEmpty {
             for (key, list) in zip(forms.map(\.key) + [Key.links], lists + [texts(Key.links)]) {
                 var list = list

@@ -94,6 +94,7 @@ extension Subscription.Notification {
     public func pruned(toByteCount limit: Int) -> Self {
         var pruned = self
         var steps = Self.pruning[...]
+        // Each step measures the whole again, since the size depends on the escapes in texts.
         while pruned.payloadByteCount > limit, let step = steps.popFirst() {
             let before = pruned
             step(&pruned)

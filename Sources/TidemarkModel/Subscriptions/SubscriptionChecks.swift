@@ -70,6 +70,8 @@ extension Subscription.RecordQuery {
                 remedy: "Shorten the predicate."
             )
         }
+        // A text that is not read back, such as one that is nested too deeply, could not be
+        // evaluated after the store was opened again.
         _ = try Query.Predicate(format: text)
     }
 }

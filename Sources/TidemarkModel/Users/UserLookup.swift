@@ -43,6 +43,8 @@ extension UserLookup {
             return .email(text.filter { !$0.isWhitespace }.lowercased())
         case .phone(let text):
             let digits = text.utf8.filter { (48...57).contains($0) }
+            // Only a leading plus sign is part of the number; everything else between the digits is
+            // layout.
             let sign = text.utf8.first { $0 != 32 } == UInt8(ascii: "+") ? "+" : ""
             return .phone(sign + String(decoding: digits, as: UTF8.self))
         case .user:

@@ -35,6 +35,7 @@ struct Coordinates: Sendable {
         let chord =
             northward * northward
             + cos(latitude * degree) * cos(other.latitude * degree) * eastward * eastward
+        // Rounding can make the root exceed 1 for opposite points.
         return 2 * Location.earthRadius * asin(min(1, chord.squareRoot()))
     }
 }

@@ -50,6 +50,8 @@ struct FieldTest: Sendable {
     func isFulfilled(by value: StoredValue?, in bytes: RawSpan) -> Bool {
         switch relation {
         case .equal: isEqual(value, in: bytes)
+        // The exact complement of `==`, so that an absent field fulfils it (Docs/queries.md, "What
+        // it means").
         case .notEqual: !isEqual(value, in: bytes)
         default: value.map { isFulfilled(by: $0, in: bytes) } ?? false
         }
@@ -89,6 +91,8 @@ struct FieldTest: Sendable {
                 order(element, in: bytes, to: index) == 0
             else { return false }
         }
+        // Two empty lists of different types have no elements that differ, so their types are
+        // compared.
         return elements.next(in: bytes) == nil && constants.fits(value.type.element)
     }
 
@@ -113,6 +117,7 @@ struct FieldTest: Sendable {
 
     /// Returns true if a list holds every constant.
     private func holdsAll(_ value: StoredValue, in bytes: RawSpan) -> Bool {
+        // O(elements × constants), without allocating anything.
         guard value.type.element != nil else { return false }
         for index in 0..<constants.count {
             let isHeld = anyElement(of: value, in: bytes) {
@@ -129,6 +134,7 @@ struct FieldTest: Sendable {
         var high = constants.count
         while low < high {
             let middle = (low + high) / 2
+            // All constants are of one kind. If one cannot be compared with the value, none can.
             guard let order = order(value, in: bytes, to: middle) else { return nil }
             if order == 0 { return middle }
             if order > 0 { low = middle + 1 } else { high = middle }

@@ -29,6 +29,7 @@ package struct FoldedText {
             let byte = bytes.byte(at: offset)
             if byte < 0x80 {
                 offset += 1
+                // Without a sign the difference is below 26 for `A` to `Z` only.
                 let isUpper = byte &- 65 < 26 && options.contains(.caseInsensitive)
                 return isUpper ? byte | 0x20 : byte
             }

@@ -47,6 +47,8 @@ extension Query {
             case .always: steps.append(.always)
             case .never: steps.append(.never)
             case .and(let parts), .or(let parts):
+                // The end of the parts is known only after they were added, so the step is replaced
+                // then.
                 let index = steps.count
                 steps.append(.always)
                 for part in parts { add(part, now) }
@@ -83,6 +85,7 @@ extension Query {
         ///
         /// Does not read the record's type.
         public func matches(_ body: RecordBody) -> Bool {
+            // The start of the fields is computed once for all steps.
             var index = 0
             return evaluate(&index, body, body.textEnd)
         }
@@ -97,6 +100,8 @@ extension Query {
             case .all(let end):
                 while index < end {
                     if !evaluate(&index, body, fieldsAt) {
+                        // The parts that were not evaluated must be skipped: the caller continues
+                        // at the index.
                         index = end
                         return false
                     }

@@ -20,9 +20,12 @@ enum Number: Sendable {
     }
 
     private static func compare(_ whole: Int64, _ real: Double) -> Int {
+        // Within these bounds the conversion to `Int64` below cannot trap. 2^63 itself is no
+        // `Int64`, while -2^63 is.
         if real >= 0x1p63 { return -1 }
         if real < -0x1p63 { return 1 }
         let truncated = real.rounded(.towardZero)
+        // If the whole parts are equal, the fraction decides.
         let order = order(whole, Int64(truncated))
         return order != 0 ? order : self.order(truncated, real)
     }

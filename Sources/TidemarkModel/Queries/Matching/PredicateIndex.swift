@@ -44,6 +44,8 @@ package struct PredicateIndex: Sendable {
             return
         }
         for demand in demands {
+            // The demands are a function of the predicate, so these are the buckets that `insert`
+            // filled.
             let index = self.index(of: demand.key)
             terms[index].buckets[demand.hash]?.removeAll { $0 == id }
             if terms[index].buckets[demand.hash]?.isEmpty ?? false {
@@ -74,6 +76,7 @@ package struct PredicateIndex: Sendable {
                 case .field: body.stored(terms.nameBytes, fieldsAt: fieldsAt)
                 case .system(let field): body.stored(field)
                 }
+            // An absent field fulfils no demand: demands are equalities with a value.
             guard let value else { continue }
             if var elements = StoredElements(value) {
                 while let element = elements.next(in: bytes) {
@@ -99,10 +102,13 @@ private struct Demand {
         case .always, .not, .words, .distance: return nil
         case .comparison(let comparison): return of(comparison)
         case .and(let parts):
+            // A matching record fulfils the demands of every part, so one part is enough. The part
+            // with the fewest values fills the fewest buckets.
             return parts.compactMap(of).min { $0.count < $1.count }
         case .or(let parts):
             var demands: [Demand] = []
             for part in parts {
+                // A part without demands may be fulfilled by any record, and so may the whole.
                 guard let more = of(part) else { return nil }
                 demands += more
             }
@@ -111,6 +117,7 @@ private struct Demand {
     }
 
     private static func of(_ comparison: Query.Comparison) -> [Demand]? {
+        // With options, texts of different bytes are equal, and their hashes differ.
         guard comparison.options.isEmpty, case .value(let value) = comparison.operand else {
             return nil
         }
@@ -122,12 +129,15 @@ private struct Demand {
         case .in, .containsAny:
             values = value.elements
         case .containsAll:
+            // Every element is demanded, so any one of them finds the candidates.
             guard let first = value.elements.first else { return nil }
             values = [first]
         default: return nil
         }
         var hashes: Set<Int> = []
         for value in values {
+            // Values that collide only make more candidates. A value without a hash would be
+            // missed.
             guard let hash = hash(of: value) else { return nil }
             hashes.insert(hash)
         }

@@ -44,6 +44,8 @@ extension Query {
                 let order = criterion.compare(first, second)
                 if order != 0 { return criterion.isAscending ? order : -order }
             }
+            // Names are unique in a zone, which makes the order total: paging needs an exact place
+            // to continue (Docs/queries.md, "Order").
             return TextOrder.compare(
                 first.range(of: .recordName),
                 in: first.bytes.span.bytes,

@@ -35,6 +35,8 @@ struct StoredValue {
 
     /// Returns a location's coordinates, in degrees.
     func coordinates(in bytes: RawSpan) -> Coordinates? {
+        // A byte of flags, then latitude and longitude; the other parts do not matter to queries
+        // (Docs/formats/record.md, "Types and values").
         guard type == .location, range.count >= 17 else { return nil }
         let latitude = Double(bitPattern: bytes.word64(at: range.lowerBound + 1))
         let longitude = Double(bitPattern: bytes.word64(at: range.lowerBound + 9))

@@ -24,6 +24,8 @@ struct WordRanges {
             let scalar = UTF8Text.scalar(in: bytes, at: &offset, end: end)
             switch Self.kind(of: scalar) {
             case .space:
+                // The word ends after its last character that is not punctuation, which may be
+                // before the space.
                 if let start { return start..<last }
             case .punctuation: break
             case .other:
@@ -142,6 +144,7 @@ struct WordFinder: Sendable {
             guard let index = index(of: word, in: bytes) else { continue }
             if !requiresAll { return true }
             if words.count > 64 {
+                // A word that occurs again must not be counted again.
                 if progress.others[index] { continue }
                 progress.others[index] = true
             } else {

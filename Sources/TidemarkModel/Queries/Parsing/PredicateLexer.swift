@@ -92,6 +92,7 @@ struct PredicateLexer {
     private mutating func escapedName() throws(PredicateError) -> String {
         let start = offset
         if let byte = current, byte == UInt8(ascii: "\"") { return try string(endedBy: byte) }
+        // A colon is part of the names of functions only.
         let name = word { Self.isWordByte($0) && $0 != UInt8(ascii: ":") }
         guard !name.isEmpty else {
             throw PredicateError("Expected the name of a field after #.", at: start)
@@ -105,6 +106,7 @@ struct PredicateLexer {
     ]
 
     private mutating func symbol() throws(PredicateError) -> String {
+        // The list has every symbol before its own prefixes, so the longest one is found.
         for symbol in Self.symbols where text[offset...].starts(with: symbol.utf8) {
             offset += symbol.utf8.count
             switch symbol {

@@ -124,6 +124,7 @@ extension PredicateParser {
         case (.key(let key), .operand(let operand)):
             return .compare(key, sign.relation, operand, options: sign.options)
         case (.operand(let operand), .key(let key)):
+            // The field is on the right, so the relation is read from the other side.
             guard let relation = sign.relation.reversed else {
                 throw PredicateError("Expected a field before \(sign.relation.text).", at: start)
             }

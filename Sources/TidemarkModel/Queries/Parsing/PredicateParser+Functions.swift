@@ -27,6 +27,8 @@ extension PredicateParser {
             guard case .string(let name) = values[0] else { break }
             return .operand(.value(.reference(Reference(recordName: name))))
         default:
+            // `INT64_LIST()` and the like are literals of empty lists, which have no other form
+            // (Docs/queries.md, "The language").
             guard let type = FieldType(webName: name), let element = type.element else {
                 throw PredicateError(
                     "The function \(name) is not supported. Supported are now, tokenize and "
@@ -64,6 +66,7 @@ extension PredicateParser {
     private mutating func cast() throws(PredicateError) -> Side {
         let start = tokenStart
         let values = try values(2, "CAST(seconds since 2001, \"NSDate\")")
+        // Foundation counts from 2001, which began 978,307,200 seconds after 1970.
         guard let seconds = values[0].number, values[1] == .string("NSDate"),
             let time = Int64(exactly: ((seconds + 978_307_200) * 1000).rounded())
         else {

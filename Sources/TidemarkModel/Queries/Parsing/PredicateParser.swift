@@ -115,6 +115,7 @@ struct PredicateParser {
     private mutating func disjunction() throws(PredicateError) -> Query.Predicate {
         let first = try conjunction()
         guard isWord(.or) else { return first }
+        // A chain of one operator is one flat compound, so that its length does not count as depth.
         var parts = [first]
         while try skip(.or) { parts.append(try conjunction()) }
         return .or(parts)

@@ -224,6 +224,7 @@ extension Query.WebFilter {
             throw WebFilterError("NEAR needs a LOCATION; found \(value.type.webName).")
         }
         guard let distance else { throw WebFilterError("NEAR needs a distance in metres.") }
+        // NEAR includes its radius (Docs/queries.md, "What it means").
         return .distance(Query.DistanceTest(key, from: place, .lessThanOrEqual, distance))
     }
 }
@@ -232,6 +233,7 @@ extension Query.WebFilter.Comparator {
     /// The relation, and true if it must not hold.
     fileprivate var relation: (Query.Relation, isNegated: Bool) {
         switch self {
+        // Only the first is looked up here; `predicate()` handles the other three itself.
         case .equals, .near, .containsAllTokens, .containsAnyTokens: (.equal, false)
         case .notEquals: (.notEqual, false)
         case .lessThan: (.lessThan, false)

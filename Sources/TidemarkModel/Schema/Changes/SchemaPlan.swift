@@ -64,6 +64,8 @@ public struct SchemaPlan: Hashable, Sendable {
             default: break
             }
         }
+        // The first loop compares with the kept schema. A field that only the current schema has
+        // must keep its type too. A place that has an error already needs no second one.
         for change in changes {
             if case .fieldTypeChanged(_, _, let old, let new) = change, !old.canBecome(new),
                 !problems.contains(where: { $0.place == change.place && $0.severity == .error })

@@ -87,6 +87,8 @@ extension Schema {
         to accessor: Accessor
     ) -> AccessRefusal? {
         let grants = self[recordType]?.grants ?? []
+        // Without a user only reading can be granted, whatever a schema says (Docs/schema.md,
+        // "Access in the public database").
         if accessor.user != nil || permission == .read {
             let isAllowed = grants.contains { grant in
                 grant.permissions.contains(permission) && accessor.has(grant.role, towards: creator)

@@ -135,6 +135,7 @@ public struct RecordChecks: Sendable {
             start = dataStart + Int(truncatingIfNeeded: row & 0xFFFF_FFFF)
             let nameByteCount = Int(truncatingIfNeeded: row >> 32 & 0xFF)
             let type = UInt32(truncatingIfNeeded: row >> 40 & 0xFF)
+            // A removed field has no type to check, and need not be in the schema.
             if type == FieldEntry.removed { continue }
             let name = UnsafeRawBufferPointer(
                 rebasing: saved[nameStart..<nameStart + nameByteCount]
@@ -149,7 +150,10 @@ public struct RecordChecks: Sendable {
             guard order == 0 else { return false }
             let isEncrypted = row >> 48 & UInt64(FieldEntry.encrypted) != 0
             if isEncrypted, !allowsEncrypted { return false }
+            // The loop has moved past the row that has the name.
             let types = isEncrypted ? rows[next - 1].encrypted : rows[next - 1].plain
+            // A type of 32 or more shifts out all bits: such a value is invalid, and no field
+            // admits it.
             guard types >> type & 1 == 1 else { return false }
         }
         return true

@@ -99,6 +99,7 @@ public struct SchemaDrift: Hashable, Sendable {
             entries.values[index].lastSeen = max(entries.values[index].lastSeen, entry.lastSeen)
             return false
         }
+        // Clients choose the names, so without a bound they could fill the memory.
         guard entries.count < capacity else {
             uncounted += entry.count
             return false

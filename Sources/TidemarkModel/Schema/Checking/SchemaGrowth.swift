@@ -59,6 +59,7 @@ extension SchemaGrowth {
         guard added.isEmpty || own <= limits.fieldsPerRecordType else {
             throw .tooManyFields(own, of: recordType, limit: limits.fieldsPerRecordType)
         }
+        // A new type is one change together with its fields.
         guard known == nil else { return added.map { .fieldAdded(recordType, $0) } }
         for field in added { wanted.set(field) }
         return [.recordTypeAdded(wanted)]
@@ -138,6 +139,7 @@ extension SchemaGrowth {
                 grown.set(field)
             }
         }
+        // Only indexes were added, so both have the same fields in the same order.
         return zip(type.fields, grown.fields).compactMap { old, new in
             guard old.indexes != new.indexes else { return nil }
             return .indexesChanged(recordType, old.name, from: old.indexes, to: new.indexes)

@@ -21,6 +21,7 @@ public struct SchemaFile: Sendable {
         if let offset = bytes.withUnsafeBufferPointer(UTF8Text.invalidOffset) {
             let before = bytes.prefix(offset)
             let line = before.split(separator: 0x0A, omittingEmptySubsequences: false)
+            // Columns count characters, so continuation bytes of UTF-8 do not count.
             let column = line.last.map { $0.count { $0 & 0xC0 != 0x80 } } ?? 0
             throw SchemaSyntaxError(
                 "The text is not UTF-8; save it in that encoding.",

@@ -51,6 +51,8 @@ struct SchemaParser {
         var fields: [Schema.Field] = []
         var grants: [Schema.Grant] = []
         while true {
+            // An element may be empty, so a comma before the closing parenthesis is allowed
+            // (Docs/schema.md, "The schema language").
             if isKeyword("GRANT") {
                 grants.append(try readGrant(in: name))
             } else if !isMark(",") && !isMark(")") {
@@ -110,6 +112,8 @@ struct SchemaParser {
         let (name, position) = try readName("a role's name after TO")
         let role = Schema.Role(name)
         let place = Schema.Place.grant(recordType, role)
+        // Several grants to one role add up, so a second one is no error as a second field would
+        // be.
         positions[place] = positions[place] ?? position
         return Schema.Grant(permissions, to: role)
     }

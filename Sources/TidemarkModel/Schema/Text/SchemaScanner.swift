@@ -73,6 +73,8 @@ struct SchemaScanner {
         let byte = bytes[index]
         index += 1
         let endsLine =
+            // A carriage return alone ends a line; before a line feed it is part of that line's
+            // end.
             byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") && peek() != UInt8(ascii: "\n")
         if endsLine {
             position = TextPosition(line: position.line + 1, column: 1)
