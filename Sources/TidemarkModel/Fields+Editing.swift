@@ -47,6 +47,7 @@ extension FieldsBuilder {
                 because: "has a name that no field may have"
             )
         } else {
+            // `set` throws only for the causes that were excluded above.
             do throws(SyncError) {
                 try set(name, value)
             } catch {

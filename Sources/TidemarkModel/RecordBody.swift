@@ -22,6 +22,7 @@ public struct RecordBody: Sendable {
     ///
     /// Everything is checked. O(bytes).
     package init(validating bytes: ArraySlice<UInt8>) throws(BodyError) {
+        // The frame first: the ranges of the texts are within the bytes only if it is sound.
         try self.init(stored: bytes)
         for text in [Text.recordName, .recordType] where range(of: text).isEmpty {
             throw BodyError("The \(text) is empty.", at: text.lengthOffset)

@@ -74,12 +74,16 @@ public struct StoreInstruments: StoreObserver {
     private func span(of work: StoreWork) -> (any Span)? {
         switch work {
         case .call(let call):
+            // A span of the task is nearer than the caller's trace, which is for requests from
+            // another process.
             var context = ServiceContext.current ?? .topLevel
             if ServiceContext.current == nil, let trace = call.caller.trace {
                 tracer.extract(trace.traceparent, into: &context, using: TraceparentReader())
             }
             let span: any Span = tracer.startSpan(work.name, context: context)
             span.updateAttributes { attributes in
+                // Neither users nor zones: names must not leave the process in a span
+                // (Docs/observing.md, "Messages").
                 let caller = call.caller
                 attributes["tidemark.container"] = caller.database.container.identifier
                 attributes["tidemark.environment"] = caller.database.environment.rawValue
@@ -89,6 +93,7 @@ public struct StoreInstruments: StoreObserver {
         case .opening, .checkpoint, .compaction:
             return tracer.startSpan(work.name, context: ServiceContext.current ?? .topLevel)
         case .sync:
+            // One sync serves many calls, so it has no parent, and there are thousands per second.
             return nil
         }
     }
@@ -142,6 +147,7 @@ private struct ObservedWork: StoreWorkObserver {
 
     /// Logs a failure; a rejected call is not one.
     private func tell(_ error: any Error) {
+        // The store reports a rejected call as the fact `refused`, which `notes` logs and counts.
         if case .call = work { return }
         logger.error("failed", metadata: ["work": "\(work.name)", "error": "\(error)"])
     }

@@ -65,6 +65,7 @@ final class StoreMetrics: Sendable {
 
     func time(_ work: StoreWork, _ time: Duration, isDone: Bool) {
         timer(of: work).recordNanoseconds(time.nanoseconds)
+        // A rejected call is counted as a refusal. It is no failure of the store.
         if case .call = work { return }
         if !isDone { failures.increment() }
     }
@@ -79,6 +80,7 @@ final class StoreMetrics: Sendable {
         case .checkpointed(let last):
             checkpointed.record(last.rawValue)
         case .compacted(let report):
+            // Counters only grow, and a compaction may make a small log longer.
             freed.increment(by: max(0, Int64(report.oldByteCount) - Int64(report.newByteCount)))
         case .refused(let call, let code, let count):
             counter(ofRefused: call, code).increment(by: count)
@@ -100,6 +102,7 @@ final class StoreMetrics: Sendable {
         case .compaction: compactions
         case .call(let call):
             calls.withLock { calls in
+                // A backend registers a metric when it is created, so each is created once.
                 if let timer = calls[call.kind] { return timer }
                 let timer = Timer(
                     label: "tidemark.call.duration",

@@ -64,6 +64,8 @@ struct Outbox<Change: Identifiable & Hashable & Sendable>: Sendable where Change
     }
 
     private mutating func tighten() {
+        // The order of the changes stays. Only their indexes change, and `places` is updated to
+        // them.
         entries.removeAll { $0 == nil }
         for (place, entry) in entries.enumerated() {
             if let entry { places[entry.change.id] = place }

@@ -36,6 +36,7 @@ struct Schedule: Sendable {
     /// Schedules a fetch for news.
     mutating func fetchSoon(_ now: Int64) {
         let soon = max(now, notBefore)
+        // News bring a delayed retry forward, but not before the time that the server named.
         fetchAt = min(fetchAt ?? soon, soon)
     }
 
@@ -50,6 +51,7 @@ struct Schedule: Sendable {
 
     /// Cancels all scheduled work until there is news.
     mutating func cancel() {
+        // `notBefore` stays: a cancellation by the app does not change what the server accepts.
         fetchAt = nil
         sendAt = nil
         failureCounts = failureCounts.map { _ in 0 }
@@ -72,6 +74,8 @@ struct Schedule: Sendable {
         let wait = failureCount == 1 ? 0 : min(1000 << Int64(doublings), Self.longestWait)
         let asked = ((error.retryAfter?.inSeconds ?? 0) * 1000).rounded(.up)
         if asked > 0 {
+            // One time for all kinds of work, because the next call would probably meet the same
+            // limit. It only grows: a later, shorter delay does not end an earlier one.
             notBefore = max(notBefore, now + Int64(min(asked, Self.longestAskedWait)))
         }
         return max(now + wait, notBefore)

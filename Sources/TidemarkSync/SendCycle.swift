@@ -93,6 +93,8 @@ struct SendCycle: Sendable {
     }
 
     private mutating func fail(_ errors: [SyncError.ItemError]) {
+        // The first failure is that of the cycle. After a cancellation it is the cancellation,
+        // whatever the last request returned.
         guard !errors.isEmpty, failure == nil else { return }
         failure = SyncError(
             .partialFailure,

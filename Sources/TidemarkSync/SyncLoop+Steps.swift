@@ -15,6 +15,8 @@ extension SyncLoop {
     public mutating func nextStep(at now: Int64) -> SyncStep {
         if let notice { return .tell(notice) }
         if case .none = activity, let accountNotice {
+            // Before any other notice: the app must not store a state of the new user among the
+            // data of the previous one (Docs/cloudkit.md, "The sync engine").
             self.accountNotice = nil
             return tell(accountNotice)
         }

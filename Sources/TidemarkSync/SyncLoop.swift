@@ -72,6 +72,7 @@ public struct SyncLoop: Sendable {
     public init(_ state: SyncState = SyncState(), isAutomatic: Bool = true) {
         self.state = state
         self.isAutomatic = isAutomatic
+        // The app knows this state, since the app has passed it.
         toldEdition = state.edition
         guard isAutomatic else { return }
         schedule.fetchAt = 0
@@ -164,6 +165,7 @@ extension SyncLoop {
         default: return
         }
         guard isAutomatic else { return }
+        // Time 0 is in the past. The work begins again as soon as the account was checked.
         schedule.fetchSoon(0)
         if hasOutgoing { schedule.sendSoon(0) }
     }
@@ -200,6 +202,7 @@ extension SyncLoop {
             calls = []
             activity = .sending(cycle)
         default:
+            // No cycle is left whose end would answer these calls.
             answers.append(.finish(calls.map(\.call), error))
             calls = []
         }

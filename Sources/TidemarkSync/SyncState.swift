@@ -110,6 +110,8 @@ extension SyncState: Codable {
         var records: [Record] = []
 
         init(_ changes: [OutgoingRecord]) {
+            // A device may have thousands of pending records in a few zones, so each zone is
+            // written once.
             var places: [ZoneID: Int] = [:]
             for change in changes {
                 let zone = change.id.zone
@@ -131,6 +133,7 @@ extension SyncState: Codable {
         try container.encode(Self.version, forKey: .version)
         try container.encodeIfPresent(user?.userRecordName, forKey: .user)
         try container.encodeIfPresent(databaseToken?.description, forKey: .databaseToken)
+        // Sorted, because the order of a dictionary differs from run to run.
         let tokens = zoneTokens.sorted { $0.key < $1.key }
         try container.encode(
             tokens.map { CodedZone($0.key, token: $0.value) },

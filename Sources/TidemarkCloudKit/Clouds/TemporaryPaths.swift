@@ -11,6 +11,8 @@ package final class TemporaryPaths: Sendable {
     ///
     /// Paths that are left when the process exits are removed then.
     package static let ofProcess: TemporaryPaths = {
+        // A C function cannot capture the object. It reads this property, which is complete by
+        // then.
         atexit { TemporaryPaths.ofProcess.removeAll() }
         return TemporaryPaths(lingering: 60)
     }()

@@ -71,6 +71,7 @@ open class CKContainer: NSObject, @unchecked Sendable {
 
     /// One of the three databases.
     open func database(with databaseScope: CKDatabase.Scope) -> CKDatabase {
+        // The scopes are numbered from 1, in the order of the array.
         databases[databaseScope.rawValue - 1]
     }
 

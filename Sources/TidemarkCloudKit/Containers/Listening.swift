@@ -31,6 +31,7 @@ final class Listening: Sendable {
         _ handler: TidemarkDevice.RemoteNotificationHandler?
     ) {
         self.service = service
+        // The feeds wait for events and must not keep the device alive: its `deinit` ends them.
         let owner: Owner = { [weak device] in device }
         let end = ending
         // Detached, so that it does not inherit and retain the device that the code runs as.

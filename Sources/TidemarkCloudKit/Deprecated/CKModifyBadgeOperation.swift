@@ -27,6 +27,7 @@ open class CKModifyBadgeOperation: CKOperation, @unchecked Sendable {
     open var modifyBadgeCompletionBlock: (((any Error)?) -> Void)?
 
     override func perform(_ session: Session) async throws(CKError) {
+        // Fails if nobody is signed in: a device keeps one badge for each user.
         _ = try await session.call { (service, caller) async throws(SyncError) in
             try await service.currentUser(as: caller)
         }

@@ -11,6 +11,8 @@ open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
     open var database: CKDatabase? {
         didSet {
             guard let database else { return }
+            // Here and not in `add(_:)` alone: a program may set the database and call `start()`
+            // itself.
             take(database.device, database.container, database.defaults)
         }
     }

@@ -42,6 +42,8 @@ extension CKRecord {
 
     /// Returns the value at the end of a path of names, such as `list.recordID.recordName`.
     public func value(forKeyPath keyPath: String) -> Any? {
+        // A field's name may have dots, such as `cloudkit.title`, so the path is first tried as a
+        // name.
         if let whole = value(forKey: keyPath) { return whole }
         var steps = keyPath.split(separator: ".").map(String.init)[...]
         guard let first = steps.popFirst() else { return nil }

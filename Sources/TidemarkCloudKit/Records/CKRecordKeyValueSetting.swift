@@ -148,6 +148,7 @@ public struct CKRecordKeyValueIterator: IteratorProtocol {
     private var rest: ArraySlice<(CKRecord.FieldKey, any CKRecordValueProtocol)>
 
     fileprivate init(_ fields: CKRecord) {
+        // The values are read here, so the record may change during the iteration.
         rest =
             fields.allKeys().sorted().compactMap { key in
                 fields.object(forKey: key).map { (key, $0) }

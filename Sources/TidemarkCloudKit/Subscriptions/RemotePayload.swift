@@ -45,6 +45,7 @@ struct RemotePayload {
     var fields: [String: Any]? { content["af"] as? [String: Any] }
 
     var scope: CKDatabaseScope {
+        // A pruned notification lacks the scope, and Apple's property is not an optional.
         (content["dbs"] as? Int).flatMap { CKDatabaseScope(rawValue: $0) } ?? .private
     }
 

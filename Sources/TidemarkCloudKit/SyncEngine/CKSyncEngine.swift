@@ -27,10 +27,13 @@ public final class CKSyncEngine: Sendable {
         database = configuration.database
         driver = SyncEngineDriver(configuration)
         state = State(driver)
+        // Last, because the run may call the delegate with this engine at once.
         driver.begin(for: self)
     }
 
     deinit {
+        // The run retains the engine during a callback, so this may run in the run's own task.
+        // `end()` waits for nothing.
         driver.end()
     }
 

@@ -190,6 +190,7 @@ private final class AccountWatch: @unchecked Sendable {
     private let observer: any NSObjectProtocol
 
     init(_ device: TidemarkDevice, _ body: @escaping @Sendable () -> Void) {
+        // For this device only: a process may have several, each with its own account.
         observer = NotificationCenter.default.addObserver(
             forName: .CKAccountChanged,
             object: device,
@@ -322,6 +323,8 @@ extension SyncEngineDriver {
             }
             return calls.compactMap { guarded.waiting.removeValue(forKey: $0) }
         }
+        // The loop's error has codes and texts. The result of the last request has the whole error
+        // of each item, with the records of a conflict.
         let error = error.map { error in
             error.code == .partialFailure ? content.failure ?? CKError(error) : CKError(error)
         }
@@ -478,6 +481,7 @@ extension CKSyncEngine.Event.AccountChange.ChangeType {
         case (let old?, let new?):
             self = .switchAccounts(previousUser: CKRecord.ID(old), currentUser: CKRecord.ID(new))
         case (let old?, nil): self = .signOut(previousUser: CKRecord.ID(old))
+        // Both are never `nil`: the loop reports a user only if it differs from the previous one.
         case (nil, let new): self = .signIn(currentUser: CKRecord.ID(new ?? .current))
         }
     }

@@ -23,6 +23,7 @@ final class OwnThreads: TaskExecutor {
         var added: [UnownedJob] = []
 
         mutating func takeFirst() -> UnownedJob? {
+            // Two stacks make a queue: each job is moved once.
             if next.isEmpty {
                 next = added.reversed()
                 added.removeAll(keepingCapacity: true)
@@ -36,6 +37,8 @@ final class OwnThreads: TaskExecutor {
 
     init(count: Int) {
         for _ in 0..<count {
+            // The delegates of sync engines run on these threads too. One that blocks its thread
+            // must not stop the rest, so there are several even with one core.
             let thread = Thread { self.work() }
             thread.name = "CloudKit"
             thread.start()
@@ -50,6 +53,7 @@ final class OwnThreads: TaskExecutor {
 
     private func work() {
         while true {
+            // Each signal follows an append, so every wait that returns finds a job.
             workCount.wait()
             line.withLock { $0.takeFirst() }?.runSynchronously(on: asUnownedTaskExecutor())
         }

@@ -28,6 +28,8 @@ extension CKReference.Archive {
         guard let apple,
             let record = CKRecordID.Archive(apple.object("RecordID", "CKRecordID"))
         else { return nil }
+        // Any other number is read as `none`: a wrong `deleteSelf` would delete the record with its
+        // target.
         self.init(record: record, action: apple.integer("ReferenceAction") == 1 ? 1 : 0)
     }
 }

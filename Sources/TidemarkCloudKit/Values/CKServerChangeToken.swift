@@ -44,6 +44,7 @@ open class CKServerChangeToken: NSObject, NSCopying, NSSecureCoding, @unchecked 
         if let archive = coder.archive(of: Archive.self) {
             text = archive.text
         } else if let foreign = KeyedObject(coder)?.data("ChangeTokenData") {
+            // No token of a store has this form, so `model` throws `changeTokenExpired`.
             text = "CKServerChangeToken:\(foreign.base64EncodedString())"
         } else {
             return nil

@@ -21,6 +21,7 @@ extension Query {
 
 extension Query.Predicate {
     fileprivate func hasMoreLevels(than count: Int) -> Bool {
+        // The count bounds this recursion too: it does not go deeper than the limit.
         switch self {
         case .always, .never, .comparison, .words, .distance: false
         case .and(let parts), .or(let parts):

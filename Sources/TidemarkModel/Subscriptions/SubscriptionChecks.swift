@@ -59,6 +59,7 @@ extension Subscription.RecordQuery {
                     + "\(options.rawValue). The options are create, update, delete and once."
             )
         }
+        // Preparing the predicate finds every problem that does not depend on the types of fields.
         _ = try Query.Matcher(predicate, now: 0)
         // It is stored as text.
         let text = predicate.description

@@ -30,6 +30,7 @@ extension AccountStatus {
     /// Returns the error for a private or shared database of an account with this status; `nil` if
     /// it is usable.
     package func refusal(of user: UserID) -> SyncError? {
+        // The codes are those of the table in Docs/semantics.md, "Users".
         let code: SyncError.Code
         switch self {
         case .available: return nil

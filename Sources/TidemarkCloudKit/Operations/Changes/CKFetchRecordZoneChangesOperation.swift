@@ -125,6 +125,8 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
             do throws(CKError) {
                 outcome = .success(try await fetch(id, session))
             } catch {
+                // An error of the whole request would stop the next zone too. Any other is this
+                // zone's own.
                 guard !isCancelled, !error.isOfWholeRequest else { throw error }
                 errors[id] = error
                 outcome = .failure(error)

@@ -25,6 +25,8 @@ extension Session {
             let file = try await call { (service, caller) async throws(SyncError) in
                 try await TemporaryFile.download(request, from: service, as: caller)
             }
+            // If a later asset fails, the record is released, and the files that it has are
+            // removed.
             item.asset.wasFetched(to: file)
             progress(Double(index + 1) / Double(assets.count))
         }

@@ -81,6 +81,7 @@ open class CKMarkNotificationsReadOperation: CKOperation, @unchecked Sendable {
     override func perform(_ session: Session) async throws(CKError) {
         let ids = notificationIDs
         let names = ids.map(\.text)
+        // Needs no request id, although it writes: marking a notification again changes nothing.
         let results = try await session.call { (service, caller) async throws(SyncError) in
             try await service.markNotificationsRead(names, as: caller)
         }

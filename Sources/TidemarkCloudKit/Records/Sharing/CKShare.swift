@@ -226,6 +226,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
 
     /// Returns a share with the same content.
     open override func copy(with zone: NSZone? = nil) -> Any {
+        // The terms hold participants as values, so the copy has participants of its own.
         CKShare(recordID, read { $0 }, currentTerms)
     }
 

@@ -117,6 +117,7 @@ open class CKUserIdentityLookupInfo: NSObject, NSCopying, NSSecureCoding, @unche
     var model: UserLookup {
         if let emailAddress { return .email(emailAddress) }
         if let phoneNumber { return .phone(phoneNumber) }
+        // An archive may lack all three. The empty name finds no user.
         return .user(UserID(userRecordID?.recordName ?? ""))
     }
 }

@@ -75,6 +75,8 @@ extension SchemaGrowth {
         guard environment == .development || isShare && addsShareType else {
             throw .newRecordType(name)
         }
+        // The type of shares has a reserved name and fixed fields, so the checks of names do not
+        // apply.
         if isShare { return .share }
         try limits.check(recordType: name)
         guard !name.isReservedForSystem else { throw .reservedName("record type", name) }
@@ -130,6 +132,7 @@ extension SchemaGrowth {
             let index = requirement.kind.indexes
             if field.indexes.contains(index) { continue }
             switch field.type.use(of: index) {
+            // CloudKit accepts an idle index in a schema file, but a query cannot use it.
             case .refused(let reason), .idle(let reason):
                 throw .cannotIndex(key, field.type, index, reason)
             case .used where environment == .production:
