@@ -25,6 +25,7 @@ public struct TraceContext: Hashable, Sendable {
     ///
     /// For an unknown version, reads the first four parts, as W3C Trace Context requires.
     public init?(traceparent: String) {
+        // The fifth part holds everything that a later version adds.
         let parts = traceparent.utf8.split(separator: UInt8(ascii: "-"), maxSplits: 4)
         guard parts.count >= 4, let version = Self.number(parts[0], digitCount: 2), version != 0xFF,
             version != 0 || parts.count == 4, parts[1].count == 32,

@@ -135,6 +135,8 @@ extension SyncLoop {
         if !state.isSubscribed, schedule.subscribeAt <= now {
             activity = .subscribing
         } else if let time = schedule.fetchAt, time <= now {
+            // Before a send operation that is due: changes that the app has merged cause no
+            // conflicts.
             schedule.fetchAt = nil
             activity = .fetching(FetchCycle(reason: .scheduled, scope: .all))
         } else if let time = schedule.sendAt, time <= now {

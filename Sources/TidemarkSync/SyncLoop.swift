@@ -150,6 +150,7 @@ extension SyncLoop {
         switch activity {
         case .fetching(var cycle):
             let wish = WaitingCall.Wish.fetch(cycle.scope)
+            // In front of the calls that came later.
             calls.insert(contentsOf: cycle.calls.map { WaitingCall(call: $0, wish: wish) }, at: 0)
             // The calls wait again, so that the end of this cycle does not answer them with the
             // cancellation.

@@ -125,6 +125,7 @@ extension FaultyService {
         await waitWhileHeld()
         let fault = nextFault(of: call)
         if let fault, !fault.losesAnswer { throw fault.error }
+        // A fault of a call applies even if there is no service behind it.
         let service = try await service()
         // After the fault of the call: a request that fails anyway neither uses up the fault of a
         // record nor runs the closures.
@@ -138,6 +139,8 @@ extension FaultyService {
     private func waitWhileHeld() async {
         await withCheckedContinuation { continuation in
             let isHeld = state.withLock { state in
+                // Decided under the lock that `release()` takes, so no call waits after the
+                // release.
                 if state.isHolding { state.held.append(continuation) }
                 return state.isHolding
             }
@@ -147,6 +150,7 @@ extension FaultyService {
 
     private func nextFault(of call: Call) -> Fault? {
         state.withLock { state in
+            // Faults of other kinds keep their places: the order counts within one kind.
             guard let index = state.faults.firstIndex(where: { $0.call == call }) else {
                 return nil
             }
@@ -163,6 +167,7 @@ extension FaultyService {
         let (error, bodies) = state.withLock {
             state -> (SyncError?, [@Sendable () async -> Void]) in
             for name in names {
+                // The request ends before the closures, which stay for the next write.
                 if let error = state.recordFaults.removeValue(forKey: name) { return (error, []) }
             }
             defer { state.beforeWrites = [] }

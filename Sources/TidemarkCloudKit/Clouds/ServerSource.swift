@@ -99,6 +99,8 @@ final class ServerSource: CloudSource {
         in container: ContainerID,
         asking service: () async throws(SyncError) -> any DatabaseService
     ) async throws(SyncError) -> UserID {
+        // `__defaultOwner__` is the user of the token, whose name only the server knows. Any other
+        // name is the program's own choice.
         guard account == .current else { return account }
         let database = DatabaseID(
             container: container,

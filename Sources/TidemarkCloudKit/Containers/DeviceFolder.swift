@@ -24,6 +24,8 @@ struct DeviceFolder: Sendable {
         if case .source(let source) = place, let folder = source.deviceFolder {
             beside = folder
         } else {
+            // A service that the program made has no place on disk to which a restarted program
+            // returns.
             beside = URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
                 .appendingPathComponent("cloudkit-devices-\(UUID().uuidString)", isDirectory: true)
             TemporaryPaths.ofProcess.add(beside.path)

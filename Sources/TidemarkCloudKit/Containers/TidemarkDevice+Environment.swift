@@ -24,6 +24,8 @@ extension TidemarkDevice {
         let container = environment["TIDEMARK_CONTAINER"] ?? ContainerID.standard.identifier
         let name = environment["TIDEMARK_DEVICE"] ?? ProcessInfo.processInfo.hostName
         if let address = environment["TIDEMARK_URL"] {
+            // The token names the user. The user's record name is looked up at the server
+            // (`ServerSource.user`).
             let isSignedIn = environment["TIDEMARK_WEB_AUTH_TOKEN"]?.isEmpty == false
             return TidemarkDevice(
                 server(address, environment),
@@ -109,6 +111,7 @@ extension TidemarkDevice {
     /// program locks its store.
     private static func dataFolder(_ environment: [String: String]) -> String {
         func path(_ name: String) -> String? {
+            // A relative path is ignored, as the XDG specification requires.
             environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil }
         }
         // Foundation reads the system's list of users, whatever HOME is.

@@ -218,6 +218,7 @@ extension TidemarkDevice {
 
     /// Notifies the program that the account or its status has changed.
     func postAccountChanged() {
+        // As this device: observers may create containers by Apple's names.
         run { NotificationCenter.default.post(name: .CKAccountChanged, object: self) }
     }
 }

@@ -224,6 +224,7 @@ open class CKOperation: Operation, @unchecked Sendable {
             // Checked on the queue of the callbacks: blocks that still wait there when the program
             // cancels are not called.
             guard !self.isCancelled else { return }
+            // Containers that a callback creates by Apple's names belong to the operation's device.
             self.device.run(body)
         }
     }
@@ -302,6 +303,8 @@ extension CKOperation {
             tell { self.longLivedOperationWasPersistedBlock?() }
         }
         if let answer = kept?.answer {
+            // An earlier process has received this answer. The blocks get it without another
+            // request (Docs/formats/devices.md, "An answer").
             for report in answer.reports { tell(report) }
             if let error = answer.error { throw error }
             return

@@ -85,11 +85,13 @@ extension CKRecord {
         let (id, zone) = (recordID.model, recordID.zoneID.model)
         var builder = FieldsBuilder()
         for (key, field) in content.fields {
+            // An asset that was not sent has no value yet. No predicate reads assets.
             guard let value = try? field.value.model(in: zone) else { continue }
             guard (try? builder.set(key, value, isEncrypted: field.isEncrypted)) != nil else {
                 return nil
             }
         }
+        // The header of a body has two bytes for the length of each text.
         guard let fields = try? builder.finish(), id.name.byteCount <= Int(UInt16.max) else {
             return nil
         }

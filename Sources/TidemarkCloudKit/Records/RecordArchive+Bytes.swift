@@ -53,6 +53,8 @@ extension RecordArchive {
             exactDates = dates.isEmpty ? nil : dates
             fields = try reader.optional { try $0.list { try $0.field() } }
             if let terms = try reader.optional({ try $0.data() }) {
+                // Terms that cannot be read make the whole archive unreadable. A share without its
+                // participants would remove them when it is saved.
                 shareTerms = try? PropertyListDecoder().decode(CKShare.Terms.self, from: terms)
                 guard shareTerms != nil else { return nil }
             }

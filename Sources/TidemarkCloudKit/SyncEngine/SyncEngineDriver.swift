@@ -164,6 +164,7 @@ extension SyncEngineDriver {
             guarded.loop.cancel()
             return guarded.running
         }
+        // The loop ends after its current step. Cancelling the request ends that step at once.
         running?.cancel()
         let identity = withUnsafeCurrentTask { $0?.hashValue }
         await withCheckedContinuation { waiting in
@@ -267,6 +268,7 @@ extension SyncEngineDriver {
             }
             break
         }
+        // These called `cancel()` after the last rest.
         for waiting in guarded.withLock({ takeRest(&$0) }) { waiting.resume() }
     }
 
@@ -339,6 +341,7 @@ extension SyncEngineDriver {
         }
         for task in old { task.cancel() }
         let isAgain = !old.isEmpty
+        // A manual engine fetches when the app calls. Without a user there are no notifications.
         guard look({ $0.isAutomatic }), device.userID != nil else { return }
         let scope = database.databaseScope.model
         let listening = Task(executorPreference: OwnThreads.shared) { [weak self, device] in
@@ -375,6 +378,7 @@ extension SyncEngineDriver {
 extension SyncEngineDriver {
     /// Waits until something happens, or a time.
     private func rest(until time: Int64?) async {
+        // The loop has nothing to do, so everything that was cancelled has ended.
         for waiting in guarded.withLock({ takeRest(&$0) }) { waiting.resume() }
         let timer = time.map { time in
             Task(executorPreference: OwnThreads.shared) { [weak self] in

@@ -45,6 +45,7 @@ struct SyncEngineServerStep: Sendable {
 
     private func account() async throws -> SyncOutcome {
         let device = database.device
+        // One account for all databases of the container, also for the engine of the shared one.
         let caller = try await device.caller(of: database.container, .private)
         let service = try await device.cloud.service()
         let status = try await service.accountStatus(as: caller)

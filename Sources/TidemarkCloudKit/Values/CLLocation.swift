@@ -230,6 +230,7 @@ extension CLLocation {
             verticalAccuracy: model.verticalAccuracy ?? -1,
             course: model.course ?? -1,
             speed: model.speed ?? -1,
+            // An unknown time is 1970, because Core Location's is not an optional.
             timestamp: model.timestamp.map { Date(milliseconds: $0) } ?? Date(milliseconds: 0)
         )
     }

@@ -14,6 +14,7 @@ extension Date {
     /// Throws `invalidArguments` if they do not fit 64 bits.
     var milliseconds: Int64 {
         get throws(CKError) {
+            // Rounded first: the conversion then fails only for numbers out of range and for NaN.
             guard let whole = Int64(exactly: (timeIntervalSince1970 * 1000).rounded()) else {
                 throw CKError(
                     .invalidArguments,

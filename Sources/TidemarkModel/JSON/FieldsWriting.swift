@@ -24,6 +24,8 @@ extension [UInt8] {
             field.valueBytes.withUnsafeBufferPointer { append(jsonUTF8: $0) }
             return
         }
+        // The values of a stored body are not checked. One that does not match its type is absent
+        // (Docs/formats/record.md, "Validity").
         guard let value = field.value else {
             append(literal: "null")
             return

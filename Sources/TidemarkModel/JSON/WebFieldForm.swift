@@ -122,6 +122,7 @@ extension JSONReader {
     ) throws(JSONError) -> FieldType {
         repeat {
             guard try peek() == .number else { throw typeNeeded() }
+            // One number with a fraction anywhere makes it a list of doubles.
             guard try number().isWhole else { return .doubleList }
         } while try nextElement(of: &array)
         return .int64List

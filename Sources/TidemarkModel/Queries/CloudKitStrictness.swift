@@ -46,6 +46,7 @@ extension Query.Predicate {
         case .or:
             return ("OR", "Run one query for each part, and put the results together.")
         case .not(let part):
+            // The part first: its own construct is the more exact cause.
             if let refused = part.refusedConstruct { return refused }
             switch part {
             case .comparison(let comparison) where comparison.relation != .between: return nil

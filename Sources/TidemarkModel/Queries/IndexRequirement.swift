@@ -53,6 +53,8 @@ extension Query.Predicate {
 
     private func collect(_ found: inout [Query.IndexRequirement]) {
         switch self {
+        // Every record matches, and every record has a name, so the index of names lists all of
+        // them.
         case .always: found.append(.init(.system(.recordID), .queryable))
         case .never: break
         case .comparison(let comparison):

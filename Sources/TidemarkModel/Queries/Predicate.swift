@@ -173,6 +173,8 @@ extension Query.Operand {
     /// Removes the parts that comparisons ignore.
     fileprivate func normalized(for key: Query.Key, _ relation: Query.Relation) -> Query.Operand {
         guard case .value(let value) = self else { return self }
+        // A text names a record. BEGINSWITH needs the text itself, which is the beginning of a
+        // name.
         if case .system(let field) = key, field.type == .reference, relation != .beginsWith {
             switch value {
             case .string(let name): return .value(.reference(Reference(recordName: name)))

@@ -71,6 +71,7 @@ extension Schema.DeclaredType {
     /// mirroring.
     func use(of index: Schema.Indexes) -> IndexUse {
         if isEncrypted { return .refused("the store cannot read what a client encrypted") }
+        // A list has the indexes of its elements, except an order.
         switch (element ?? self, index) {
         case (.plain(.asset), _):
             return .refused("an asset's bytes are not part of the record")

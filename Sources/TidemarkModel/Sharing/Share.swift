@@ -97,6 +97,8 @@ public struct ShareContent: Hashable, Codable, Sendable {
     /// Creates the content of an existing share, to be edited and saved.
     public init(_ share: Share) {
         self.init(
+            // Requesters and blocked users are left out, so that a save leaves both lists
+            // unchanged.
             root: share.root?.string,
             publicPermission: share.publicPermission,
             participants: share.participants,

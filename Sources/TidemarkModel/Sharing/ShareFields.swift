@@ -168,6 +168,8 @@ extension Share {
     /// share.
     package func fields(beside own: Fields) throws(SyncError) -> Fields {
         var builder = FieldsBuilder()
+        // A client that sends a fetched share back sends these fields too. Their content is
+        // determined by `Share` only.
         try builder.set(own.withoutShare())
         try encode(into: &builder)
         return try builder.finish()

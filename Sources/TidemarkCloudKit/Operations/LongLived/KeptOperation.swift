@@ -60,6 +60,7 @@ struct KeptOperation: Sendable {
 
     /// Stores the service's response: from now on the operation is kept for a day.
     func wasAnswered(_ answer: KeptAnswer, at time: Date) {
+        // An operation that was removed meanwhile, because it had expired, stays removed.
         guard var request = read() else { return }
         request.answer = answer.archived(at: time, KeptFiles(folder: files))
         // Without it the request is sent again.

@@ -71,6 +71,8 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         let deletions = recordIDsToDelete ?? []
         var assets = SentAssets()
         var saves: [CKRecord.Saving] = []
+        // A save may only name bytes that its database has, so all uploads come first
+        // (Docs/semantics.md, "Assets").
         for record in records {
             try await assets.send(of: record, savePolicy.model, session) { part in
                 self.tell { self.perRecordProgressBlock?(record, part) }
@@ -116,6 +118,8 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
             let outcome: Result<CKRecord, any Error>
             switch result.saves[index] {
             case .success(let model):
+                // The program's object gets the new version, so that it can be changed and saved
+                // again.
                 record.wasSaved(saves[index], as: model, seenBy: user)
                 let new = CKRecord.make(model, seenBy: user)
                 // The service returns references. The files that were sent are there already, so

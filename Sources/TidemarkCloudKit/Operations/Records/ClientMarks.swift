@@ -25,6 +25,8 @@ struct ClientMarks: Sendable {
         _ caller: Caller
     ) {
         var zones: Set<ZoneID> = []
+        // Only zones in which something was done: a mark tells the program that a fetch contains
+        // its changes.
         for (save, result) in zip(request.saves, result.saves) where result.error == nil {
             zones.insert(save.recordID.zone)
         }

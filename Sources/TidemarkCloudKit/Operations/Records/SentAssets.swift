@@ -40,6 +40,8 @@ struct SentAssets {
                 // The last part is the save; `deliver` reports it as 1.
                 progress(Double(index + 1) / Double(unsent.count + 1))
             } catch {
+                // Any other error is about the connection or the database, and the next asset would
+                // meet it too.
                 guard Self.isOfFile(error) else { throw error }
                 // Without the file, the service decides if the reference is valid.
                 if asset.model != nil { continue }
@@ -113,6 +115,7 @@ struct SentAssets {
     }
 
     private static func isOfFile(_ error: CKError) -> Bool {
+        // `limitExceeded` is about the size of this file (`Limits.bytesPerAsset`).
         [.assetFileNotFound, .assetFileModified, .limitExceeded].contains(error.code)
     }
 

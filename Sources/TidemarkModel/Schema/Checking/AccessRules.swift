@@ -21,6 +21,7 @@ public struct Accessor: Hashable, Sendable {
         if role == .world { return true }
         guard let user else { return false }
         if role == .icloud { return true }
+        // An unknown creator is `nil`, which equals no user: nobody has the role for such a record.
         if role == .creator { return creator == user }
         return roles.contains(role)
     }
