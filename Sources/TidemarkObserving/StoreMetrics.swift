@@ -118,6 +118,7 @@ final class StoreMetrics: Sendable {
     private func counter(ofRefused call: JournalEntry.Call, _ code: SyncError.Code) -> Counter {
         refusals.withLock { refusals in
             let labels = Labels(call: call, code: code)
+            // Calls and codes are enumerations, so the number of counters is bounded.
             if let counter = refusals[labels] { return counter }
             let counter = Counter(
                 label: "tidemark.refusals",

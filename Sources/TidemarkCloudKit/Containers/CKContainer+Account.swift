@@ -83,6 +83,7 @@ final class ServiceCallOperation<Value: Sendable>: CKOperation, @unchecked Senda
     }
 
     override func perform(_ session: Session) async throws(CKError) {
+        // `complete` reads it on the queue of the callbacks, to which it is added only after this.
         value = try await session.call(call)
     }
 

@@ -212,6 +212,7 @@ extension CKContainer {
         operation.fetchShareParticipantsResultBlock = { result in
             handler(
                 result.collecting(items).map { results in
+                    // A list may contain a key twice. Both results are of the same lookup.
                     Dictionary(zip(keys, results), uniquingKeysWith: { first, _ in first })
                 }
             )

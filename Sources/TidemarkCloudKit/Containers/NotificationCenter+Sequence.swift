@@ -49,6 +49,8 @@ extension NotificationCenter {
 
         /// Begins to wait.
         public func makeAsyncIterator() -> Iterator {
+            // The closure runs here, and the stream keeps what is posted before the first `next()`.
+            // So a program that creates the iterator first misses nothing.
             let stream = AsyncStream<Posted> { continuation in
                 let observer = center.addObserver(forName: name, object: object, queue: nil) {
                     continuation.yield(Posted(notification: $0))

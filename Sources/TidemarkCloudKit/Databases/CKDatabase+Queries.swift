@@ -90,6 +90,7 @@ extension CKDatabase {
         let page: QueryMatches = try await answer { handler in
             finding(CKQueryOperation(query: query), zoneID, handler: handler)
         }
+        // This form has no place for the errors of single records.
         return page.matchResults.compactMap(\.1.value)
     }
 

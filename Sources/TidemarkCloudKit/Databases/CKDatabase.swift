@@ -44,6 +44,7 @@ open class CKDatabase: NSObject, @unchecked Sendable {
     /// Returns true if the other object is the same database of the same device.
     open override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CKDatabase else { return false }
+        // The defaults do not count: the object that `configuredWith` creates is the same database.
         return other.device === device && other.container == container && other.scope == scope
     }
 

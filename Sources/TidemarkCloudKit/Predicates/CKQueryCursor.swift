@@ -62,6 +62,7 @@ open class CKQueryCursor: NSObject, NSCopying, NSSecureCoding, @unchecked Sendab
             let predicate = try? Query.Predicate(written: archive.predicate)
         else { return nil }
         let order = archive.order.compactMap { try? Query.SortDescriptor(text: $0) }
+        // The end of a page is a place in the whole order, so no criterion may be lost.
         guard order.count == archive.order.count else { return nil }
         let query = Query(
             recordType: archive.recordType,

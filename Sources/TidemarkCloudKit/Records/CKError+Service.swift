@@ -42,6 +42,7 @@ extension CKError {
             }
             userInfo[CKPartialErrorsByItemIDKey] = items
         }
+        // The codes of both types have the same numbers.
         self.init(Code(rawValue: error.code.rawValue) ?? .internalError, userInfo: userInfo)
     }
 }

@@ -40,6 +40,7 @@ struct RecordContent: Sendable {
     /// Sets a field, or with `nil` clears it.
     mutating func set(_ key: String, _ value: RecordValue?, isEncrypted: Bool) {
         changeCount += 1
+        // A cleared field is a change too: the save sends the key without a value.
         changes[key] = Change(number: changeCount, isEncrypted: isEncrypted)
         guard var value else {
             fields[key] = nil

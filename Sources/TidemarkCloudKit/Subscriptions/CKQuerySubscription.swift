@@ -138,6 +138,7 @@ open class CKQuerySubscription: CKSubscription, @unchecked Sendable {
                     recordType: type,
                     predicate: try tree.predicate,
                     options: Subscription.Options(
+                        // The four bits have the same meaning in both types.
                         rawValue: UInt8(truncatingIfNeeded: querySubscriptionOptions.rawValue)
                     ),
                     zone: zoneID?.model

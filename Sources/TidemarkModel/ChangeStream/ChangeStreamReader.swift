@@ -112,6 +112,8 @@ package struct ChangeStreamReader: Sendable {
         var object = try reader.openObject()
         while let key = try reader.nextKey(of: &object) {
             if try members.take(0, "op", key, in: reader) {
+                // Texts stay places in the line until all members are read: `op` may be the last
+                // member, and it decides which others are needed.
                 parts.operation = try reader.text()
             } else if try members.take(1, "zone", key, in: reader) {
                 parts.zone = try reader.text()
@@ -314,6 +316,7 @@ extension JSONReader {
     }
 
     fileprivate func isName(_ text: JSONText, _ name: Name) -> Bool {
+        // A text with escapes counts as another name and is copied. That costs only time.
         guard !text.hasEscapes, text.range.count == name.byteCount else { return false }
         return name.withBytes { bytes[text.range].elementsEqual($0) }
     }

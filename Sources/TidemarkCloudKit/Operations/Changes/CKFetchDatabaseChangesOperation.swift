@@ -84,6 +84,7 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
         case .deleted(_, .deleted):
             recordZoneWithIDWasDeletedBlock?(id)
         case .deleted(_, .purged):
+            // A program without a block for this reason still learns that the zone is gone.
             (recordZoneWithIDWasPurgedBlock ?? recordZoneWithIDWasDeletedBlock)?(id)
         case .deleted(_, .encryptedDataReset):
             (recordZoneWithIDWasDeletedDueToUserEncryptedDataResetBlock

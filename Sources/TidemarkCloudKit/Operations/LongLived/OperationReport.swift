@@ -167,6 +167,7 @@ extension OperationReport {
         case (.zoneChanged, _, let place?):
             self = .zoneChange(.changed(place.model))
         case (.zoneDeleted, _, let place?):
+            // With the unknown reason of a later version, the zone is still gone.
             let reason = archive.reason.flatMap { ZoneDeletionReason(rawValue: $0) }
             self = .zoneChange(.deleted(place.model, reason ?? .deleted))
         case (.databaseEnd, _, _):

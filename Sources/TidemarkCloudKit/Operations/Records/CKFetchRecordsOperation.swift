@@ -62,6 +62,8 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
             do throws(CKError) {
                 outcome = .success(try await fetch(answer, id, session))
             } catch {
+                // One request has returned all records. An error here is this record's own or from
+                // the download of its assets. The other records are still delivered.
                 guard !isCancelled else { throw error }
                 errors[id] = error
                 outcome = .failure(error)
@@ -87,6 +89,7 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
 
     override func deliver(_ report: OperationReport) {
         guard case .fetched(let id, let outcome) = report else { return }
+        // `found` is used on the queue of the callbacks only, here and in `complete`.
         found[id] = outcome.value
         if outcome.error == nil { perRecordProgressBlock?(id, 1) }
         perRecordResultBlock?(id, outcome)

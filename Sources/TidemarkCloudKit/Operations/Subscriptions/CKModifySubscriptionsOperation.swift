@@ -43,6 +43,7 @@ open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Senda
         let subscriptions = subscriptionsToSave ?? []
         let deletions = subscriptionIDsToDelete ?? []
         var saves: [Subscription] = []
+        // One predicate that is not supported ends the operation before anything is sent.
         for subscription in subscriptions { saves.append(try subscription.model()) }
         let request = ModifySubscriptionsRequest(saves: saves, deletions: deletions)
         let result = try await session.change { (service, caller) async throws(SyncError) in

@@ -32,6 +32,7 @@ open class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
         let lookups = userIdentityLookupInfos
         let identities = try await session.lookUp(lookups)
         for (lookup, model) in zip(lookups, identities) {
+            // A lookup that finds nobody is no error. The block is not called for it.
             guard let model else { continue }
             let identity = CKUserIdentity(model)
             tell { self.userIdentityDiscoveredBlock?(identity, lookup) }

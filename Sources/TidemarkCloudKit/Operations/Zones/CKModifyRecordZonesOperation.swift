@@ -67,6 +67,7 @@ open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendabl
     override func deliver(_ report: OperationReport) {
         switch report {
         case .zone(let id, let outcome):
+            // On the queue of the callbacks, as `complete`, which reads both lists.
             if let zone = outcome.value { saved.append(zone) }
             perRecordZoneSaveBlock?(id, outcome)
         case .deletedZone(let id, let error):

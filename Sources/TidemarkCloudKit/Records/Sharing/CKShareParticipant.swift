@@ -109,6 +109,8 @@ open class CKShareParticipant: NSObject, NSCopying, NSSecureCoding, @unchecked S
 
     /// The participant's role in the share, under its older name.
     open var type: CKShare.ParticipantType {
+        // Only `administrator` is missing in the older enumeration. An administrator is an invited
+        // user too.
         get { CKShare.ParticipantType(rawValue: role.rawValue) ?? .privateUser }
         set { role = CKShare.ParticipantRole(rawValue: newValue.rawValue) ?? .unknown }
     }
@@ -220,6 +222,7 @@ extension CKShareParticipant {
             },
             email: userIdentity.lookupInfo?.emailAddress ?? "",
             phone: userIdentity.lookupInfo?.phoneNumber ?? "",
+            // `unknown` is no value of the service. The values of a new invitation replace it.
             role: ShareRole(rawValue: role.rawValue) ?? .privateUser,
             permission: SharePermission(rawValue: permission.rawValue) ?? .readOnly,
             isOneTime: isOneTime

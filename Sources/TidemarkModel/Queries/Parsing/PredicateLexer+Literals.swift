@@ -119,6 +119,8 @@ extension PredicateLexer {
         digitsAt digits: Int,
         radix: Int
     ) throws(PredicateError) -> Int64 {
+        // Letters that are no digits are read too, so that the error quotes all of the wrong
+        // number.
         while offset < text.count, Self.isWordByte(text[offset]) { skip(1) }
         let sign = text[start] == UInt8(ascii: "-") ? "-" : ""
         let lexeme = sign + String(decoding: text[digits..<offset], as: UTF8.self)

@@ -128,6 +128,7 @@ extension PredicateParser {
     }
 
     private static func sideOfKey(_ text: String, at offset: Int) throws(PredicateError) -> Side {
+        // As an argument, every other word, such as NULL, is the name of a field.
         switch PredicateWord(text) {
         case .itself: .itself
         case .allTokens: .allTokens

@@ -63,6 +63,7 @@ public struct SchemaDrift: Hashable, Sendable {
     /// Adds the counts of another value.
     public mutating func merge(_ other: SchemaDrift) {
         uncounted += other.uncounted
+        // In order, so that equal values keep equal entries if there is no room for all.
         for entry in other.sortedEntries { merge(entry) }
     }
 
@@ -126,6 +127,7 @@ extension SchemaDrift.Gap {
         case .recordType(let name):
             schema[name] != nil
         case .field(let recordType, let field, let type):
+            // A field that was added with another type still rejects these saves.
             schema[recordType]?[field].map { $0.type.takes(type) } ?? false
         case .type(let recordType, let field, let written, _):
             schema[recordType]?[field].map { $0.type.takes(written) } ?? false
