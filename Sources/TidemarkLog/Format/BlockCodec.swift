@@ -26,6 +26,8 @@ struct FrameCompressor: Sendable {
     /// Creates compressors for a dictionary: fast ones while callers wait, or ones that take twenty
     /// times as long and make blocks shorter.
     init(dictionary: [UInt8], level: CompressionLevel = .fast) {
+        // One per thread of `compress`, because a compressor's working state is overwritten by each
+        // block.
         lanes = (0..<2).map { _ in BlockCompressor(dictionary: dictionary, level: level) }
     }
 
@@ -140,11 +142,14 @@ final class BlockCompressor: @unchecked Sendable {
         into output: UnsafeMutableRawBufferPointer
     ) -> Int {
         var source = raw
+        // A longer block holds one event, and is compressed where it lies. LZ4 then finds the
+        // dictionary elsewhere in memory, which is slower and changes nothing for a decoder.
         if raw.count <= Self.inputByteCount, dictionaryByteCount > 0 {
             let room = UnsafeMutableRawBufferPointer(rebasing: buffer[dictionaryByteCount...])
             room.copyMemory(from: raw)
             source = UnsafeRawBufferPointer(rebasing: room[..<raw.count])
         }
+        // For LZ4HC, these are 256 KiB. Only compaction compresses at that level.
         stream.copyMemory(from: template, byteCount: streamByteCount)
         let room = UnsafeMutableRawPointer(output.baseAddress)?.assumingMemoryBound(to: CChar.self)
         let stored =
@@ -219,10 +224,13 @@ final class BlockDecoder: @unchecked Sendable {
 
     /// Returns the raw bytes of a stored block; `nil` if they are not what LZ4 wrote.
     func decode(_ stored: RawSpan, rawByteCount: Int) -> [UInt8]? {
+        // Unambiguous: the compressor's output is at least one byte shorter than its input.
         if stored.byteCount == rawByteCount { return stored.withUnsafeBytes { [UInt8]($0) } }
         guard stored.byteCount <= Int(Int32.max) else { return nil }
         let dictionary = UnsafeMutableRawBufferPointer(rebasing: buffer[..<dictionaryByteCount])
         if rawByteCount > Self.outputByteCount {
+            // A block of one long event. Its output is not directly behind the dictionary, which
+            // LZ4 accepts.
             return LZ4.decode(stored, rawByteCount: rawByteCount, dictionary: dictionary)
         }
         let end = dictionaryByteCount + rawByteCount

@@ -110,6 +110,8 @@ struct BlockCursor {
             event.envelopeRange = place.envelope
             return true
         }
+        // Lookups find a block by the positions in its table entry. If the entries covered others,
+        // an event would be missed or found at two places.
         guard place.position == entry.first.rawValue + UInt64(entry.positionCount) else {
             throw Malformed(offset: place.offset)
         }
@@ -152,6 +154,8 @@ extension BlockCursor {
         var offset = 0
         do throws(Malformed) {
             while try cursor.advance() {
+                // Two commit entries never have the same range, even with empty envelopes. A
+                // repeated envelope in another block is in another map.
                 if cursor.place.envelope != envelope {
                     envelope = cursor.place.envelope
                     commit = map.places.count
@@ -190,6 +194,8 @@ extension BlockCursor.Place {
                     let payload = bytes.countedBytes(at: &offset)
                 else { throw BlockCursor.Malformed(offset: start) }
                 position += 1
+                // `position` is already that of the next event here, so the event itself is at
+                // `position` - 1, before the target.
                 if position <= target.rawValue { continue }
                 self.zone = ZoneKey(rawValue: zone)
                 self.payload = payload

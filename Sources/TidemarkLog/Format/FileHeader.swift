@@ -92,6 +92,8 @@ package struct FileHeader: Hashable, Sendable {
         guard xxh3(bytes.extracting(0..<checked), seed: 0) == bytes.integer(at: checked) else {
             throw .damaged
         }
+        // After the checksum and before all other fields: a damaged file must not pass as a newer
+        // one, and a newer one may use the fields differently.
         let oldestReader: UInt16 = bytes.integer(at: 10)
         guard oldestReader <= Layout.formatVersion else {
             throw .newer(version: bytes.integer(at: 8), oldestReader: oldestReader)

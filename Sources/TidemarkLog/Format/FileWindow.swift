@@ -37,6 +37,8 @@ struct FileWindow {
             let wanted = max(byteCount, Self.byteCount)
             try fill(Int(min(UInt64(wanted), fileByteCount - offset)), at: offset)
             if end > present.upperBound {
+                // A short read: a writer has truncated the file. The length is kept, so that later
+                // calls end there too.
                 fileByteCount = present.upperBound
                 end = present.upperBound
             }

@@ -82,6 +82,7 @@ package struct Footer: Hashable, Sendable {
         directory = (0..<Int(summary.blockCount)).map {
             BlockEntry(decoding: directoryBytes, at: $0 * Layout.blockEntryByteCount)
         }
+        // With greater positions, sums of a position and a count could overflow later.
         let positions = 1...Layout.lastPosition
         guard directory.allSatisfy({ positions.contains($0.first.rawValue) }) else { return nil }
     }

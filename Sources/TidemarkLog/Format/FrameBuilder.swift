@@ -49,6 +49,7 @@ struct FrameBuilder: Sendable {
         // rounded up to 64. An event's head is a tag and two varints: 21 bytes.
         let commitHeader = 64 + draft.envelope.count
         let entryCount = draft.events.count + (draft.part?.gaps.count ?? 0)
+        // Gaps count as events: their entries are shorter.
         let events = draft.payloads.count + entryCount * 21
         // Every block repeats the commit's header, and holds an event at least. A block ends where
         // the next event has no room, so two neighbours hold more events than would fill one.
@@ -71,6 +72,8 @@ struct FrameBuilder: Sendable {
             let event = draft.events[index]
             let payload = payloadStart..<event.payloadEnd
             payloadStart = event.payloadEnd
+            // The gap comes before the commit's entry. A reader computes the first position of the
+            // commit from the position that it has reached at the entry, minus `index`.
             if let gap = gaps.first, gap.before == index {
                 appendGap(gap.count)
                 gaps.removeFirst()
@@ -94,6 +97,7 @@ struct FrameBuilder: Sendable {
     /// before, in any frame.
     mutating func append(_ event: LogEvent, isFirst: Bool, payload replacement: [UInt8]? = nil) {
         let payload = replacement.map { $0[...] } ?? event.payload
+        // Before the entry of the commit, for the reason given in `append(_:)`.
         appendGap(before: event.sequence)
         if isFirst { commitCount += 1 }
         lastTime = max(lastTime, event.commit.time)

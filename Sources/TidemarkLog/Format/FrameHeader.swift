@@ -60,6 +60,9 @@ package struct FrameHeader: Hashable, Sendable {
         let checked = Layout.frameHeaderByteCount - 8
         let seed = Layout.seed(salt: salt, offset: offset)
         guard xxh3(bytes.extracting(0..<checked), seed: seed) == bytes.integer(at: checked),
+            // An unknown kind ends the valid frames. `Docs/formats/compatibility.md`: a new kind
+            // raises the version of the segment, so a build that does not know it rejects the file
+            // before this.
             let kind = FrameKind(rawValue: bytes.byte(at: 4))
         else { return nil }
         self.kind = kind

@@ -59,6 +59,7 @@ struct FrameScan {
         window = try FileWindow(file)
         offset = UInt64(header.framesOffset)
         chain = header.chain
+        // A manifest's frames all state position 0, so only their chain orders them.
         next = header.kind == .manifest ? nil : header.first
         self.limit = min(limit ?? .max, window.fileByteCount, Layout.frameOffsetLimit)
         isLimited = limit != nil
@@ -93,6 +94,8 @@ struct FrameScan {
         func unsound(_ reason: String, _ whole: Frame? = nil) -> Step {
             .stop(.unsound(Unsound(reason: reason, extent: extent, frame: whole)))
         }
+        // Salt and offset do not tell two continuations of one file apart, such as those of a
+        // copied store and its original. The chain does.
         guard frame.chain == chain else {
             return unsound("the frame does not follow the one before it (chain word)")
         }
@@ -180,10 +183,12 @@ struct FrameScan {
             let range = try window.range(at: place, byteCount: Int(pageEnd - place + overlap))
             let page = window.bytes.span.bytes.extracting(range)
             let pageByteCount = min(Int(pageEnd - place), page.byteCount)
+            // A header begins with its magic, so none begins in a page of zeros.
             if !page.isZero(in: 0..<pageByteCount) {
                 for index in stride(from: 0, to: pageByteCount, by: Layout.frameAlignment) {
                     let here = page.extracting(index..<page.byteCount)
                     let offset = place + UInt64(index)
+                    // Cheap for most places: the magic is compared before anything is hashed.
                     if let frame = FrameHeader(decoding: here, salt: header.salt, offset: offset),
                         !visit(offset, frame)
                     {
@@ -213,6 +218,8 @@ extension FrameScan {
         var expected = frame.first.rawValue
         for row in stride(from: 0, to: tableByteCount, by: Layout.blockEntryByteCount) {
             let entry = BlockEntry(decoding: table, at: row)
+            // The checksum proves only that the table is as written. Readers rely on entries
+            // without gaps or overlaps, and a defect of a writer must not pass as a sound frame.
             guard UInt64(entry.offset) == expectedOffset else { return nil }
             expectedOffset += UInt64(entry.storedByteCount)
             entries.append(entry)

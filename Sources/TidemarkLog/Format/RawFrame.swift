@@ -46,6 +46,8 @@ struct RawFrame: Sendable {
         let ranges = ranges
         var start = tableEnd
         var storedByteCounts: [Int] = []
+        // No block becomes longer than its raw bytes, so the array has room for all of them and
+        // never moves.
         let capacity = start + raw.count + Layout.frameAlignment
         var bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
             // Header and table are filled in when the blocks are known.

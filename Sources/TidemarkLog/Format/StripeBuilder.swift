@@ -83,6 +83,7 @@ struct StripeBuilder {
         var previous: Int?
         for event in events {
             let isFirst = event.commit != previous
+            // A frame of kind 1 holds whole commits, so it ends only where the next commit begins.
             if isFirst, builder.isFull {
                 let next = builder.next
                 frames.append(builder.frame())
@@ -159,6 +160,8 @@ struct StripeBuilder {
     /// Returns the groups of events that have their own blocks, each in position order: one zone,
     /// or several small zones.
     private func blockGroups(_ ownBlockByteCount: Int) -> [[Int]] {
+        // `sorted` is not stable by contract, so the index decides between events of one zone: the
+        // blocks of a zone must be in position order.
         let order = events.indices.sorted { left, right in
             let zones = (events[left].zone, events[right].zone)
             return zones.0 == zones.1 ? left < right : zones.0 < zones.1
@@ -175,6 +178,8 @@ struct StripeBuilder {
                 groups.append(Array(order[start..<end]))
             } else {
                 if sharedByteCount + byteCount > Layout.blockByteCount {
+                    // Sorted back into position order, which every block has. `shared` has one zone
+                    // after another.
                     groups.append(shared.sorted())
                     shared = []
                     sharedByteCount = 0
@@ -193,6 +198,7 @@ struct StripeBuilder {
         var previous: Int?
         for index in group {
             let event = events[index]
+            // A new block repeats the commit's entry, since each block must be readable alone.
             if layout.lacksRoom(for: byteCountBound(of: index, after: previous)) {
                 layout.endBlock()
                 previous = nil
@@ -253,6 +259,8 @@ private struct StripeLayout {
         let block = blocks.count - 1
         owners[index] = block
         let next = blocks[block].first.rawValue + UInt64(blocks[block].positionCount)
+        // Before the commit's entry, from whose position a reader computes the commit's first
+        // position.
         if sequence.rawValue > next { raw.append(gap: sequence.rawValue - next) }
         blocks[block].positionCount = Int(sequence.rawValue - blocks[block].first.rawValue) + 1
     }

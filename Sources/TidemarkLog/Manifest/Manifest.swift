@@ -50,6 +50,8 @@ package struct Manifest: Hashable, Sendable {
     package mutating func apply(_ edit: ManifestEdit) -> Bool {
         switch edit {
         case .added(let id, let incarnation):
+            // Positions are consecutive over segments. A lookup by position and the walk of the log
+            // rely on that.
             guard active == nil, segments.last.map({ $0.last?.next == id.first }) ?? true else {
                 return false
             }
@@ -92,6 +94,7 @@ package struct Manifest: Hashable, Sendable {
         var segment = Segment(id: id, incarnation: incarnation)
         segment.isCompacted = true
         segment.last = last
+        // A compacted segment always covers positions, because the segments that it replaces do.
         guard last >= id.first else { return false }
         // A snapshot lists a compacted segment without the segments that it replaced.
         guard let start = segments.firstIndex(where: { $0.id.first >= id.first }) else {

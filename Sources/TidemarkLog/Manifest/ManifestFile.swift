@@ -52,6 +52,7 @@ final class ManifestFile: Sendable {
             if try fileSystem.exists(path) { try fileSystem.remove(path) }
             let file = try fileSystem.open(path, .create)
             try file.write(header.encoded().span.bytes, at: 0)
+            // `write(edits)` below syncs header, zeros and snapshot together.
             try file.allocate(to: header.allocatedByteCount)
             return file
         }
@@ -117,6 +118,8 @@ final class ManifestFile: Sendable {
         let place = FramePlace(
             salt: header.salt,
             offset: state.offset,
+            // Every earlier frame was synced by its own write. Damage before this offset is
+            // therefore corruption and no torn tail.
             syncedOffset: state.offset,
             chain: state.chain
         )
@@ -134,6 +137,8 @@ final class ManifestFile: Sendable {
             try file.write(frame.span.bytes, at: offset)
             try file.sync()
         }
+        // After a failure, offset and chain stay as they are, but the bytes on disk are unknown.
+        // Callers end the writer then.
         state.offset += UInt64(frame.count)
         state.chain = chainWord(after: frame.span.bytes)
     }
@@ -145,6 +150,9 @@ final class ManifestFile: Sendable {
         guard let names = try? fileSystem.list(folder.path) else { return true }
         var areLeft = false
         for older in names.compactMap(StoreFolder.manifestNumber) where older < number {
+            // An exclusive lock proves that no reader holds the manifest. A reader that opened it
+            // but has no lock yet reads `CURRENT` again after locking, and finds another number
+            // there.
             if let file = try? fileSystem.open(folder.manifest(older), .read),
                 (try? file.lock(.exclusive)) == true,
                 (try? fileSystem.remove(folder.manifest(older))) != nil
@@ -160,6 +168,7 @@ final class ManifestFile: Sendable {
     ///
     /// A reader that begins later finds all edits that have been written by now.
     func hasNoReaders() throws(FileError) -> Bool {
+        // The writer holds no lock on its own manifest, so only readers can be in the way.
         let isFree = try file.lock(.exclusive)
         try file.unlock()
         return isFree
@@ -249,6 +258,7 @@ extension LoadedManifest {
         let bytes = try file.bytes(at: 0, byteCount: 128)
         let text = String(decoding: bytes, as: UTF8.self)
         let name = text.split(separator: " ").first.map(String.init) ?? ""
+        // The whole text is compared, so that a shortened or longer file counts as damage too.
         guard let number = StoreFolder.manifestNumber(name), currentText(number) == text else {
             throw LogError(
                 .corrupted,
@@ -308,6 +318,8 @@ extension LoadedManifest {
                     for offset in stride(from: 0, to: payload.count, by: ManifestEdit.byteCount) {
                         // The frame's checksums are right here, so an edit that does not fit is no
                         // damage.
+                        // An edit is never skipped: an unknown one may remove a segment
+                        // (`Docs/formats/compatibility.md`).
                         guard let edit = ManifestEdit(decoding: bytes, at: offset),
                             manifest.apply(edit)
                         else {

@@ -57,6 +57,7 @@ struct AppendQueue {
         self.lastSequence = lastSequence
         self.lastTime = lastTime
         durable = lastSequence
+        // A recovery frame takes 128 bytes (header, table entry, two numbers), a closing frame 80.
         self.room = max(0, room - Self.reserveByteCount)
     }
 
@@ -64,6 +65,7 @@ struct AppendQueue {
 
     /// Returns true if a commit of at most `bound` bytes needs a segment that is not prepared.
     func lacksRoom(for bound: Int) -> Bool {
+        // The same comparison as in `startSegment`, which ends the process if no spare fits.
         bound > room && !spares.contains { $0.room - Self.reserveByteCount >= bound }
     }
 
@@ -83,6 +85,8 @@ struct AppendQueue {
         bound: Int,
         beginsSegment: Bool
     ) -> SequenceNumber {
+        // `bound` is an upper limit before compression, so a segment can end while it has room.
+        // `wrote` returns the difference, and the next commits use it.
         if bound > room || beginsSegment { startSegment(with: bound) }
         var batch =
             open
@@ -90,6 +94,8 @@ struct AppendQueue {
                 builder: FrameBuilder(first: lastSequence.next),
                 segmentNumber: segmentNumber
             )
+        // The batch has one owner from here on. If the property kept it too, each append would copy
+        // the batch's bytes.
         open = nil
         room -= bound
         batch.bound += bound
@@ -114,6 +120,9 @@ struct AppendQueue {
                 segmentNumber: segmentNumber
             )
         batch.builder.appendGap(gapCount)
+        // At most 6 bytes for the gap and 32 for the table entry of a block that begins with it.
+        // The commit that follows counts the frame's header. If `room` becomes negative, the next
+        // commit begins a segment, and the gap fits into the segment's reserve.
         batch.bound += 64
         room -= 64
         lastSequence = batch.builder.last
@@ -147,6 +156,8 @@ struct AppendQueue {
 
     /// Returns true if the caller must start writing and call `takeBatch` until it returns `nil`.
     mutating func startWriting() -> Bool {
+        // The flag and the batches change under one lock. Otherwise two threads could write to one
+        // offset, or a commit could wait without a writer.
         guard !isWriting, failure == nil, open != nil || !closed.isEmpty else { return false }
         isWriting = true
         return true
@@ -167,6 +178,8 @@ struct AppendQueue {
 
     /// Returns the next batch to write, or `nil` if there is none, which ends the writing.
     mutating func takeBatch() -> Batch? {
+        // After a failed write or sync, the end of the file is unknown, so accepted batches stay
+        // unwritten. Their callers have the error.
         if failure == nil {
             if !closed.isEmpty { return closed.removeFirst() }
             if let batch = open {
@@ -205,6 +218,8 @@ struct AppendQueue {
         if segmentNumber == self.segmentNumber { room += bound - byteCount }
         lacksMarker = true
         durable = last
+        // `waiters` has the callers of this frame here, and those of commits that were appended
+        // meanwhile.
         wasAlone = commitCount == 1 && waiters.count <= 1
         let ready = waiters.filter { $0.sequence <= last }
         waiters.removeAll { $0.sequence <= last }
@@ -222,6 +237,8 @@ struct AppendQueue {
 
     /// Adds a waiting caller; returns `false`, without adding it, if its wait is over.
     mutating func wait(_ waiter: Waiter) -> Bool {
+        // Under the lock under which `wrote` and `fail` take the waiters. A caller is therefore
+        // never added after the call that would have resumed it.
         guard failure == nil, waiter.sequence > durable else { return false }
         waiters.append(waiter)
         return true

@@ -28,6 +28,8 @@ extension SegmentLog {
         room: Int = .max,
         isSampled: Bool = true
     ) throws(LogError) -> SpareSegment {
+        // The manifest needs space for the edits of this segment too. Otherwise a full disk would
+        // be found only when they are written, after a commit was accepted.
         try manifest.reserve()
         var sample = DictionarySample()
         if isSampled, let reader = files.segments.last?.reader {

@@ -55,6 +55,7 @@ extension SegmentLog {
         _ batch: consuming AppendQueue.Batch,
         to disk: inout Disk
     ) throws(LogError) -> Written {
+        // First, because `disk.active` is the segment of this batch only after that.
         if let spare = batch.spare { try begin(spare, first: batch.builder.first, &disk) }
         let start = disk.active.offset
         let last = batch.builder.last
@@ -64,6 +65,7 @@ extension SegmentLog {
         let segmentNumber = batch.segmentNumber
         let blocks = try disk.active.write(batch.builder)
         if configuration.durability == .full { try disk.active.sync() }
+        // After the sync: if that fails, no reader finds the blocks of the frame.
         disk.active.reader.add(blocks)
         prepareSpareIfDue(disk.active)
         return Written(
@@ -124,6 +126,8 @@ extension SegmentLog {
         let incarnation = line.current
         let isEmpty = ended.first == first
         let recovery = disk.active.recovery
+        // After a failure from here on, the writer ends. The new file holds no commits, so the next
+        // open removes it as an orphan, or a manifest names it.
         let reader = try spare.becomeSegment(
             SegmentID(first: first, generation: isEmpty ? ended.generation + 1 : 0),
             incarnation: incarnation,
@@ -149,9 +153,13 @@ extension SegmentLog {
             reader: reader,
             offset: UInt64(reader.header.framesOffset),
             chain: reader.header.chain,
+            // Frames without commits repeat these times. An open takes them from the last frame
+            // alone.
             lastTime: disk.active.lastTime,
             lastReceived: disk.active.lastReceived
         )
+        // The record of the unclean stop was in the replaced segment, whose file the next open
+        // removes.
         if isEmpty, let recovery {
             try disk.active.write(.recovery, next: first, payload: recovery)
         }

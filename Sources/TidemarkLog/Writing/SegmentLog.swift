@@ -148,6 +148,9 @@ package final class SegmentLog: EventSource {
             )
         }
         let first = try queue.withLock { (queue) throws(LogError) -> SequenceNumber in
+            // All checks and the assignment of positions happen under one lock. A commit that
+            // passes them therefore always gets its positions, and no position is given out for a
+            // rejected commit.
             if let failure = queue.failure { throw failure.asEndOfWriter }
             if queue.isClosing { throw .closed }
             if beginsSegment {
@@ -157,11 +160,15 @@ package final class SegmentLog: EventSource {
                     try prepareSpare(for: bound, room: room, isSampled: !withoutDictionary)
                 )
             } else if queue.lacksRoom(for: bound) {
+                // Not checked for `beginsSegment`, which only compaction and erasure use: the
+                // reserve includes the short segment that a compaction begins.
                 guard !isUsingReserve.load(ordering: .relaxed) else { throw .keptForCompaction }
                 queue.keep(try prepareSpare(for: bound))
             }
             return queue.append(draft, bound: bound, beginsSegment: beginsSegment)
         }
+        // Outside of the lock, which `startWriting` takes again. In a simulation, nothing is
+        // written until a caller waits, so a test decides where each frame ends.
         if !environment.writesInline, !callerWaits { startWriting() }
         return first
     }
@@ -173,6 +180,8 @@ package final class SegmentLog: EventSource {
 
     /// Has waiting commits written, by the caller if it may and its commit is the only one.
     private func startWriting(asCaller: Bool = false) {
+        // A commit that is appended between this check and `takeBatch` is written with the caller's
+        // own, or left to the writer's thread.
         let (isStarted, isAlone) = queue.withLock { ($0.startWriting(), $0.isAlone) }
         guard isStarted else { return }
         if asCaller, isAlone, callerWrites.enter() {
@@ -204,6 +213,8 @@ package final class SegmentLog: EventSource {
     /// Blocks the thread until a position is durable, for a caller without a task.
     package func blockUntilDurable(_ sequence: SequenceNumber) throws(LogError) {
         if isPublished(sequence) { return }
+        // Without `writesInline`, this does not start the writer: `append` has done so, or with
+        // `callerWaits` the caller that appended does so in `waitUntilDurable`.
         if environment.writesInline {
             if queue.withLock({ $0.startWriting() }) { drain() }
         }
@@ -282,7 +293,10 @@ package final class SegmentLog: EventSource {
         }
         // From here on, the end of the log is fixed: the closing frame will contain it.
         let last = queue.withLock { $0.refuseCommits() }
+        // Before the closing frame, which must be the last frame of the log.
         try blockUntilDurable(last)
+        // Otherwise a spare segment that is being prepared would be added after the loop below, and
+        // its file would stay in the folder.
         backgroundWork.wait()
         try disk.withLock { (disk) throws(LogError) in
             guard !disk.isClosed else { return }

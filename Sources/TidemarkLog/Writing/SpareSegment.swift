@@ -158,6 +158,7 @@ extension SpareSegment {
             try file.sync()
             try fileSystem.rename(path, to: folder.segment(id))
             try fileSystem.syncDirectory(folder.segments)
+            // Opened again, because errors name the path by which a file was opened.
             return try fileSystem.open(folder.segment(id), .readWrite)
         }
         return SegmentReader(
