@@ -95,6 +95,7 @@ package struct LogRestore {
     ) throws(LogError) -> (last: SequenceNumber, time: Int64) {
         let end = min(position, reader.durableSequence)
         var result = (last: end, time: Int64.min)
+        // The durable end is always the end of a commit.
         guard end > .zero, end < reader.durableSequence else { return result }
         // If compaction has dropped the event, a later one may belong to the same commit.
         try reader.scan(from: end, through: reader.durableSequence) { event in

@@ -89,6 +89,7 @@ struct CompactedSegment: ~Copyable {
         }
         lastCommit = event.commit.first
         if let payload {
+            // A replacement is an event of the store itself, whose zone is 0 in the new segment.
             eventHash.add(event.sequence, zone: 0, payload.span.bytes)
         } else {
             eventHash.add(event)
@@ -206,6 +207,7 @@ struct CompactedSegment: ~Copyable {
         }
         let footer = fold.footer().encoded(for: header)
         try LogError.wrapping { () throws(FileError) in
+            // The file has no zeros behind its frames, so the footer ends it without a truncation.
             try file.write(footer.span.bytes, at: framesEnd)
             try file.sync()
         }

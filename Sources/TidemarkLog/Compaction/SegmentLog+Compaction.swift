@@ -74,6 +74,8 @@ extension SegmentLoad {
             byteCount = 0
         }
         for load in loads {
+            // Smaller ones are merged again. Otherwise many short compactions would leave as many
+            // short segments.
             if isSettled(load), load.byteCount >= target / 4 {
                 endGroup()
                 continue
@@ -142,6 +144,8 @@ extension SegmentLog {
         }
         var loads: [SegmentLoad] = []
         for segment in manifest.manifest.segments {
+            // Rewriting proceeds in the order of the log, so a segment that could not be sealed
+            // ends it.
             guard let end = segment.last, end <= last, let byteCount = segment.fileByteCount else {
                 break
             }
@@ -258,6 +262,8 @@ extension SegmentLog {
             }
         }
         if let failure { throw failure }
+        // After the copy, in the same read. If the events differ, the new file is discarded, and
+        // the old segments stay the log.
         try check(load, hash)
     }
 
@@ -294,6 +300,8 @@ extension SegmentLog {
         // can therefore open the store between the rename and the edit.
         try whileOpen { () throws(LogError) in
             try LogError.wrapping { () throws(FileError) in
+                // After a crash before the edit, the file is an unlisted segment that sorts before
+                // the active one. The next open removes it.
                 try fileSystem.rename(path, to: folder.segment(id))
                 try fileSystem.syncDirectory(folder.segments)
             }
@@ -400,6 +408,8 @@ extension SegmentLog {
             )
             .filter { !known.contains($0) && $0 < newest ?? $0 }
             if replaced.isEmpty { return true }
+            // Readers of an older manifest can still open any segment that it lists, long after
+            // they began.
             guard !hasOlderReaders, try manifest.hasNoReaders() else { return false }
             for id in replaced { try fileSystem.remove(folder.segment(id)) }
             try fileSystem.syncDirectory(folder.segments)

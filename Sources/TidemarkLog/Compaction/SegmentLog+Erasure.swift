@@ -175,6 +175,7 @@ extension SegmentLog {
                 room = pieceByteCount
             }
             guard room > 0, let event = try form(event) else { return }
+            // As in a block, which has the envelope once per commit.
             var bytes = commit == event.commit.first ? [] : Array(event.envelope)
             bytes.append(contentsOf: event.payload)
             commit = event.commit.first
@@ -191,6 +192,8 @@ extension SegmentLog {
         try whileOpen { () throws(LogError) in
             try LogError.wrapping { () throws(FileError) in
                 for segment in written {
+                    // After a crash between two renames, the manifest lists only the old segments.
+                    // The new files sort before the active segment, so the next open removes them.
                     try fileSystem.rename(segment.path, to: folder.segment(segment.id))
                 }
                 try fileSystem.syncDirectory(folder.segments)
@@ -221,6 +224,8 @@ extension SegmentLog {
                     isSealed: true
                 )
             }
+            // The written segments begin with the log's first position, so they come before all
+            // others.
             segments.insert(contentsOf: fresh, at: 0)
         }
     }

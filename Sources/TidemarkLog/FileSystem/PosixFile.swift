@@ -53,6 +53,7 @@ final class PosixFile: LogFile {
         let descriptor = openDescriptor()
         let end = try byteCount()
         guard offset < end else { return nil }
+        // Moves the descriptor's own offset, which no other call uses.
         let start = lseek(descriptor, try position(offset, 0, .stat), seekData)
         // A file system that does not report holes fails the call.
         guard start >= 0 else { return errno == ENXIO ? nil : offset..<end }
@@ -225,6 +226,7 @@ func makeDurable(_ descriptor: Int32, _ target: SyncTarget) -> Int32 {
     return fsync(descriptor)
     #else
     switch target {
+    // `fdatasync` writes a changed length too, and saves the write of a changed modification time.
     case .file: return fdatasync(descriptor)
     case .directory: return fsync(descriptor)
     }

@@ -137,10 +137,14 @@ package final class Journal: Sendable {
     private func write(to files: inout JournalFiles) {
         var bytes = waiting.withLock { waiting in
             defer { waiting.bytes = [] }
+            // Reset together with taking the bytes: an entry that is added later schedules its own
+            // write.
             waiting.isScheduled = false
             return waiting.bytes
         }
         if bytes.isEmpty { return }
+        // Without the lock of `waiting`, so that an append does not wait for the disk. `files` is
+        // always taken before `waiting`.
         let outcome = files.write(&bytes)
         waiting.withLock { waiting in
             waiting.figures.entryCount += UInt64(outcome.writtenCount)

@@ -85,6 +85,7 @@ package enum JournalEntries {
         guard length <= contentByteCountLimit, end <= segment.byteCount else { return nil }
         let bytes = segment.extracting(offset..<end)
         let seed = Layout.seed(salt: salt, offset: UInt64(offset))
+        // The length selects the hashed bytes and is part of the seed, so a wrong length fails too.
         guard checksum(bytes, seed) == bytes.integer(at: 8) else { return nil }
         return Entry(
             offset: offset,

@@ -254,7 +254,9 @@ struct JournalFiles: Sendable {
             }
             return true
         }
+        // Damage and a torn tail may contain the content to remove, so they are dropped as well.
         if removedCount == 0, walk.damage.isEmpty, walk.end == bytes.count { return 0 }
+        // The age of a segment decides when it is removed, so the rewritten one keeps its time.
         let header = header(created: old.created)
         let start = UInt64(Layout.fileHeaderByteCount)
         JournalEntries.seal(&kept, salt: header.salt, offset: start, lost: 0)

@@ -49,6 +49,7 @@ final class ManifestFile: Sendable {
         let path = folder.manifest(number)
         let fileSystem = environment.fileSystem
         let made = try LogError.wrapping { () throws(FileError) -> any LogFile in
+            // Left by an open that ended before `CURRENT` named it.
             if try fileSystem.exists(path) { try fileSystem.remove(path) }
             let file = try fileSystem.open(path, .create)
             try file.write(header.encoded().span.bytes, at: 0)

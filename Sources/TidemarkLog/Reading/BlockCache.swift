@@ -67,6 +67,7 @@ final class BlockCache: Sendable {
 
     /// Adds a block, replacing one without a map; a block larger than the whole limit is not added.
     func keep(_ block: DecodedBlock, _ key: Key) {
+        // Otherwise one block would evict all others and then itself.
         guard block.byteCount <= budget else { return }
         state.withLock { state in
             if let index = state.places[key] {

@@ -47,6 +47,8 @@ struct DecodedStripe {
                     if failed.contains(rows.block) { suspects.append(rows.first...rows.end - 1) }
                 }
             } else {
+                // Without the map, each position between the first and the last of the unreadable
+                // blocks may be in one of them.
                 let covered = entries.indices.filter(failed.contains).map { entries[$0] }
                 let first = covered.reduce(map.entry.last) { min($0, $1.first) }
                 let last = covered.reduce(map.entry.first) { max($0, $1.last) }

@@ -15,6 +15,8 @@ extension LogFiles {
             do throws(LogError) {
                 if let reader = try reader(of: segment) { return (reader, segment.last) }
             } catch {
+                // A replaced segment's file may be gone. The next lookup finds the segment that
+                // replaced it.
                 if isPart(segment.id) { throw error }
                 continue
             }
@@ -60,6 +62,7 @@ extension LogFiles {
         }
         guard !missing.isEmpty else { return blocks }
         var decoded = reader.decode(missing, mapping: mapping)[...]
+        // In the order of `missing`, and thereby of `decoded`.
         for index in blocks.indices where blocks[index].block == nil {
             let result = decoded.popFirst()
             blocks[index].block = result
@@ -93,6 +96,7 @@ extension LogFiles {
             return try cursor.advance(to: target)
         } catch {
             try meet(reader.malformed(cursor.entry, error))
+            // A later call then reports the end instead of continuing within the malformed bytes.
             cursor = .nowhere
             return false
         }

@@ -65,6 +65,8 @@ extension LogFiles {
                 } else {
                     0..<reader.blockCount
                 }
+            // In a stripe too, the blocks of one zone are in the order of positions, so the order
+            // of indexes is that of the zone's events.
             for index in blocks {
                 guard let entry = reader.entry(at: index), entry.last >= position,
                     entry.first <= last, !entry.isMap
@@ -119,9 +121,12 @@ extension LogFiles {
         let first = max(range.lowerBound, stripe.first)
         let last = min(range.upperBound, stripe.last)
         let overlapping = all.filter { $0.first <= last && $0.last >= first }
+        // For a longer range, most blocks hold some of it, and the maps would only be read in
+        // addition.
         guard last.rawValue - first.rawValue < Self.fewPositions else { return overlapping }
         var wanted: Set<Int> = []
         for entry in reader.entries(stripe.maps) where entry.first <= last && entry.last >= first {
+            // Maps only save reads. Without one, all blocks are read, and no event is missed.
             guard let map = try block(entry, in: reader, keeping: true) else { return overlapping }
             var rows = StripeMapCursor(map)
             while rows.advance(), rows.first <= last.rawValue {

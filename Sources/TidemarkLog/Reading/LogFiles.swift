@@ -109,6 +109,8 @@ final class LogFiles: Sendable {
     /// and the segment is no longer part of the log.
     func reader(of segment: Segment) throws(LogError) -> SegmentReader? {
         if let reader = segment.reader { return reader }
+        // Outside of the lock, because this reads the disk. If two threads load one segment at
+        // once, the list keeps the later reader.
         guard let reader = try load(segment) else { return nil }
         state.withLock { state in
             // If compaction replaced the segment during the load, the caller still uses the reader,

@@ -23,6 +23,7 @@ package final class LogReader: EventSource {
     /// The file system, bound to the store's folder.
     package let fileSystem: any FileSystem
     let files: LogFiles
+    // Held while frames are walked, and taken before the lock of `files`.
     private let state: Lock<State>
 
     private struct State {

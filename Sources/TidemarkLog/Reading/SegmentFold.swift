@@ -124,11 +124,14 @@ struct SegmentFold {
     ) throws(LogError) {
         if let footer = try? SegmentReader.footerSummary(of: reader.file, header: reader.header) {
             lastKnown = footer.last
+            // The summary can be sound while the directory is not. The walk then lacks only the
+            // blocks of frames with damaged headers or tables.
             let known = try? SegmentReader.footer(of: reader.file, header: reader.header).directory
             try walk(framesEnd: footer.offset, known: known ?? [], meet: meet, visit: visit)
         } else {
             try walkUnfinished(promised, meet: meet, visit: visit)
         }
+        // The frames at the end may be lost although the footer names their positions.
         noteUnread(before: lastKnown.next)
     }
 

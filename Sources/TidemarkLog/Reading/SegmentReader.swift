@@ -60,6 +60,7 @@ final class SegmentReader: Sendable {
 
     /// Adds the blocks of a frame that has become durable.
     func add(_ blocks: [BlockEntry]) {
+        // Entries are only appended: an index that a reader holds stays valid.
         entries.withLock { $0.append(contentsOf: blocks) }
     }
 
@@ -107,6 +108,7 @@ final class SegmentReader: Sendable {
         guard byteCount == stored.byteCount,
             xxh3(stored, seed: Layout.seed(salt: header.salt, offset: offset)) == entry.checksum
         else { throw damaged(entry, "fails its checksum") }
+        // After the checksum: for many wrong inputs, LZ4 returns wrong bytes of the right length.
         guard let raw = decoder.decode(stored, rawByteCount: Int(entry.rawByteCount)) else {
             throw damaged(entry, "cannot be decompressed")
         }

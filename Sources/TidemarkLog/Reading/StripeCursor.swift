@@ -39,6 +39,7 @@ struct StripeCursor {
     mutating func advance(meet: Meeting) throws(LogError) -> Bool {
         guard let index = heap.first else { return false }
         guard hasBegun else {
+            // The heap's first element is at the first event since the initializer.
             hasBegun = true
             return true
         }

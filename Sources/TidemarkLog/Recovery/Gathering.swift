@@ -54,6 +54,7 @@ struct Gathering {
     }
 
     private mutating func begin(with event: LogEvent) {
+        // A commit that a recreated zone splits in two counts once.
         if event.commit.first != commit?.first { commitCount += 1 }
         finish()
         if event.sequence > copy.lastSequence.next { mendZones(before: event) }
@@ -147,6 +148,8 @@ struct Gathering {
             waitingByteCount += draft.payloads.count + draft.envelope.count
             if waitingByteCount > Self.leadByteCount {
                 waitingByteCount = 0
+                // Otherwise the queue would hold in memory all that the source yields faster than
+                // the disk takes it.
                 try copy.blockUntilDurable(first)
             }
         } catch {

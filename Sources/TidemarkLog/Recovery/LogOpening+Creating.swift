@@ -12,6 +12,7 @@ extension LogOpening {
             try fileSystem.syncDirectory(folder.parent)
             try fileSystem.createDirectory(folder.segments)
         }
+        // Left by an interrupted creation. `checkUnused` has found no commits in them.
         for name in try folder.segmentNames(fileSystem) {
             try LogError.wrapping { () throws(FileError) in
                 try fileSystem.remove(folder.segments + "/" + name)
@@ -29,6 +30,8 @@ extension LogOpening {
             room: Layout.smallestSegmentByteCount
         )
         try add(reader.id, incarnation, to: &manifest)
+        // Last: until `CURRENT` exists, the folder counts as unused, and the next creation starts
+        // over.
         let file = try write(manifest, number: 1)
         var report = RecoveryReport()
         report.isNew = true
@@ -55,6 +58,7 @@ extension LogOpening {
         _ manifest: inout Manifest,
         first: SequenceNumber
     ) throws(LogError) -> Incarnation {
+        // Odd, because an incarnation is never zero.
         let incarnation = Incarnation(rawValue: environment.random() | 1)
         guard manifest.apply(.began(incarnation, first: first)) else {
             throw LogError(

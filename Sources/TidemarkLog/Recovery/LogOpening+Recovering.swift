@@ -89,9 +89,13 @@ extension LogOpening {
                 manifest.apply(.ended(id, last: found.last, framesEnd: found.end)),
                 !isEmpty || manifest.apply(.removed(id))
             else { throw LogError.segmentsOutOfOrder }
+            // The new segment has the same first position, so only the generation distinguishes the
+            // two files.
             if isEmpty { generation = id.generation + 1 }
             sample = try DictionarySample.taken(from: found.reader)
         }
+        // The discarded positions are given out again. Tokens and tags of the old incarnation are
+        // valid up to `last` only, so none can be taken for one of the new events.
         let incarnation = try begin(&manifest, first: last.next)
         let id = SegmentID(first: last.next, generation: generation)
         // Small: filling a large one with zeros would take longer than the rest of the open.
@@ -147,6 +151,8 @@ extension LogOpening {
                 finished.lastReceived = max(finished.lastReceived, walked.lastReceived)
                 finished.readers[segment.id] = walked.reader
             } else if index == lastIndex {
+                // The last finished segment has the time of the last commit before the active one.
+                // The footers of the others are not read.
                 let summary = try SegmentReader.footerSummary(of: file, header: header)
                 try summary.check(last: last, framesEnd: framesEnd, path: file.path)
                 finished.lastTime = max(finished.lastTime, summary.lastTime)

@@ -43,7 +43,11 @@ struct LogOpening {
             try checkUnused(creating: creating, isCopy: original != nil)
             return try create(lockFile: lockFile, asCopyOf: original)
         }
+        // The lost edits may have listed segments. Without them, the next checks would report sound
+        // files as strays or remove them.
         if let damage = loaded.damage { throw damage }
+        // This checks everything before it writes anything. If a check throws, salvage finds the
+        // files as they were.
         return try recover(loaded, lockFile: lockFile)
     }
 

@@ -57,6 +57,7 @@ extension StoreFolder {
         while true {
             switch try scan.step() {
             case .frame(let frame): if frame.header.kind.holdsEvents { return true }
+            // The bytes may be commits, so no creation may remove the file.
             case .stop(.unsound): return true
             case .stop: return false
             }

@@ -83,6 +83,7 @@ package struct Salvage: Sendable {
         guard let store = header?.store ?? manifest?.manifest.store else { throw nothing }
         mending?.begin(store: store)
         let promised = try source.newestEnd(of: store, from: 0, fileSystem).last
+        // Positions up to here were given out, so those without a readable event are lost.
         let end = max(promised, mending?.lastKnown ?? .zero)
         // If all segments are lost, the copy is empty, and the result lists every position as lost.
         if segments.isEmpty, end == .zero { throw nothing }
@@ -118,6 +119,8 @@ package struct Salvage: Sendable {
         var gathering = Gathering(copy: copy, mending)
         let stretches = try stretches(of: ours)
         if mending != nil { gathering.lostZones = try lostZones(in: stretches) }
+        // An unlisted segment whose positions are all accounted for can add no event, and its
+        // damage does not matter.
         for stretch in stretches
         where stretch.source.isListed || !gathering.hasSurveyed(through: stretch.last) {
             try copyEvents(of: stretch, with: &gathering)
@@ -130,6 +133,7 @@ package struct Salvage: Sendable {
         lost = gathering.lost
         incomplete = gathering.incomplete
         mendedZones = gathering.mendedZones
+        // Releases the lock on the source's manifest. All segments have been read.
         manifest = nil
         try copy.close()
     }
@@ -318,6 +322,8 @@ package struct Salvage: Sendable {
             }
         )
         for filler in fillers where stretch.holds(filler) { gathering.add(filler) }
+        // Without other segments, `fillers` does not walk the segment in advance, and this walk is
+        // the only one.
         if stretch.others.isEmpty { missing = fold.unread }
         gathering.finish(
             from: stretch.first,
@@ -349,6 +355,8 @@ package struct Salvage: Sendable {
                 meet: { errors.append($0) },
                 visit: { if missing.overlap($0.sequence...$0.sequence) { events.append($0) } }
             )
+            // A position that a sound part of the other segment covers is known now, even if it
+            // held no event there.
             missing = missing.removing(
                 from: source.header.first,
                 through: old.lastKnown,

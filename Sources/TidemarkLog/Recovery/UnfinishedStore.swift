@@ -16,6 +16,8 @@ struct UnfinishedStore {
             guard try fileSystem.exists(folder.unfinishedCurrent),
                 try !fileSystem.exists(folder.current)
             else { return }
+            // `CURRENT.unfinished` stays. After an interruption here, it still marks the folder as
+            // one that a salvage may clear.
             if try fileSystem.exists(folder.segments) {
                 for name in try fileSystem.list(folder.segments) {
                     try fileSystem.remove(folder.segments + "/" + name)

@@ -40,6 +40,7 @@ extension LogReader {
                 }
                 try verify(segment, into: &result, visit)
             } catch {
+                // A failed read says nothing about the bytes on disk; it may succeed later.
                 if error.code == .unreadable { throw error }
                 if !result.damage.contains(error) { result.damage.append(error) }
             }
@@ -74,6 +75,7 @@ extension LogReader {
             return try fold.walkActive(through: durableSequence, meet: meet, visit: visit)
         }
         try fold.walk(framesEnd: framesEnd, meet: meet, visit: visit)
+        // With unreadable frames, the computed footer differs for a reason that has been reported.
         guard segment.fileByteCount != nil, result.damage.count == damageCount else { return }
         let stored = try SegmentReader.footer(of: file, header: header)
         let computed = fold.footer()

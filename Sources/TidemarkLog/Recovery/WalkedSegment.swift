@@ -41,6 +41,8 @@ struct WalkedSegment {
         walk: while true {
             switch try scan.step() {
             case .frame(let frame):
+                // Frames before this offset need not be rewritten by `makeDurable`, so a long
+                // segment is not read and written again as a whole.
                 syncedOffset = max(syncedOffset, frame.header.syncedOffset)
                 // Frames without commits repeat the time of the log's last commit, so the last
                 // frame is enough.
