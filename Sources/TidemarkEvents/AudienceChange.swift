@@ -27,6 +27,8 @@ extension RecordEvent {
     ) -> (slot: SlotChange, audience: AudienceChange)? {
         guard let audience else { return nil }
         var slot = change
+        // The slot stays: an audience has the slots of its records' zone (`Docs/formats/views.md`,
+        // "Tables").
         slot.zone = audience.key
         slot.previous = audience.previous
         slot.previousState = audience.previousState

@@ -37,6 +37,7 @@ package struct BlobID: Hashable, Sendable {
                 high = value
             }
         }
+        // An odd number of digits. `init(_:)` rejects any other wrong length.
         guard high == nil else { return nil }
         self.init(checksum)
     }

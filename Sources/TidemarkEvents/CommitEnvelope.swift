@@ -165,6 +165,7 @@ extension CommitEnvelope {
         let derived = Flag.request | Flag.derived
         // Only envelopes with a derived request id have the second version.
         guard span.byte(at: 0) == Self.version || flags & derived == derived,
+            // The database is that of the request, and is stored behind the request's id.
             flags & Flag.database == 0 || flags & Flag.request != 0
         else { throw EventFormatError("A commit envelope has unknown flags: \(flags).") }
         self.init()

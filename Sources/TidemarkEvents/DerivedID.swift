@@ -30,6 +30,8 @@ package struct DerivedID: Hashable {
             let low = UInt64(parts[2], radix: 36), let occurrence = UInt64(parts[3])
         else { return nil }
         self.init(high: high, low: low, occurrence: occurrence)
+        // `UInt64(_:radix:)` also accepts signs, leading zeros and capital letters, which the
+        // numbers would not keep.
         guard self.text == text else { return nil }
     }
 }

@@ -49,6 +49,7 @@ extension EnvelopeExtras {
             guard let tag = span.variableInteger(at: &offset),
                 let range = span.countedRange(at: &offset)
             else { throw CommitEnvelope.cutOff }
+            // Each tag occurs at most once, and rewriting an envelope gives the same bytes again.
             guard tag > last else {
                 throw EventFormatError(
                     "The tags at the end of a commit envelope must ascend; \(tag) follows \(last)."
@@ -69,6 +70,7 @@ extension EnvelopeExtras {
                 flags: content.byte(at: 24)
             )
         case Tag.authentication:
+            // An unknown kind of credential is kept like an unknown part, not dropped.
             guard let known = try Authentication(content) else { fallthrough }
             authentication = known
         default:

@@ -25,6 +25,7 @@ package struct EventDecoder: Sendable {
             throw EventFormatError("Event \(event.sequence) has no payload.")
         }
         let kind = EventKind(of: payload)
+        // Spares a read of the log for each zone whose creation the caller decodes anyway.
         if kind == .zoneCreated {
             zones[ZoneKey(createdAt: event.sequence)] = try ZoneEvent.readCreation(payload).identity
         }
@@ -75,6 +76,7 @@ package struct EventDecoder: Sendable {
     }
 
     private mutating func envelope(of event: LogEvent) throws -> CommitEnvelope {
+        // Most callers decode in log order, so the events of one commit follow each other.
         if let envelope, envelope.first == event.commit.first { return envelope.content }
         let content = try CommitEnvelope(event.envelope.span.bytes)
         envelope = (event.commit.first, content)

@@ -22,6 +22,8 @@ enum OutcomeList {
             bytes.append(Form.none.rawValue)
             return
         }
+        // The first event of the commit may belong to no item, such as the creation of a zone. So
+        // `start` is stored.
         if case .event(let start) = first,
             outcomes.indices.allSatisfy({ outcomes[$0] == .event(start + $0) })
         {

@@ -182,6 +182,7 @@ extension RecordEvent {
     package static func read(
         _ payload: RawSpan
     ) throws(EventFormatError) -> (event: RecordEvent, bodyOffset: Int) {
+        // More than the header: a body or a tombstone follows, and neither is empty.
         guard payload.byteCount > Layout.headerByteCount else {
             throw EventFormatError(
                 "A record event has more than \(Layout.headerByteCount) bytes; found "
@@ -249,6 +250,7 @@ extension RecordEvent {
         _ offset: inout Int
     ) throws(EventFormatError) -> AudiencePlace {
         let flags = payload.byte(at: Layout.moreFlags) & ~Layout.isRecreation
+        // The flag of a replaced tombstone says something only together with the audience.
         let isKnown =
             flags == Layout.isInAudience
             || flags == Layout.isInAudience | Layout.replacesAudienceTombstone
@@ -271,6 +273,8 @@ extension RecordEvent {
     ) throws(EventFormatError) -> [UInt64] {
         let start = offset + Layout.releasedCountByteCount
         let count = start <= payload.byteCount ? releasedCount(in: payload, at: offset) : 0
+        // An empty list is not written, and at least one byte of a body or a tombstone follows the
+        // list.
         guard count > 0, start + count * 8 < payload.byteCount else {
             throw EventFormatError(
                 "A record event is cut off in its list of released targets, after "

@@ -26,6 +26,7 @@ package enum SystemZone: String, CaseIterable, Sendable {
 
     /// Creates the system zone with a name.
     package init?(_ name: Name) {
+        // Decides for nearly all names without comparing them with each case.
         guard name.string.utf8.first == UInt8(ascii: "_"),
             let zone = Self.allCases.first(where: { $0.zone.name == name })
         else { return nil }

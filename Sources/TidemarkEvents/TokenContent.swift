@@ -117,6 +117,8 @@ extension TokenContent {
         bytes.append(integer: incarnation.rawValue)
         bytes.append(integer: sequence.rawValue)
         bytes.append(integer: quiet.rawValue)
+        // A token of a zone or database has no list, so one optional word needs no flag: the length
+        // tells.
         if level != .sharedZone {
             if readability != 0 { bytes.append(integer: readability) }
         } else {
@@ -141,6 +143,8 @@ extension TokenContent {
         guard span.byteCount >= Self.byteCount, span.byte(at: 0) == Self.version,
             let level = Level(rawValue: span.byte(at: 1))
         else { throw .damaged }
+        // Before the check, whose seed is the store's: otherwise a token of another store would
+        // count as damaged.
         guard span.integer(at: 2, as: UInt64.self) == store.low else { throw .otherStore }
         let end = span.byteCount - Self.checkByteCount
         let check = hash.tokenCheck(span.extracting(0..<end))
@@ -192,6 +196,7 @@ extension TokenContent {
         readability: UInt64 = 0
     ) throws(TokenDefect) {
         guard self.level == level else { throw .otherLevel }
+        // Before the positions: an unknown incarnation has no cut with which to compare them.
         guard line.entries.contains(where: { $0.incarnation == incarnation }) else {
             throw .unknownIncarnation
         }
@@ -200,6 +205,7 @@ extension TokenContent {
         else {
             throw .beyondCut
         }
+        // Within the cut but after every durable event: the store's files are older than the token.
         guard sequence <= visible, quiet <= visible, known <= visible else { throw .future }
         // Not earlier: beyond the cut, another zone may have the same key.
         guard self.place == place else { throw .otherPlace }

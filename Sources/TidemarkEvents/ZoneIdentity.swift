@@ -28,6 +28,8 @@ package struct ZoneIdentity: Hashable, Sendable {
     package func isNamed(_ zone: ZoneID, in database: DatabaseID) -> Bool {
         guard zone.name == zoneName else { return false }
         guard database.scope == .shared else { return database == self.database }
+        // The shared database of a user holds zones of other users' private databases, so only
+        // container and environment agree.
         return database.container == self.database.container
             && database.environment == self.database.environment
             && zone.owner == self.database.owner.name

@@ -24,6 +24,8 @@ package struct AudienceChanges: Sendable {
     /// no change of the record.
     package func audience(of record: ViewKey, through bound: SequenceNumber) -> ZoneKey? {
         guard let indexes = indexes[record] else { return nil }
+        // From the end: a bound is usually behind all changes, or before a few that are not durable
+        // yet.
         let last = indexes.last { changes[Int($0)].sequence <= bound }
         return last.map { changes[Int($0)].audience }
     }

@@ -46,6 +46,7 @@ package struct ChangeSort {
         for index in changes.indices.dropFirst() {
             let (last, next) = (changes[index - 1].key.high, changes[index].key.high)
             if next == last { continue }
+            // The high words do not ascend, as in the table of requests.
             if next < last { return [changes.indices] }
             groups.append(start..<index)
             start = index

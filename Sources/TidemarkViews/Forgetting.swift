@@ -41,6 +41,8 @@ struct Forgetting {
         }
         try snapshot.visit(.zones, from: .firstZone) { (key, value) throws(ViewIndexError) in
             let entry = try ZoneEntry(value, key: key.zone)
+            // Also zones that an earlier run has emptied, so that the result depends on the log
+            // alone.
             if let end = entry.end, end.sequence <= run.horizon(of: entry.identity) {
                 self.ended.insert(key.zone)
             }
@@ -75,6 +77,8 @@ struct Forgetting {
     mutating func addRemovals(to batch: inout ViewBatch) throws(ViewIndexError) {
         if isNothing { return }
         if !generation.horizons.isEmpty {
+            // `makeBatch` counts these tombstones although they never reach the index. `change`
+            // subtracts them again.
             for entry in generation.entries
             where entry.newer == SlotChains.none && forgets(entry)
                 && generation.horizons[entry.zone] != nil

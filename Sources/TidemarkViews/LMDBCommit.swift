@@ -41,6 +41,8 @@ extension LMDBEnvironment {
                 code = write(changes, of: batch, to: table, in: transaction)
                 guard code == 0 else { throw .lmdb(code, "writing table \(table)", path) }
             }
+            // In the same transaction as the entries, so that the index is never at another
+            // position than its state says.
             code = put(state, in: transaction)
             guard code == 0 else { throw .lmdb(code, "writing its state", path) }
         } catch {
@@ -87,6 +89,7 @@ extension LMDBEnvironment {
                 let isBeyond = last.map { $0 < change.key } ?? true
                 switch change.form {
                 case .remove:
+                    // The key cannot be in the table.
                     if isBeyond { continue }
                     code = mdb_cursor_get(cursor, &key, &value, MDB_SET)
                     if code == 0 { code = mdb_cursor_del(cursor, 0) }

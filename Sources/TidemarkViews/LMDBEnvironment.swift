@@ -50,6 +50,7 @@ package final class LMDBEnvironment: Sendable {
 
     deinit {
         idle.withLock { idle in
+            // Every transaction must end before LMDB closes the environment.
             for transaction in idle { mdb_txn_abort(transaction.handle) }
             idle.removeAll()
         }

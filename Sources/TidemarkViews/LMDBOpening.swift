@@ -180,6 +180,7 @@ enum LMDBOpenFolders {
         let folder = try folder(at: path)
         return try entries.withLock { entries throws(ViewIndexError) in
             if let number = entries.numbers[folder], let entry = entries.all[number] {
+                // Only a reader joins: a store has one writer.
                 guard access == .readingLive else {
                     throw ViewIndexError(
                         .system,

@@ -64,6 +64,7 @@ extension LMDBEnvironment {
         var used = [UInt16](repeating: .max, count: chunkCount)
         // Pages 0 and 1 are the meta pages, which are hashed separately.
         used[0] &= ~3
+        // The bits after the last page are of no page.
         if pageCount % 16 != 0 { used[chunkCount - 1] &= 1 << UInt16(pageCount % 16) - 1 }
         var opened: OpaquePointer?
         var code = mdb_cursor_open(transaction.handle, 0, &opened)

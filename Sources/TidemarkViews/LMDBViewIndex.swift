@@ -80,6 +80,8 @@ package final class LMDBViewIndex: ViewIndex {
         let environment = try LMDBEnvironment(path, access)
         let state = try environment.readNewestState()
         try expect(store, state, path)
+        // LMDB chooses one of the two roots by itself. It must be the root whose pages were
+        // verified.
         guard state.transaction == newest else {
             throw .damaged("\(path): it is at commit \(state.transaction), expected \(newest)")
         }
@@ -140,6 +142,7 @@ package final class LMDBViewIndex: ViewIndex {
     ) throws(ViewIndexError) -> LMDBViewIndex {
         try ViewFiles(path).createFolder()
         let environment = try LMDBEnvironment(path, .writing)
+        // An empty commit. It writes the state, which every open reads.
         let state = try environment.write(ViewBatch(), store: store, checkpoint: nil)
         let index = LMDBViewIndex(environment, .writing, store, Progress(state: state))
         try index.bringChecksForward()
@@ -213,6 +216,7 @@ package final class LMDBViewIndex: ViewIndex {
             try copy.remove()
             let target = try LMDBEnvironment(copy.folder, .writing)
             let checkpoint = try environment.writeInOrder(into: target)
+            // The state comes last. An interrupted copy has none, and no checks either.
             try target.write(ViewBatch(), store: store, checkpoint: checkpoint)
             try copy.write(try target.makeChecks(store, after: nil))
         } catch {
@@ -242,6 +246,8 @@ package final class LMDBViewIndex: ViewIndex {
     /// Above a limit, all snapshots of one commit share a transaction, since LMDB has room for a
     /// fixed number only.
     package func snapshot() throws(ViewIndexError) -> any ViewSnapshot {
+        // `isCrowded` is a hint. The limit is far below LMDB's own, so a few more transactions are
+        // harmless.
         guard environment.isCrowded else { return try ownSnapshot() }
         return try shared.withLock { (shared) throws(ViewIndexError) in
             if let snapshot = shared.snapshot, snapshot.number == environment.newestTransaction {
@@ -267,6 +273,7 @@ package final class LMDBViewIndex: ViewIndex {
     /// Returns the state in a transaction: usually the newest commit, which is known without
     /// reading.
     private func state(of transaction: LMDBReadTransaction) throws(ViewIndexError) -> ViewState {
+        // Another number is normal: a checkpoint commits a moment before it stores its state here.
         if let newest = progress.withLock({ $0.state }), newest.transaction == transaction.number {
             return newest
         }

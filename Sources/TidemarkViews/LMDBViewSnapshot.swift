@@ -30,6 +30,7 @@ final class LMDBViewSnapshot: ViewSnapshot {
     }
 
     deinit {
+        // No scan is running: each holds a reference to the snapshot.
         environment.endReading(transaction.withLock { $0 })
     }
 
@@ -67,6 +68,7 @@ final class LMDBViewSnapshot: ViewSnapshot {
             for entry in run.entries {
                 guard entry.key <= last, visit(entry.key, run.value(of: entry)) else { return }
             }
+            // The cursor stays at the last entry of the run, and the next run continues after it.
             next = nil
         } while run.startNext()
     }

@@ -79,6 +79,7 @@ private struct MemoryViewTables {
                 merged.append(old[position])
                 position += 1
             }
+            // The change replaces or removes the entry.
             if position < old.count, old[position].key == change.key { position += 1 }
             if let value = batch.value(of: change) { merged.append((change.key, value)) }
         }

@@ -19,6 +19,8 @@ extension OverlayGeneration {
         batch.reserve(entries.count, in: .names)
         batch.reserve(entries.count, in: .sync)
         var forgetting = try Forgetting(self, over: snapshot)
+        // First: of several changes of a key, the batch keeps the last one, and a forgotten slot
+        // may be in use again.
         try forgetting.addRemovals(to: &batch)
         // Zone by zone, in key order, so that only one zone's changes have to be sorted.
         for zone in zones.sorted(by: { $0.key < $1.key }) {
@@ -32,6 +34,8 @@ extension OverlayGeneration {
                 compactedThrough: compactedThrough
             )
             if let creation = zone.creation {
+                // Zones that begin here are in the order of their creation, so the latest epoch of
+                // a name remains.
                 batch.put(.word(zone.key.rawValue, tag: 0), in: .zoneNames, for: creation.place)
             }
         }
@@ -42,6 +46,7 @@ extension OverlayGeneration {
                 for: ViewKey(request.high, request.low)
             )
         }
+        // In log order, so that the last change of a source and target remains.
         for change in references.changes {
             if change.binding.isEmpty || forgetting.forgets(zone: change.zone) {
                 batch.remove(change.key, from: .references)
@@ -105,6 +110,8 @@ extension OverlayGeneration {
         let forgotten = max(compactedThrough, changed.entry.tombstoneHorizon)
         var failure: ViewIndexError?
         let change = countChange(of: zone, through: .max) { entry in
+            // No event after this position was dropped, so the index has the previous one, and no
+            // lookup is needed.
             guard entry.previous <= forgotten else { return false }
             do throws(ViewIndexError) {
                 let place = ViewKey(zone: entry.zone, sequence: entry.previous)
@@ -193,6 +200,8 @@ struct ChangedZone {
     /// Adds the zone's changes to a batch.
     func add(to batch: inout ViewBatch, key: ZoneKey) {
         let database = entry.place.high
+        // The table has one entry per zone. Without this removal, a delta of the database would
+        // list the zone twice.
         if let indexedHead, indexedHead != entry.head {
             batch.remove(ViewKey(database, indexedHead.rawValue), from: .zoneHeads)
         }

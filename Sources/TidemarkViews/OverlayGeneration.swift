@@ -135,6 +135,8 @@ package final class OverlayGeneration: @unchecked Sendable {
     package func newest(zone: ZoneKey, slot: Slot, through bound: SequenceNumber) -> Entry? {
         guard var entry = newest(zone: zone, slot: slot) else { return nil }
         while entry.sequence > bound {
+            // A picture ends at its bound although the generation grows. All versions of this slot
+            // may be newer.
             guard entry.older != SlotChains.none else { return nil }
             entry = chains.entries[Int(entry.older)]
         }
@@ -181,6 +183,8 @@ extension OverlayGeneration {
         let zone = zoneIndex(change.zone)
         zones[zone].lastChange = change.sequence
         if change.isProbed { zones[zone].isProbed = true }
+        // Without versions, a later event of a record changes its entry, which the zone lists
+        // already.
         if chains.entries.count > count { zones[zone].entries.append(index) }
     }
 
@@ -210,6 +214,7 @@ extension OverlayGeneration {
     package func apply(_ creation: ZoneCreation, key: ZoneKey) {
         zones[zoneIndex(key)].creation = creation
         zoneKeys[creation.place, default: []].append(key)
+        // The high word of a place is the key of the zone's database.
         createdZones[creation.place.high, default: []].append(key)
         lastSequence = key.creation
         lastZoneSequence = key.creation
@@ -269,6 +274,7 @@ extension OverlayGeneration {
         // A place that was never used holds 0, which is a valid index. Only the key decides.
         let recent = Int(recentZones[place])
         if recent < zones.count, zones[recent].key == key { return recent }
+        // A zone's index never changes, so both tables can keep it.
         let index = zoneIndexes[key] ?? zones.count
         if index == zones.count {
             zoneIndexes[key] = index

@@ -80,6 +80,7 @@ extension OverlayGeneration {
         if zone.lastChange > 0, zone.lastChange <= bound { return zone.lastChange }
         let count = entryCount(of: zone, through: bound)
         if count > 0 { return entries[Int(zone.entries[count - 1])].sequence }
+        // Without an entry at or before the bound, only the zone's creation can be its last event.
         return zone.creation != nil && zone.key.creation <= bound ? zone.key.creation : 0
     }
 

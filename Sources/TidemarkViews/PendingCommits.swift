@@ -86,6 +86,7 @@ package struct PendingCommits: Sendable {
             let middle = (low + high) / 2
             if commits[middle].first <= sequence { low = middle + 1 } else { high = middle }
         }
+        // The position is before every pending commit: the log has it.
         guard low > droppedCount else { return nil }
         let commit = commits[low - 1]
         let index = Int(sequence - commit.first)

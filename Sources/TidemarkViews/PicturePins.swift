@@ -45,6 +45,7 @@ package final class PicturePins: Sendable {
     private func release(_ era: UInt64) {
         state.withLock { state in
             let count = (state.counts[era] ?? 0) - 1
+            // Left out at zero, so that the table has as many entries as there are eras in use.
             state.counts[era] = count > 0 ? count : nil
         }
     }

@@ -60,6 +60,7 @@ package struct Replay {
         while true {
             let generation = makeGeneration(eventCount: last - start)
             let end = try fold(after: start, through: last, into: generation, advance)
+            // The generation of an overlay is never full, so one pass reaches the end.
             guard case .rebuild = form else { return generation }
             if generation.lastSequence > 0 { try take(generation) }
             guard let end else { return OverlayGeneration() }

@@ -55,6 +55,7 @@ struct ScanRun {
     /// Makes room for a longer run; `false` if this one was not full and is thus the last.
     mutating func startNext() -> Bool {
         guard isFull else { return false }
+        // A run is decoded under the lock of its snapshot's transaction, so it is not longer.
         limit = 256
         entries.removeAll(keepingCapacity: true)
         entries.reserveCapacity(limit)

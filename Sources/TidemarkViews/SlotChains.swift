@@ -65,6 +65,8 @@ package struct SlotChains: Sendable {
         var place = Int(hash >> 32) & mask
         while true {
             let word = table[place]
+            // Places are never emptied and the table is at most half full, so an empty place ends
+            // the search.
             if word == 0 { return place }
             if word >> 32 == hash >> 32 {
                 let index = Int(word & 0xFFFF_FFFF) - 1
@@ -115,6 +117,7 @@ package struct SlotChains: Sendable {
                 previousState: change.previousState
             )
         )
+        // The index is increased by one because the word 0 stands for an empty place.
         table[place] = hash & ~0xFFFF_FFFF | UInt64(index + 1)
         if older == 0 {
             slotCount += 1
@@ -133,6 +136,8 @@ package struct SlotChains: Sendable {
         }
         for change in changes {
             let hash = Self.hash(zone: change.zone, slot: change.slot)
+            // Only the first place of each search. A wrong guess loads an entry that is not needed,
+            // and nothing else.
             let word = table[Int(hash >> 32) & mask]
             guard word >> 32 == hash >> 32 else { continue }
             fetched &+= entries[Int(word & 0xFFFF_FFFF) - 1].slot.rawValue

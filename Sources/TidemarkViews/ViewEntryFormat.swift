@@ -40,6 +40,8 @@ package enum ViewEntryFormat {
             start.storeBytes(of: 0x80, as: UInt8.self)
             (start + 1).storeBytes(of: word.bigEndian, as: UInt64.self)
         } else {
+            // The word has at most 4 + 8 × `following` bits, and `following` is below 8. The four
+            // bits above those of the word are free for the count.
             let marked = word | UInt64(following) << UInt64(4 + 8 * following)
             let aligned = marked << UInt64(8 * (7 - following))
             start.storeBytes(of: aligned.bigEndian, as: UInt64.self)

@@ -159,6 +159,8 @@ package struct ViewFiles {
             if try fileSystem.exists(newChecks) { try fileSystem.remove(newChecks) }
             let file = try fileSystem.open(newChecks, .create)
             defer { try? fileSystem.remove(newChecks) }
+            // LMDB reports a short write as an I/O error, which does not say whether the disk is
+            // full.
             try file.allocate(to: 1 << 20)
             return false
         } catch {

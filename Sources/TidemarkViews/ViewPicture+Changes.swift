@@ -23,6 +23,8 @@ extension ViewPicture {
             // few entries.
             let count = min(limit - changes.count, Self.scanLimit) + 64
             let scanned = try indexedChanges(in: zone, from: next, count: count)
+            // The index has no more entries up to the bound. An empty result of the filter below
+            // does not end the loop.
             guard let last = scanned.last else { break }
             next = last.sequence.next
             changes += unsuperseded(scanned, in: zone)
@@ -101,6 +103,7 @@ extension ViewPicture {
             else { break }
             start = last.sequence
             changes += withCurrent { current in
+                // A superseded entry follows with its newer version, from the growing generation.
                 older.filter { current.newest(zone: zone, slot: $0.slot, through: bound) == nil }
             }
         }

@@ -48,6 +48,7 @@ extension ViewPicture {
                 return ZoneSearch(standing: nil, place: place, probeCount: probeCount)
             }
             let standing = try zone(key)
+            // Otherwise another zone with the same hash has this place, and the search goes to the next.
             if standing.identity == identity {
                 return ZoneSearch(standing: standing, place: place, probeCount: probeCount)
             }
@@ -103,6 +104,7 @@ extension ViewPicture {
             )
         }
         standing.head = max(standing.head, newer?.head ?? 0, older?.head ?? 0)
+        // A zone ends once. Directly after a checkpoint, two of the three have the same end.
         standing.end = newer?.end ?? older?.end ?? standing.end
         func isProbed(_ generation: OverlayGeneration) -> Bool {
             generation.withZone(key, \.isProbed) ?? false

@@ -55,6 +55,8 @@ package struct ViewPicture: Sendable {
     package func withCurrent<Result: Sendable>(
         _ body: (OverlayGeneration) -> Result
     ) -> Result {
+        // Every commit waits for this lock, which is not recursive. The bodies are lookups and take
+        // no other lock.
         views.overlay.withLock { _ in body(current) }
     }
 
@@ -82,6 +84,7 @@ extension ViewPicture {
         }
         for index in versions.indices where versions[index] == nil {
             let place = slots[index]
+            // From new to old. The first of the three sources that has the slot has its last event.
             if let entry = frozen?.newest(zone: place.zone, slot: place.slot, through: bound) {
                 versions[index] = entry.version
             } else if case .word(let word, let tag) = try snapshot.value(in: .names, for: place) {
@@ -101,6 +104,8 @@ extension ViewPicture {
     /// Leaves out tombstones that are dropped but not yet removed by a checkpoint, because the log
     /// may no longer have them.
     private func leaveOutForgotten(_ versions: inout [RecordVersion?], at slots: [ViewKey]) {
+        // Nearly always: only a compaction raises horizons, and the next checkpoint removes what
+        // they forget.
         if !withCurrent({ !$0.horizons.isEmpty }), frozen?.horizons.isEmpty ?? true { return }
         for index in versions.indices {
             guard let version = versions[index], version.state == .tombstone else { continue }
@@ -151,6 +156,8 @@ extension ViewPicture {
         let key = ReferenceChange.key(of: target, in: zone)
         var bindings: [Slot: Binding] = [:]
         try snapshot.scan(.references, from: ViewKey(key, 0), through: ViewKey(key, .max)) {
+            // Two targets can share a key. An entry names its zone, so those of other zones are
+            // left out here.
             if case .word(zone.rawValue, let tag) = $1 {
                 bindings[$0.slot] = Binding(rawValue: tag)
             }
@@ -174,6 +181,7 @@ extension ViewPicture {
     /// Returns the first position of the commit that answered a request; `nil` if there is none.
     package func firstSequence(of request: RequestKey) throws(ViewIndexError) -> SequenceNumber? {
         let overlaid = withCurrent { $0.requests[request] }
+        // A picture of durable events must not show the result of a commit that may still be lost.
         if let first = (overlaid ?? frozen?.requests[request])?.first, first <= bound {
             return first
         }

@@ -19,6 +19,7 @@ struct ZoneEpochs: Sendable {
     }
 
     mutating func keep(_ epoch: ZoneEpoch, of zone: ZoneIdentity, asOf sequence: SequenceNumber) {
+        // An older picture must not put back epochs from before a zone's last beginning or end.
         guard sequence >= self.sequence else { return }
         if sequence > self.sequence || epochs.count >= Self.countLimit { epochs = [:] }
         self.sequence = sequence

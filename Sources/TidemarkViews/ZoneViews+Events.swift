@@ -44,6 +44,8 @@ extension ZoneViews {
             }
         }
         let order = found.indices.filter { found[$0] == nil }
+            // The log reads ascending positions, each once. `order` leads back to the order of the
+            // caller.
             .sorted { sequences[$0] < sequences[$1] }
         guard !order.isEmpty else { return found }
         var wanted: [SequenceNumber] = []

@@ -86,6 +86,7 @@ package struct Overlay: Sendable {
     package mutating func rotate() -> OverlayGeneration {
         precondition(frozen == nil, "one checkpoint at a time")
         let generation = current
+        // Before `current` is replaced, which may hold the last of these positions.
         lastZoneSequenceBefore = lastZoneSequence
         frozen = generation
         current = OverlayGeneration(expectedEntryCount: generation.entries.count)
