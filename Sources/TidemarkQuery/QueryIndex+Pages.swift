@@ -30,6 +30,9 @@ extension QueryIndex {
         if let problem = query.predicate.problem {
             throw SyncError(.invalidArguments, "The predicate was rejected: \(problem)")
         }
+        // The signature detects mistakes, not forgery. The zones come from the caller, and the
+        // values of a cursor are only bound as parameters, so a forged cursor leads to another
+        // place and to no other records.
         let signature = QueryCursor.signature(of: query, zones: scope.map { [$0] } ?? zones)
         if let cursor, cursor.signature != signature {
             throw SyncError(
@@ -38,6 +41,7 @@ extension QueryIndex {
             )
         }
         let catalog = catalog.withLock { $0 }
+        // A type without a table has never had a record.
         guard let type = catalog.type(named: query.recordType), !zones.isEmpty, limit > 0 else {
             return QueryPage(records: [], next: nil)
         }
@@ -112,6 +116,7 @@ extension QueryIndex {
             let hasRoom = self.prepared.withLock {
                 $0[ObjectIdentifier(database), default: PreparedPages()].add(selection.text)
             }
+            // This also drops all statements that GRDB has prepared for the connection.
             if !hasRoom { database.clearSchemaCache() }
             return try body(database)
         }
@@ -127,6 +132,8 @@ extension QueryIndex {
         // Probes and page may read different states of the database. Counts only select the plan,
         // so the result does not depend on them.
         for probe in selection.probes {
+            // A probe counts at most `fewCount` rows, so it costs little compared with reading a
+            // page by the wrong plan.
             let statement = try PreparedStatement(probe, database)
             defer { statement.reset() }
             statement.bind(arguments)
@@ -183,6 +190,8 @@ extension QueryIndex {
     ) throws -> IndexedRecord {
         let sequence = UInt64(bitPattern: row.int64(at: 0))
         let zone = UInt64(bitPattern: row.int64(at: orderEnd - 1))
+        // `bodies` is joined by a LEFT JOIN. A row without a body has no bytes here and is damage;
+        // an inner join would lose the record silently.
         guard let body = try? RecordBody(stored: row.bytes(at: orderEnd + 1)[...]),
             body.checksum(at: sequence) == row.int64(at: orderEnd)
         else {

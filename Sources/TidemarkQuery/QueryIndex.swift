@@ -91,6 +91,8 @@ package final class QueryIndex: Sendable {
     ) async throws(QueryIndexError) {
         do {
             try await database.write { [self] database in
+                // SQLite runs one write at a time, and the catalog changes only in writes. This
+                // copy is therefore still right when it is published.
                 var writer = try RowWriter(database, catalog.withLock { $0 })
                 let known = writer.catalog.position.sequence
                 let new = changes.firstIndex { $0.sequence > known } ?? changes.endIndex
@@ -151,10 +153,13 @@ package final class QueryIndex: Sendable {
         guard !missing.isEmpty else { return }
         try await database.write { [self] database in
             var maker = IndexMaker(database, catalog.withLock { $0 })
+            // Another query may have created some of them since `missing` was read. `make` skips
+            // those.
             for index in missing { try maker.make(index) }
             let written = maker.catalog
             database.afterNextTransaction { [self] _ in catalog.withLock { $0 = written } }
         }
+        // A new index is as large as its column, and the query is about to read it.
         try await settle()
     }
 
@@ -180,9 +185,11 @@ struct PreparedPages {
 
     /// Adds a statement that is run; `false` if all others are to be evicted first.
     mutating func add(_ sql: String) -> Bool {
+        // Two texts with one hash count once, which only makes the limits less exact.
         guard known.insert(sql.hashValue).inserted else { return true }
         byteCount += sql.utf8.count
         if known.count <= Self.countLimit, byteCount <= Self.byteCountLimit { return true }
+        // The caller evicts all statements, and then runs this one.
         known = [sql.hashValue]
         byteCount = sql.utf8.count
         return false

@@ -76,12 +76,16 @@ extension QueryStatement {
     private func scalarColumns(_ field: Name, _ comparison: Query.Comparison) -> [Column] {
         guard let kind = comparison.operandKind else { return [] }
         var kinds = [kind]
+        // A reference counts as the name of its record (`Docs/queries.md`, "What it means"), which
+        // can begin with a text.
         if comparison.relation == .beginsWith { kinds.append(.reference) }
         return kinds.compactMap { type.column(of: field, $0) }
     }
 
     fileprivate mutating func sql(for comparison: Query.Comparison) -> String {
         if comparison.relation == .notEqual {
+            // An absent value satisfies `!=` (`Docs/queries.md`), so this is the negation of `=`
+            // and not SQL's `<>`.
             let equal = Query.Comparison(
                 comparison.key,
                 .equal,
@@ -107,6 +111,7 @@ extension QueryStatement {
         case .system(let field): return "\(field.columnName) IS NULL"
         case .field(let name):
             let columns = type.columns(of: name)
+            // No record ever had a value in the field.
             guard !columns.isEmpty else { return "TRUE" }
             return "(\(columns.map { "\($0.name) IS NULL" }.joined(separator: " AND ")))"
         }
@@ -167,6 +172,7 @@ extension QueryStatement {
         var conditions: [String] = []
         for kind in kinds {
             guard let column = type.column(of: name, kind) else { continue }
+            // An index of the elements has unfolded values, so a folded comparison cannot use it.
             if comparison.options.isEmpty { need(.elements(column.id)) }
             if comparison.relation == .containsAll {
                 var all: [String] = []
@@ -303,6 +309,7 @@ extension QueryStatement {
         let exact =
             "tidemark_distance(\(column.name), \(latitude), \(longitude)) "
             + "\(test.relation.text) \(radius)"
+        // For "farther than", no box contains all results.
         guard test.relation == .lessThan || test.relation == .lessThanOrEqual,
             let boxes = Box.boxes(around: test.origin, radius: test.radius)
         else { return exact }

@@ -81,9 +81,13 @@ struct QueryStatement: Sendable {
         let order = try order(by: query.sortDescriptors)
         var conditions = [condition]
         if let cursor {
+            // A field with values of several kinds has more sort terms than one with values of one
+            // kind.
             guard cursor.values.count == order.count else { return nil }
             conditions.append(place(after: cursor.values, in: order))
         }
+        // With an inexact condition, the check of the bodies leaves out rows, and SQLite does not
+        // know how many.
         let limit = parameter(.int(isExact ? Int64(limit) : .max))
         // A plus before a term prevents SQLite from using an index for it.
         func text(_ plus: String) -> String {
@@ -150,6 +154,8 @@ struct QueryStatement: Sendable {
     private mutating func noteIndexes(for predicate: Query.Predicate) {
         switch predicate {
         case .and(let parts): for part in parts { noteIndexes(for: part) }
+        // A comparison of folded texts cannot use an index. An inequality or a search for absent
+        // values usually selects most records, which an index would not narrow.
         case .comparison(let comparison)
         where comparison.options.isEmpty && comparison.relation != .notEqual
             && comparison.operand != .null:
@@ -202,6 +208,8 @@ struct QueryStatement: Sendable {
         case .system(let field): return field.columnName
         case .field(let name):
             let columns = type.columns(of: name)
+            // With values of several kinds, the order compares the kinds first, which no index of
+            // one column has.
             guard columns.count == 1, let column = columns.first, column.kind.hasOrder else {
                 return nil
             }

@@ -147,6 +147,8 @@ struct Catalog: Sendable {
                 // Rows without a position are from an index whose build was not completed.
                 if catalog.position.sequence > 0 || catalog.types.isEmpty { return catalog }
             }
+            // Inside the transaction of the open: after an interruption, the old index is still
+            // there, and is cleared again.
             try clear(database)
         }
         try database.execute(

@@ -30,6 +30,8 @@ struct PlaceRow {
 
     func insert(_ row: Int64, _ statement: PreparedStatement) throws {
         statement.bind([
+            // An R*Tree has 32-bit coordinates, the lower ones rounded down and the upper ones up.
+            // A box therefore never misses a place, and `tidemark_distance` decides.
             .int(row), .real(place.latitude), .real(place.latitude), .real(place.longitude),
             .real(place.longitude),
         ])

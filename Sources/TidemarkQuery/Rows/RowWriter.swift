@@ -26,6 +26,8 @@ struct RowWriter {
         deleteBody = try PreparedStatement("DELETE FROM bodies WHERE sequence = ?", database)
         let state = try PreparedStatement("SELECT sequence FROM state", database)
         defer { state.reset() }
+        // A second writer would have given out table and column numbers that this catalog does not
+        // have.
         guard try state.step(),
             UInt64(bitPattern: state.int64(at: 0)) == catalog.position.sequence
         else { throw QueryIndexError(.damaged, "Another process has written the query index.") }
@@ -35,6 +37,8 @@ struct RowWriter {
     mutating func apply(_ changes: ArraySlice<IndexedChange>) throws {
         var rest = changes
         while !rest.isEmpty {
+            // A zone's deletion removes the rows that exist then, so the changes before it are
+            // written first.
             let end = rest.firstIndex { $0.isZoneDeletion } ?? rest.endIndex
             try applyRecords(rest[..<end])
             rest = rest[end...]
@@ -63,6 +67,8 @@ struct RowWriter {
         removals.sort { $0.sequence < $1.sequence }
         for removal in removals { try remove(removal.sequence, from: removal.type) }
         for change in changes {
+            // After all removals, so that a table's rows are deleted in one ascending pass and
+            // appended in another.
             guard case .saved(let body) = change.content, !replaced.contains(change.sequence) else {
                 continue
             }
@@ -259,6 +265,8 @@ extension RowWriter {
             guard !place.isEncrypted, let type = place.type else { continue }
             let name = bytes.extracting(place.name)
             guard let found = statements.column(after: next, for: name, ColumnKind(type)) else {
+                // Queries of a full type check each record's body (`QueryStatement.condition`), so
+                // no result is lost.
                 if catalog.types[index].isFull { continue }
                 statement.reset()
                 return false
@@ -284,6 +292,7 @@ extension RowWriter {
             guard catalog.types[index].column(of: name, kind) == nil else { continue }
             try catalog.addColumn(name, kind, toTypeAt: index, database)
         }
+        // The prepared statements lack the new columns.
         statements[index] = nil
     }
 
@@ -332,6 +341,7 @@ extension RowWriter {
 extension RowWriter {
     /// Removes a version, which is usually in the first table that is searched.
     private mutating func remove(_ sequence: UInt64, from index: Int?) throws {
+        // The replaced version may be of another type, and a deletion may not name its type.
         if let index, try remove(sequence, fromTypeAt: index) { return }
         for other in catalog.types.indices where other != index {
             if try remove(sequence, fromTypeAt: other) { return }

@@ -27,6 +27,7 @@ struct Box {
         let degree = Double.pi / 180
         // Slightly more than the angle, to compensate for rounding.
         let angle = radius / Location.earthRadius * (1 + 1e-9) + 1e-9
+        // Below a quarter of a circle (1.57 radians), where the formula for the spread is valid.
         guard angle < 1.5 else { return nil }
         let south = origin.latitude - angle / degree
         let north = origin.latitude + angle / degree

@@ -45,6 +45,8 @@ package struct QueryIndexError: Error, Hashable, Sendable, CustomStringConvertib
     /// Creates the error for a primary result code of SQLite.
     init(code: Int32, _ message: String) {
         switch code {
+        // The index is a cache. For all of these, deleting the files and rebuilding the index is
+        // the remedy.
         case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT, SQLITE_IOERR, SQLITE_CANTOPEN,
             SQLITE_CONSTRAINT, SQLITE_MISUSE, SQLITE_MISMATCH, SQLITE_READONLY:
             self.init(.damaged, message)

@@ -26,6 +26,8 @@ struct PreparedStatement {
     private let connection: OpaquePointer?
 
     init(_ sql: String, _ database: Database) throws {
+        // A cached statement may have the bindings of an earlier use, or be unfinished after an
+        // error. `reset` below clears both.
         statement = try database.cachedStatement(sql: sql)
         handle = statement.sqliteStatement
         connection = database.sqliteConnection
