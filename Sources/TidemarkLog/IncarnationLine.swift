@@ -47,6 +47,8 @@ package struct IncarnationLine: Hashable, Sendable {
         var high = entries.count - 1
         while low < high {
             let middle = (low + high + 1) / 2
+            // Of several incarnations that begin at one position, the search ends at the last. The
+            // others wrote no event.
             if entries[middle].first <= sequence { low = middle } else { high = middle - 1 }
         }
         return entries[low].incarnation

@@ -138,6 +138,7 @@ struct CompactedSegment: ~Copyable {
     private mutating func writeStripe() throws(LogError) {
         guard let gathered = stripe else { return }
         stripe = StripeBuilder(first: gathered.next)
+        // For the comparison of lengths, and for the case that the stripe is rejected.
         let frames = gathered.frames()
         if gathered.isWorthwhile {
             let grouped = gathered.frame()

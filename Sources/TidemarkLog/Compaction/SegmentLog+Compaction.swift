@@ -195,6 +195,8 @@ extension SegmentLog {
         // too.
         let path = folder.spare(environment.random())
         do throws(LogError) {
+            // Before the work, so that a full disk is found here and not when the finished segment
+            // is put in place.
             try manifest.reserve()
             let groupsByZone = try isWorthGrouping(group)
             var output = try CompactedSegment(
@@ -368,6 +370,8 @@ extension SegmentLog {
         _ id: SegmentID,
         groupsByZone: Bool
     ) throws(LogError) -> DictionarySample {
+        // The new segment is the source of its own dictionary. An erasure that rewrites the segment
+        // thereby replaces the dictionary too.
         var result = DictionarySample(source: id)
         let share = Layout.dictionaryByteCount / group.count
         var readers: [SegmentReader] = []

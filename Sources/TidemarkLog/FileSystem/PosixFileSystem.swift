@@ -91,6 +91,8 @@ package struct PosixFileSystem: FileSystem {
         return PosixFile(
             descriptor: descriptor,
             path: path,
+            // Some file systems report no count. On those, `sync` cannot detect that the file was
+            // removed.
             hasCountedNames: status.st_nlink > 0
         )
     }
@@ -240,6 +242,7 @@ private final class HeldDirectory: Sendable {
         guard path.utf8.starts(with: self.path.utf8) else { return nil }
         let rest = path.utf8.dropFirst(self.path.utf8.count)
         let slash = UInt8(ascii: "/")
+        // A path such as `/notes.tide2` begins with `/notes.tide` too, and is not in it.
         guard rest.first ?? slash == slash else { return nil }
         let name = String(decoding: rest.drop { $0 == slash }, as: UTF8.self)
         return (descriptor, name.isEmpty ? "." : name)

@@ -61,6 +61,8 @@ extension RawSpan {
             offset += 1
             return UInt64(first)
         }
+        // Most integers in blocks have one or two bytes. A second byte of zero is not the shortest
+        // form, and the long path rejects it.
         if offset + 1 < byteCount, case let second = byte(at: offset + 1), 1..<0x80 ~= second {
             offset += 2
             return UInt64(first & 0x7F) | UInt64(second) << 7
@@ -75,10 +77,12 @@ extension RawSpan {
         var position = offset
         while position < byteCount, shift < 64 {
             let next = byte(at: position)
+            // The tenth byte holds one bit of the 64.
             if shift == 63, next > 1 { return nil }
             value |= UInt64(next & 0x7F) << shift
             position += 1
             if next < 0x80 {
+                // A last byte of zero could be left out, so this is not the shortest form.
                 if next == 0 { return nil }
                 offset = position
                 return value

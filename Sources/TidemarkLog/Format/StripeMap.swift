@@ -25,6 +25,7 @@ struct StripeMapCursor {
         var place = offset
         guard let count = bytes.span.bytes.variableInteger(at: &place),
             let block = bytes.span.bytes.variableInteger(at: &place),
+            // Written as differences, because a sum with a damaged count could overflow.
             count > 0, end <= last, count - 1 <= last - end, block <= UInt64(UInt32.max)
         else { return false }
         offset = place

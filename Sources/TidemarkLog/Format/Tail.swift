@@ -32,6 +32,8 @@ extension FrameScan {
             )
         }
         let reason = reason(of: stop)
+        // Only a file that still takes frames keeps its length. Sealing truncates a finished
+        // segment.
         if !isLimited, window.fileByteCount < header.allocatedByteCount {
             return corrupted(
                 "the file cut to \(window.fileByteCount) bytes of \(header.allocatedByteCount)"
@@ -55,6 +57,7 @@ extension FrameScan {
                     + "been synced"
             )
         }
+        // `last` is complete here: `survey` ends early only at a voucher.
         let remains = last.map { $0 + 1 - place } ?? 0
         switch stop {
         case .blank, .limit:

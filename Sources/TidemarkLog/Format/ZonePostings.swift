@@ -110,6 +110,7 @@ package struct ZonePostings: Hashable, Sendable {
         for index in 0..<zoneCount {
             let row = index * Layout.zoneEntryByteCount
             let end = offset + Int(bytes.integer(at: row + 12, as: UInt32.self))
+            // The lists have no gaps, so the end of one is the start of the next.
             guard Int(bytes.integer(at: row + 8, as: UInt32.self)) == offset,
                 end <= lists.byteCount
             else { return nil }

@@ -33,6 +33,8 @@ struct JournalFiles: Sendable {
     private var fileSystem: any FileSystem { environment.fileSystem }
     /// The length, and the period of time, at which a segment ends.
     private var segmentByteCount: UInt64 {
+        // An eighth, so that removing the oldest segment removes little (`Docs/formats/journal.md`,
+        // "Files").
         UInt64(min(max(configuration.byteCount / 8, 4096), Layout.journalSegmentByteCount))
     }
     private var segmentLifetime: Int64 { max(configuration.lifetime / 8, 1) }
@@ -56,6 +58,7 @@ struct JournalFiles: Sendable {
         let count = JournalEntries.count(in: bytes)
         do throws(FileError) {
             var active = try activeSegment()
+            // The first entry that is written says how many were lost before it.
             JournalEntries.seal(
                 &bytes,
                 salt: active.salt,
@@ -121,6 +124,7 @@ struct JournalFiles: Sendable {
         else { return nil }
         let walk = JournalEntries.walk(bytes.span.bytes, salt: header.salt) { _ in true }
         let file = try fileSystem.open(path, .readWrite)
+        // The torn tail must not stay behind new entries, where a reader would report it as damage.
         if walk.end < Int(clamping: try file.byteCount()) {
             try file.truncate(to: UInt64(walk.end))
         }
@@ -264,6 +268,8 @@ struct JournalFiles: Sendable {
         let file = try fileSystem.open(next, .create)
         defer { file.close() }
         do throws(FileError) {
+            // Under another name, synced, then renamed: after a crash, the segment is the old one
+            // or the new one.
             try file.write((header.encoded() + kept).span.bytes, at: 0)
             try file.sync()
             try fileSystem.rename(next, to: path)

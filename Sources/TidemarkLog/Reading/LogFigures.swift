@@ -74,6 +74,8 @@ extension LogReader {
             var found: [LogError] = []
             let figures = try figures { found.append($0) }
             if found.isEmpty { return figures }
+            // What looks like damage may be a file that a writer sealed or removed meanwhile. If
+            // nothing has moved, it is damage.
             guard try hasMoved() else { break }
             _ = try refresh()
         }

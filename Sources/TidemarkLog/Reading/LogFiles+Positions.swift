@@ -127,6 +127,7 @@ extension LogFiles {
                     if isCovered, cursor.sequence == sequence {
                         guard visit(cursor.event) else { return false }
                     } else if let event = try event(at: sequence, in: stripe, of: reader) {
+                        // The event is of another zone; the map named its block.
                         isRight = false
                         guess.isWrong(for: event)
                         guard visit(event) else { return false }

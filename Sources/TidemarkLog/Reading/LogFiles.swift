@@ -70,6 +70,7 @@ final class LogFiles: Sendable {
 
     /// Throws the damage, or records it.
     func meet(_ error: LogError) throws(LogError) {
+        // A failed read is never skipped: the bytes may be sound, and a later read may succeed.
         guard isTolerant, error.code != .unreadable else { throw error }
         state.withLock { state in
             if !state.damage.contains(error) { state.damage.append(error) }

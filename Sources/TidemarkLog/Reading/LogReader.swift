@@ -80,7 +80,11 @@ package final class LogReader: EventSource {
             if let damage { try files.meet(damage) }
         }
         try state.withLock { (state) throws(LogError) in try advance(&state) }
+        // A writer changed the store while the active segment was walked, and the walk stopped at
+        // what looked like damage.
         for _ in 0..<Self.lookLimit where state.withLock({ $0.isOutdated }) { _ = try refresh() }
+        // While a writer has the store open, its manifest is right (`Docs/formats/segment.md`,
+        // "Older files").
         if !isLive { try checkNewerManifests(than: loaded) }
     }
 
@@ -252,8 +256,12 @@ package final class LogReader: EventSource {
         // The lock is checked after the manifest is read, for the reason given in `look`.
         let isLive = try Self.isLive(folder, fileSystem: fileSystem)
         try state.withLock { (state) throws(LogError) in
+            // Releases the lock on the manifest that was read before. Its files may be removed from
+            // here on.
             state.loaded = loaded
             state.isLive = isLive
+            // Makes `advance` open the segment again: the last walk met bytes that were being
+            // changed.
             if state.isOutdated { state.active = nil }
             state.isOutdated = false
             files.update { segments in
@@ -343,6 +351,8 @@ package final class LogReader: EventSource {
             guard try fileSystem.exists(folder.lock) else { return false }
             let file = try fileSystem.open(folder.lock, .read)
             defer { file.close() }
+            // A shared lock conflicts only with a writer's. A writer that opens the store at this
+            // instant tries again (`LogOpening.lock`).
             return try !file.lock(.shared)
         }
     }
@@ -404,6 +414,8 @@ package final class LogReader: EventSource {
             case .frame(let frame):
                 state.unvouched.append(frame)
                 if state.isLive {
+                    // What a frame says about earlier ones counts at once. Whether the frame itself
+                    // is on disk, only a later one says.
                     accept(&state) { $0.end <= frame.header.syncedOffset }
                 } else {
                     accept(&state) { _ in true }

@@ -64,6 +64,8 @@ struct SegmentFold {
             switch try scan.step() {
             case .frame(let frame):
                 try add(frame, meet: meet, visit: visit)
+            // The limit comes earlier if the file is shorter than its frames; `tail` then reports
+            // the missing bytes.
             case .stop(.limit) where scan.offset == framesEnd:
                 return
             case .stop(let stop):
@@ -83,6 +85,7 @@ struct SegmentFold {
                 let start = scan.offset
                 let next = try scan.goOn(behind: stop)
                 if let frame = next.frame {
+                    // The damage of this frame has been met above.
                     try add(frame, meet: { _ in }, visit: visit)
                 } else {
                     let lost = start..<max(start, next.goesOn ? scan.offset : framesEnd)
@@ -284,6 +287,7 @@ extension SegmentFold {
             if let map = rows.contradicting(event.sequence, block: number) {
                 try meet(reader.damaged(map, "does not lead to event \(event.sequence)"))
             }
+            // Postings have indexes of the directory, in which the maps come before the blocks.
             count(event, index: UInt32(base + stripe.mapCount + number))
             visit(event)
         }

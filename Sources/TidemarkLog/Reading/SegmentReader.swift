@@ -72,6 +72,8 @@ final class SegmentReader: Sendable {
             var high = entries.count
             while low < high {
                 let middle = (low + high) / 2
+                // Within a stripe, positions do not ascend from block to block, so the search takes
+                // a stripe as a whole.
                 let last = stripe(around: middle)?.last ?? entries[middle].last
                 if last < sequence { low = middle + 1 } else { high = middle }
             }
@@ -140,6 +142,8 @@ final class SegmentReader: Sendable {
     }
 
     private func takeDecoder() -> BlockDecoder {
+        // A new decoder copies the dictionary, up to 64 KiB. So decoders are reused, and made
+        // outside of the lock.
         decoders.withLock { $0.popLast() } ?? BlockDecoder(dictionary: dictionary)
     }
 

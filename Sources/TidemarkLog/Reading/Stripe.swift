@@ -23,12 +23,14 @@ struct Stripe: Hashable, Sendable {
         while index < directory.count {
             let start = index
             while index < directory.count, directory[index].isMap { index += 1 }
+            // A block that no map precedes is of an ordinary frame.
             guard start < index else {
                 index += 1
                 continue
             }
             let last = directory[index - 1].last
             let maps = start..<index
+            // The first block behind the positions of the maps is of the next frame.
             while index < directory.count, !directory[index].isMap, directory[index].first <= last {
                 index += 1
             }

@@ -129,6 +129,8 @@ struct Gathering {
     private mutating func skip(to sequence: SequenceNumber) {
         var gap = sequence.rawValue - copy.lastSequence.rawValue - 1
         while gap > 0 {
+            // A frame counts its positions in 32 bits (`Docs/formats/segment.md`, "Frame header"),
+            // so a longer gap takes several frames.
             let step = UInt32(min(gap, UInt64(Layout.framePositionCount)))
             copy.appendGap(step)
             gap -= UInt64(step)
@@ -139,6 +141,7 @@ struct Gathering {
     mutating func finish() {
         guard var draft, let commit else { return }
         self.draft = nil
+        // A commit that was split for a recreated zone comes here twice, and counts once.
         if draft.events.count != commit.eventCount, partial.last?.first != commit.first {
             partial.append(commit)
         }

@@ -26,6 +26,7 @@ struct LogOpening {
             let fileSystem = fileSystem.permitting(configuration.permissions)
             if !isThere { try fileSystem.createDirectory(folder.path) }
             // The folder itself may have been created in advance for the store.
+            // An existing store keeps its permissions, whatever the configuration says.
             return try fileSystem.holding(folder.path).permitting(asIn: folder.segments)
         }
         return LogOpening(folder: folder, configuration: configuration, environment: held)
@@ -36,6 +37,7 @@ struct LogOpening {
         creating: Bool,
         asCopyOf original: StoreID? = nil
     ) throws(LogError) -> OpenedLog {
+        // Before the lock, whose file would otherwise be created in a folder that is not a store's.
         try checkUnused(creating: creating, isCopy: original != nil)
         let lockFile = try lock()
         guard let loaded = try LoadedManifest.load(from: folder, fileSystem: fileSystem) else {

@@ -314,6 +314,7 @@ package struct Salvage: Sendable {
             meet: { found.append($0) },
             visit: { event in
                 guard stretch.holds(event) else { return }
+                // Both sources ascend, so the copy gets the events in the order of the log.
                 while let filler = fillers.first, filler.sequence < event.sequence {
                     gathering.add(filler)
                     fillers.removeFirst()

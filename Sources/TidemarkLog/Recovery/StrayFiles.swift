@@ -26,6 +26,8 @@ extension StoreFolder {
         for name in try segmentNames(fileSystem) {
             if let id = SegmentID(fileName: name) {
                 if known.contains(id) { continue }
+                // Segments that sort before the last listed one are those that compaction replaced.
+                // Only later ones can prove that the manifest is old.
                 if manifest.active != nil,
                     manifest.segments.last.map({ id > $0.id }) ?? true,
                     try holdsCommits(id, fileSystem)

@@ -194,6 +194,8 @@ struct AppendQueue {
     /// Reserves the room of a marker frame if the writer is idle, a marker is missing and there is
     /// room.
     mutating func takeMarkerRoom() -> Bool {
+        // If commits wait or are written, their frames will say that the earlier ones are on disk.
+        // If there is no room, the next segment's manifest edit or the closing frame says it.
         guard lacksMarker, !isWriting, failure == nil, open == nil, closed.isEmpty,
             room >= Layout.frameHeaderByteCount
         else { return false }

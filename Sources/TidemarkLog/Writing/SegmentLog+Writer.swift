@@ -89,6 +89,8 @@ extension SegmentLog {
     }
 
     private func publish(_ written: Written) {
+        // Pairs with the load of `durableSequence`: a thread that reads the position also sees the
+        // blocks that were added before it.
         watermark.store(written.last.rawValue, ordering: .releasing)
         onDurable(written.last)
         // The queue's own position moves after `onDurable`: `isPublished` reads it, and promises

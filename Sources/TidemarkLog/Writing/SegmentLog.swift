@@ -91,6 +91,7 @@ package final class SegmentLog: EventSource {
     /// Once false, this never becomes true again: later readers use the manifest written by this
     /// open.
     package var hasOlderReaders: Bool {
+        // A stale true only repeats the check.
         guard olderReaders.load(ordering: .relaxed) else { return false }
         let areLeft = manifest.removeOlder(in: folder, fileSystem: environment.fileSystem)
         olderReaders.store(areLeft, ordering: .relaxed)
@@ -289,6 +290,7 @@ package final class SegmentLog: EventSource {
             // flush, while a compaction is still about to replace segments.
             backgroundWork.wait()
             disk.withLock { $0.isClosed = true }
+            // Last: another writer may open the store as soon as the lock is free.
             lockFile.close()
         }
         // From here on, the end of the log is fixed: the closing frame will contain it.
