@@ -115,6 +115,7 @@ package struct AudienceEvent: Hashable, Sendable {
     /// Returns true if a payload is of such an event.
     @inline(__always)
     package static func isOne(_ payload: RawSpan) -> Bool {
+        // The two kinds have adjacent numbers.
         payload.byteCount > 0 && payload.byte(at: 0) >= EventKind.audienceEntered.rawValue
             && payload.byte(at: 0) <= EventKind.audienceLeft.rawValue
     }

@@ -83,6 +83,7 @@ extension CompactionRun {
         CompactionRun(
             history: history,
             tombstones: tombstones,
+            // `tombstones` is not above `history`, which is not above `last`.
             requests: min(requests, last)
         )
     }

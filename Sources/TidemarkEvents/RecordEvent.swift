@@ -110,6 +110,8 @@ extension RecordEvent {
         payload.append(probeCount)
         payload.append(moreFlags)
         payload.append(integer: previous.rawValue)
+        // The optional parts follow each other in the order of `Docs/formats/events.md`, and `read`
+        // expects them so.
         if case .other(let tag) = held {
             payload.append(integer: tag.sequence.rawValue)
             payload.append(integer: tag.incarnationBits)

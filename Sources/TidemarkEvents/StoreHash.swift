@@ -75,6 +75,7 @@ package struct StoreHash: Hashable, Sendable {
     /// further.
     package func key(ofRequest id: String, user: String, database: DatabaseID) -> RequestKey {
         var bytes = database.identityBytes
+        // With their lengths, so that no other user and id give the same bytes.
         bytes.append(string: user)
         bytes.append(string: id)
         let hash = xxh3Wide(bytes.span.bytes, seed: seed &+ Use.request.rawValue)

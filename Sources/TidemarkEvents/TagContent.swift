@@ -33,6 +33,7 @@ package struct TagContent: Hashable, Sendable {
     package init?(_ tag: RecordChangeTag) {
         let content = tag.name.withBytes { utf8 -> TagContent? in
             var digits = Base36Reader(utf8: utf8)
+            // Position 0 stands for no event, so no version has it.
             guard let sequence = digits.next(before: UInt8(ascii: "-")), sequence > 0,
                 let bits = digits.next(before: nil), let bits = UInt32(exactly: bits)
             else { return nil }

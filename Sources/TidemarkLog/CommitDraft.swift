@@ -66,6 +66,7 @@ package struct CommitDraft: Sendable {
     /// only relative to the commit's first: see ``SegmentLog/append(_:)``.
     package mutating func append(zone: ZoneKey, payload: (inout [UInt8]) -> Void) {
         payload(&payloads)
+        // The end alone: a payload begins where the one before it ends.
         events.append(Event(zone: zone, payloadEnd: payloads.count))
     }
 

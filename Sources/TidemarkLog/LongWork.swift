@@ -70,6 +70,7 @@ public enum LongWork {
         _ body: () throws(Failure) -> Answer
     ) throws(Failure) -> Answer {
         let watch = Watch(isCancelled: isCancelled, report: context.report)
+        // `withValue` does not keep the type of the error, so the error is in a `Result`.
         let result = $watch.withValue(watch) { Result { () throws(Failure) in try body() } }
         return try result.get()
     }

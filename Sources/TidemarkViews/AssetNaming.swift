@@ -25,6 +25,7 @@ package struct AssetNaming: Sendable {
     /// Ends a collection.
     package mutating func endCollection() {
         collectionCount -= 1
+        // Several collections can overlap. Names stay until the last of them has ended.
         if collectionCount == 0 { named = [] }
     }
 

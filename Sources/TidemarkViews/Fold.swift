@@ -31,6 +31,8 @@ package struct Fold: Sendable {
         case .recordSaved, .recordDeleted, .recordTouched:
             let change = try recordChange(event.sequence, zone: event.zone, payload)
             generation.apply(change)
+            // `recordChange` has checked the length of the header, which holds the flags that are
+            // read here.
             if RecordEvent.touchesBindings(payload) {
                 try applyBindings(of: event, change, to: generation)
             }

@@ -30,6 +30,7 @@ struct Forgetting {
         self.snapshot = snapshot
         isNothing = generation.compaction == nil && generation.horizons.isEmpty
         requests = generation.compaction?.run.requests ?? 0
+        // An erasure raises the horizons of zones without a compaction.
         guard let run = generation.compaction?.run else { return }
         for zone in generation.zones {
             guard let end = zone.end, end.sequence <= run.history else { continue }

@@ -84,6 +84,7 @@ package struct LMDBOpening: @unchecked Sendable {
             mdb_env_close(handle)
             // A map that is too large fails with ENOMEM, under valgrind with EINVAL.
             guard code == ENOMEM || code == EINVAL, mapByteCount > smallestMapByteCount,
+                // After halving, the map must still leave the file room to double.
                 mapByteCount / 4 > fileByteCount
             else {
                 // The other file was checked before.

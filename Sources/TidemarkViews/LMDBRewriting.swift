@@ -27,6 +27,8 @@ extension LMDBEnvironment {
             guard code == 0 else { throw .lmdb(code, "counting its entries", path) }
             entryCount += figures.ms_entries
         }
+        // An estimate: keys and values vary in length, so the result only decides whether a rewrite
+        // is worthwhile.
         let needed = entryCount * Self.entryByteCount
         return try files.dataByteCount() > 2 * needed + Self.worthwhileByteCount
     }

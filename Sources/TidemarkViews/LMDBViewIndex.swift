@@ -183,6 +183,7 @@ package final class LMDBViewIndex: ViewIndex {
         guard try files.exist() else { return }
         let copy = files.renewed
         try copy.createFolder()
+        // The remains of an interrupted copy.
         try copy.remove()
         try Self.copy(from: path, to: copy.folder, store: store)
         try files.replace(by: copy)

@@ -92,6 +92,7 @@ package struct ViewBatch: Sendable {
     /// O(n).
     mutating func takeSorted(_ table: ViewTable) -> [Change] {
         var sorted: [Change] = []
+        // A swap, so that the array has one owner and is sorted in place.
         swap(&sorted, &changes[Int(table.rawValue)])
         ChangeSort.sort(&sorted)
         var kept = 0

@@ -90,6 +90,7 @@ package struct ViewChecks: Equatable {
             throw .damaged("\(path): its checksum does not match")
         }
         let count = word(40)
+        // This also proves that all entries that are read below lie within the bytes.
         guard count == UInt64((end - Self.headerByteCount) / 10),
             (end - Self.headerByteCount) % 10 == 0,
             Self.pageByteCounts.contains(Int(word(8) >> 32))

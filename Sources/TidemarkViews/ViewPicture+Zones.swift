@@ -140,6 +140,7 @@ extension ViewPicture {
         let key = hash.key(of: database)
         // The zone may belong to this database.
         if let stray = withCurrent(\.strayZone) ?? withFrozen(\.strayZone) ?? nil {
+            // This throws, because the answer could lack a zone.
             _ = try self.zone(stray)
         }
         let overlaid = try overlaidZoneKeys(of: key, after: start)
@@ -156,6 +157,7 @@ extension ViewPicture {
         while indexed.count < limit {
             let scanned = try indexedHeads(of: key, from: next, count: limit)
             guard let last = scanned.last else { break }
+            // Each event is in one zone of a database, so no two of its zones have the same head.
             next = last.head + 1
             for (zone, _) in scanned where !overlaid.contains(zone) {
                 let standing = try self.zone(zone)

@@ -79,6 +79,8 @@ extension ViewFiles {
         _ checks: ViewChecks
     ) throws(ViewIndexError) -> UInt64 {
         let pages = try readMetaPages(file, pageByteCount: checks.pageByteCount)
+        // LMDB writes the meta page of a commit whose number is even at page 0, the other at page
+        // 1.
         let current = Int(checks.transaction & 1)
         let other = pages[1 - current]
         guard pages[current].transaction == checks.transaction,

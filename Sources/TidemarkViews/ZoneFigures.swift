@@ -45,6 +45,7 @@ extension ViewPicture {
             uniqueKeysWithValues: zip(figures.map(\.standing.key), figures.indices)
         )
         for change in changes {
+            // The change is of another database, or of a zone that has ended or is the store's own.
             guard let place = places[change.zone] else { continue }
             figures[place].liveCount += change.live
             figures[place].tombstoneCount += change.tombstones

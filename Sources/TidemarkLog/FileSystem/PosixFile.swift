@@ -109,6 +109,7 @@ final class PosixFile: LogFile {
         guard hasCountedNames else { return }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure(.stat, errno) }
+        // Writes to a removed file still succeed, but no process could open it again.
         guard status.st_nlink > 0 else { throw failure(.sync, ENOENT) }
     }
 

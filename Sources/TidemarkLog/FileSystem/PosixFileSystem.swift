@@ -40,6 +40,7 @@ package struct PosixFileSystem: FileSystem {
 
     package func isInPlace() throws(FileError) -> Bool {
         guard let held else { return true }
+        // By the path, without the held directory, which would always lead to itself.
         guard let there = try PosixFileSystem().readStatus(held.path),
             let mine = try readStatus(held.path)
         else { return false }

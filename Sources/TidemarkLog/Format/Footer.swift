@@ -66,6 +66,7 @@ package struct Footer: Hashable, Sendable {
         let seed = Layout.seed(salt: salt, offset: summary.offset)
         let directoryByteCount = Int(summary.blockCount) * Layout.blockEntryByteCount
         let end = directoryByteCount + Int(summary.postingsByteCount)
+        // No checksum covers the padding.
         guard bytes.byteCount >= end, bytes.isZero(in: end..<bytes.byteCount) else { return nil }
         let directoryBytes = bytes.extracting(0..<directoryByteCount)
         let postingsBytes = bytes.extracting(directoryByteCount..<end)
@@ -228,6 +229,7 @@ package struct EventHash: Hashable, Sendable {
 
     /// Adds one event, given by its parts.
     mutating func add(_ sequence: SequenceNumber, zone: ZoneKey, _ payload: RawSpan) {
+        // The seed covers zone and position, so events that have exchanged either change the sum.
         let seed = Layout.seed(salt: zone.rawValue, offset: sequence.rawValue)
         let hash = xxh3Wide(payload, seed: seed)
         low &+= hash.low

@@ -323,5 +323,7 @@ struct FramePlace: Sendable {
 
 /// Returns the chain word of the following frame: the hash of a frame's header.
 func chainWord(after frame: RawSpan) -> UInt64 {
+    // The header stands for the whole frame: it has the hash of the block table, which has the hash
+    // of each block.
     xxh3(frame.extracting(0..<Layout.frameHeaderByteCount), seed: 0)
 }

@@ -73,6 +73,7 @@ struct StripeBuilder {
         guard let zone = events.first?.zone, events.contains(where: { $0.zone != zone }) else {
             return false
         }
+        // With a single block, a reader decodes all events in either order.
         return byteCountBound(of: events.indices) > Layout.blockByteCount
     }
 

@@ -80,6 +80,8 @@ final class ManifestFile: Sendable {
             // of the last synced frame.
             var next = state.manifest
             for edit in edits {
+                // A reader would reject such an edit as one of a newer version, and the store could
+                // not be opened.
                 guard next.apply(edit) else {
                     preconditionFailure("edit \(edit) does not fit the manifest")
                 }

@@ -18,6 +18,8 @@ package struct CacheUse: Hashable, Sendable {
 final class BlockCache: Sendable {
     /// The identity of a block while its file exists.
     struct Key: Hashable {
+        // A rewritten segment has another generation, so a block never takes the key of one that it
+        // replaced.
         var segment: SegmentID
         var offset: UInt32
     }

@@ -11,6 +11,8 @@ extension LogFiles {
             let segments = segments
             // Compaction may replace several segments with one meanwhile.
             var isUnchanged: Bool {
+                // New segments may follow meanwhile. Only those that were searched must be the
+                // same.
                 self.segments.map(\.id).starts(with: segments.map(\.id))
             }
             do throws(LogError) {

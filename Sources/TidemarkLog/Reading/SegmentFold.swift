@@ -184,6 +184,7 @@ struct SegmentFold {
             noteUnread(before: first.first)
             // A stripe begins with its maps; its blocks lie within the maps' positions.
             let maps = rest.prefix { $0.isMap }
+            // Without maps, these are blocks of ordinary frames up to the next stripe.
             let last = maps.last?.last ?? SequenceNumber(rawValue: .max)
             let events = rest.dropFirst(maps.count).prefix { !$0.isMap && $0.last <= last }
             let count = maps.count + events.count

@@ -61,6 +61,7 @@ struct StripeCursor {
             positions[index] = cursors[index].sequence.rawValue
             return true
         } catch {
+            // The rest of the block is lost. The other blocks are merged without it.
             try meet(cursors[index].entry, error)
             return false
         }

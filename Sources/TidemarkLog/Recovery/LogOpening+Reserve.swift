@@ -11,6 +11,8 @@ extension LogOpening {
             do throws(LogError) {
                 return try open(creating: creating)
             } catch {
+                // The failed attempt has released the lock, and the next one recovers from what it
+                // left.
                 guard error.code == .full, (try? halveReserve()) == true else { throw error }
             }
         }

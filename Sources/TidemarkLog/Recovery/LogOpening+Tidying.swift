@@ -10,6 +10,8 @@ extension LogOpening {
         sparing manifest: Manifest,
         isRead: Bool
     ) throws(LogError) {
+        // Orphans were listed before this open made a segment, which may have taken the name of
+        // one.
         let known = Set(manifest.segments.map(\.id.fileName))
         for name in orphans
         where !known.contains(name) && (!isRead || StoreFolder.isSpare(name)) {

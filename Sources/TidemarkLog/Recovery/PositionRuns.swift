@@ -39,6 +39,7 @@ extension [ClosedRange<SequenceNumber>] {
                 if lower <= upper { result.append(lower...upper) }
             }
             if run.lowerBound < first { add(run.lowerBound, first.previous) }
+            // Both lists ascend, so a run to keep that ends before this one is not needed again.
             kept = kept.drop { $0.upperBound < run.lowerBound }
             for part in kept {
                 if part.lowerBound > run.upperBound { break }

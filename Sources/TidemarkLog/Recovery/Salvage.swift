@@ -271,6 +271,7 @@ package struct Salvage: Sendable {
             let last = try lastKnown(of: source)
             let others = others(from: 0, first, last)
             stretches.append(Stretch(source: source, first: first, last: last, others: others))
+            // No listed segment covers these positions. Unlisted ones may.
             if next < first { gaps.append(next...first.previous) }
             next = max(next, last.next)
         }

@@ -44,6 +44,7 @@ extension LogReader {
                 if error.code == .unreadable { throw error }
                 if !result.damage.contains(error) { result.damage.append(error) }
             }
+            // Also after damage within the segment: the manifest says where the next one begins.
             expected = segment.last?.next
         }
         result.tornByteCount = tornByteCount

@@ -42,6 +42,8 @@ struct SpareSegment: Sendable {
         let made = try LogError.wrapping { () throws(FileError) -> any LogFile in
             // Numbers start anew with each open, so a crash may have left a file of this name.
             if try fileSystem.exists(path) { try fileSystem.remove(path) }
+            // The first 256 bytes stay zero until `becomeSegment`, so a file outside of the log has
+            // no header.
             let file = try fileSystem.open(path, .create)
             do throws(FileError) {
                 try file.allocate(to: byteCount)
