@@ -30,6 +30,8 @@ extension RecordEvent {
         // The slot stays: an audience has the slots of its records' zone (`Docs/formats/views.md`,
         // "Tables").
         slot.zone = audience.key
+        // In the list of an audience, the record has a chain of its own: it may have entered later
+        // than it was created.
         slot.previous = audience.previous
         slot.previousState = audience.previousState
         let record = ViewKey(zone: change.zone, slot: change.slot)
@@ -38,6 +40,7 @@ extension RecordEvent {
             AudienceChange(
                 record: record,
                 sequence: change.sequence,
+                // A deleted record is in no audience, although its tombstone stays in the list.
                 audience: change.state == .live ? audience.key : 0
             )
         )

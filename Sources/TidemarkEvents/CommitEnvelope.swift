@@ -208,6 +208,7 @@ extension CommitEnvelope {
         flags: UInt8,
         at offset: inout Int
     ) throws(EventFormatError) -> Request {
+        // The key has 16 bytes, the content hash 8.
         guard span.byteCount >= offset + 24, let key = requestKey(in: span) else { throw cutOff }
         let contentHash = span.integer(at: offset + 16, as: UInt64.self)
         offset += 24
@@ -231,6 +232,7 @@ extension CommitEnvelope {
         guard let count = span.variableInteger(at: &offset),
             count <= UInt64(span.byteCount - offset)
         else { throw cutOff }
+        // An empty identity stands for the usual database, as `bytes` writes it.
         if count == 0 { return .standard }
         let end = offset + Int(count)
         guard let database = DatabaseID(span.extracting(0..<end), at: &offset), offset == end

@@ -22,6 +22,7 @@ extension RawSpan {
     /// Reads a byte count and the bytes after it, and moves past them; `nil` if they are cut off.
     package func countedRange(at offset: inout Int) -> Range<Int>? {
         var position = offset
+        // Compared without a conversion: a damaged count may be greater than any `Int`.
         guard let count = variableInteger(at: &position), count <= UInt64(byteCount - position)
         else { return nil }
         offset = position + Int(count)

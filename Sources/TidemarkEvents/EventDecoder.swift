@@ -88,6 +88,7 @@ package struct EventDecoder: Sendable {
         if let known = zones[key] { return known }
         var found: ZoneIdentity?
         try source.read([key.creation]) { event in
+            // Damage, or another event at this position, leaves the zone unknown.
             found = try? ZoneEvent.readCreation(event.payload.span.bytes).identity
             return false
         }

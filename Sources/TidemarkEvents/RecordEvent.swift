@@ -100,6 +100,7 @@ extension RecordEvent {
         if previousState == .tombstone { flags |= Layout.replacesTombstone }
         switch held {
         case .none: break
+        // The usual case takes no bytes: the tag held is that of the previous event.
         case .previous: flags |= Layout.heldPrevious
         case .other: flags |= Layout.heldOther
         }
@@ -120,6 +121,8 @@ extension RecordEvent {
             payload.append(integer: UInt16(truncatingIfNeeded: released.count))
             for target in released { payload.append(integer: target) }
         }
+        // Last, so that its distance from the body is fixed (`audienceKeyDistance`). The key of an
+        // audience that the same commit creates is written there when the commit gets its position.
         if let audience {
             payload.append(integer: audience.key.rawValue)
             payload.append(integer: audience.previous.rawValue)
@@ -152,6 +155,7 @@ extension RecordEvent {
     ) {
         payload.append(variableInteger: UInt64(name.count))
         payload.append(contentsOf: name)
+        // The type takes the rest of the payload and needs no length.
         payload.append(contentsOf: type)
     }
 }

@@ -68,6 +68,8 @@ extension RecordBody {
         var indexes: [UInt64: Int] = [:]
         visitBindings { name, binding in
             let target = hash.target(name)
+            // A record may name one target in several fields. The index has one entry for both,
+            // with all bindings.
             if let index = indexes[target] {
                 bindings[index].binding.formUnion(binding)
             } else {

@@ -54,6 +54,7 @@ package struct StoredRecord: Sendable {
             state: event.state,
             bodyOffset: bodyOffset
         )
+        // As bytes, never by Unicode equivalence (`Docs/formats/events.md`).
         return name.hasBytes(span.extracting(range))
     }
 

@@ -53,6 +53,8 @@ package struct TagContent: Hashable, Sendable {
 
     /// Returns true if the tag is of a version in this store's line.
     package func matches(_ sequence: SequenceNumber, in line: IncarnationLine) -> Bool {
+        // The position alone does not decide: another line of the store may have given it to
+        // another version.
         self == TagContent(of: sequence, in: line)
     }
 }

@@ -156,6 +156,8 @@ extension TokenContent {
             sequence: span.sequence(at: 26),
             quiet: span.sequence(at: 34)
         )
+        // The position up to which participations are known and the walks exist in tokens of shared
+        // zones only.
         guard level == .sharedZone else {
             switch span.byteCount {
             case Self.byteCount: break
@@ -195,6 +197,7 @@ extension TokenContent {
         horizon: SequenceNumber,
         readability: UInt64 = 0
     ) throws(TokenDefect) {
+        // First, because the level decides what `place` is the key of.
         guard self.level == level else { throw .otherLevel }
         // Before the positions: an unknown incarnation has no cut with which to compare them.
         guard line.entries.contains(where: { $0.incarnation == incarnation }) else {
@@ -209,6 +212,8 @@ extension TokenContent {
         guard sequence <= visible, quiet <= visible, known <= visible else { throw .future }
         // Not earlier: beyond the cut, another zone may have the same key.
         guard self.place == place else { throw .otherPlace }
+        // The client lacks records that it could not read, or has some that it can no longer read.
+        // A delta would report neither.
         guard self.readability == readability else { throw .otherReadability }
         // Up to `quiet`, the client never had the deleted records. It misses nothing if those
         // deletions were dropped.

@@ -30,6 +30,7 @@ package enum ZoneEvent {
         _ payload: RawSpan
     ) throws(EventFormatError) -> (identity: ZoneIdentity, probeCount: UInt8) {
         var offset = 4
+        // A value other than zero has a meaning that this build does not know.
         guard payload.byteCount > 4, payload.byte(at: 1) == 0, payload.byte(at: 3) == 0,
             let identity = ZoneIdentity(payload, at: &offset), offset == payload.byteCount
         else {
