@@ -174,6 +174,7 @@ extension QueryIndex {
             guard next == nil else { return QueryPage(records: records, next: next) }
             byteCount += record.body.bytes.count
             records.append(record)
+            // After the record was added: a page has at least one record, however large.
             if records.count == size.count || byteCount >= size.byteCount {
                 let values = (1..<orderEnd).map { statement.value(at: $0) }
                 next = QueryCursor(signature: signature, values: values)

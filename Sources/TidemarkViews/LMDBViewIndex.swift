@@ -251,6 +251,7 @@ package final class LMDBViewIndex: ViewIndex {
         // harmless.
         guard environment.isCrowded else { return try ownSnapshot() }
         return try shared.withLock { (shared) throws(ViewIndexError) in
+            // A snapshot of an older commit is not shared further, so that its pages become free.
             if let snapshot = shared.snapshot, snapshot.number == environment.newestTransaction {
                 return snapshot
             }
@@ -304,6 +305,7 @@ package final class LMDBViewIndex: ViewIndex {
     private func bringChecksForward() throws(ViewIndexError) {
         let (state, old) = progress.withLock { ($0.state, $0.checks) }
         if let old, old.transaction == state?.transaction { return }
+        // Without old checks, as in a new index, all pages in use are read.
         let checks = try environment.makeChecks(store, after: old)
         try environment.files.write(checks)
         progress.withLock { $0.checks = checks }

@@ -166,6 +166,8 @@ extension OverlayGeneration {
         zones.indices.lazy
             .filter { self.head(of: self.zones[$0], through: bound) > 0 }
             .map { index in
+                // If nothing precedes this generation, compaction has dropped the events that it
+                // names as replaced.
                 let change = self.countChange(of: self.zones[index], through: bound) { _ in
                     isAll
                 }

@@ -101,6 +101,8 @@ extension ViewPicture {
             guard let older = withFrozen({ collect($0, zone, start, quiet, limit: count) }),
                 let last = older.last
             else { break }
+            // The filter below may leave out some. The loop continues after the last one that was
+            // collected.
             start = last.sequence
             changes += withCurrent { current in
                 // A superseded entry follows with its newer version, from the growing generation.

@@ -82,6 +82,7 @@ extension ViewPicture {
         let newer = withCurrent { $0.glance(at: key, through: bound) }
         let older = withFrozen { $0.glance(at: key, through: bound) }
         var standing: ZoneStanding
+        // The overlay has all events of a zone that it created, so the index is not needed.
         if let creation = older?.creation ?? newer?.creation {
             standing = ZoneStanding(
                 key: key,

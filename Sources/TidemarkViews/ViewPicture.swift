@@ -104,8 +104,8 @@ extension ViewPicture {
     /// Leaves out tombstones that are dropped but not yet removed by a checkpoint, because the log
     /// may no longer have them.
     private func leaveOutForgotten(_ versions: inout [RecordVersion?], at slots: [ViewKey]) {
-        // Nearly always: only a compaction raises horizons, and the next checkpoint removes what
-        // they forget.
+        // Nearly always: only a compaction or an erasure raises horizons, and the next checkpoint
+        // removes what they forget.
         if !withCurrent({ !$0.horizons.isEmpty }), frozen?.horizons.isEmpty ?? true { return }
         for index in versions.indices {
             guard let version = versions[index], version.state == .tombstone else { continue }

@@ -60,6 +60,7 @@ package struct ZoneEntry: Hashable, Sendable {
         guard case .bytes(let bytes) = value else { throw Self.damage(key) }
         let span = bytes.span.bytes
         var offset = Self.identityOffset
+        // Another version is damage: the index is a cache, and is computed again.
         guard span.byteCount > offset, span.byte(at: 0) == Self.version,
             let identity = ZoneIdentity(span, at: &offset), offset == span.byteCount
         else { throw Self.damage(key) }

@@ -54,6 +54,7 @@ extension SegmentLog {
         var written: [WrittenSegment] = []
         do throws(LogError) {
             let loads = try finishedSegments(through: last)
+            // `finishedSegments` stops before a segment that could not be sealed.
             guard loads.last?.last ?? .zero == last else {
                 throw LogError(
                     .unreadable,
@@ -63,6 +64,7 @@ extension SegmentLog {
                 )
             }
             let groups = groups(of: loads)
+            // All edits are written in one frame at the end, after the whole log was rewritten.
             try manifest.reserve(editCount: 3 * groups.count)
             for group in groups { written.append(try write(group, form)) }
             return written

@@ -123,6 +123,8 @@ package enum JournalEntries {
                 offset += Layout.frameAlignment
                 continue
             }
+            // Skipped bytes are damage only because a sound entry follows. Without one, they are
+            // the torn tail (`Docs/formats/journal.md`, "Entry").
             if offset > walk.end { walk.damage.append(Damage(range: walk.end..<offset)) }
             walk.end = min(Layout.aligned(entry.content.upperBound), segment.byteCount)
             offset = Layout.aligned(entry.content.upperBound)

@@ -104,6 +104,7 @@ package struct Manifest: Hashable, Sendable {
             segments.append(segment)
             return true
         }
+        // A range that cuts a segment would lose the rest of it.
         guard segments[start].id.first == id.first,
             let end = segments[start...].firstIndex(where: { $0.last == last })
         else { return false }

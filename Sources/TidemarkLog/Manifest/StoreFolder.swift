@@ -29,6 +29,8 @@ package struct SegmentID: Hashable, Comparable, Codable, Sendable {
         guard parts.count == 2, let first = UInt64(parts[0]), let generation = UInt32(parts[1])
         else { return nil }
         self.init(first: SequenceNumber(rawValue: first), generation: generation)
+        // `UInt64(_:)` also accepts a sign and any number of leading zeros. Two names must not lead
+        // to one segment.
         guard self.fileName == fileName else { return nil }
     }
 }

@@ -11,6 +11,8 @@ extension LogFiles {
         var guess = ZoneGuess()
         var goesOn = true
         while goesOn, let sequence = rest.first {
+            // Looked up again for each run of positions, because compaction may have replaced
+            // segments meanwhile.
             guard let (reader, _) = try readerOrNext(at: sequence) else { return }
             if !reader.stripes.isEmpty,
                 let stripe = reader.stripe(around: reader.index(of: sequence)),

@@ -181,6 +181,8 @@ extension LogFiles.State {
     fileprivate mutating func closeLeastUsed() {
         while true {
             let open = segments.indices.filter {
+                // The reader of the active segment has the only list of its blocks, so it stays
+                // open.
                 segments[$0].reader != nil && segments[$0].last != nil
             }
             guard open.count > LogFiles.openSegmentCountLimit,

@@ -134,6 +134,7 @@ final class SegmentReader: Sendable {
         let middle = entries.count / 2
         let halves = [entries[..<middle], entries[middle...]]
         let results = Lock([[Result<DecodedBlock, LogError>]](repeating: [], count: halves.count))
+        // `decode` takes a decoder for each block. The pool keeps two, one for each lane.
         DispatchQueue.concurrentPerform(iterations: halves.count) { lane in
             let decoded = run(halves[lane])
             results.withLock { $0[lane] = decoded }

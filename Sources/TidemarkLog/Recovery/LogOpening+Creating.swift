@@ -126,6 +126,8 @@ extension LogOpening {
         walked: [SegmentID: SegmentReader] = [:]
     ) -> LogFiles {
         var segments = LogFiles.segments(of: manifest)
+        // A segment without a footer was walked by this open, and would be walked again at its
+        // first use.
         for index in segments.indices { segments[index].reader = walked[segments[index].id] }
         segments[segments.count - 1].reader = active
         return LogFiles(

@@ -48,6 +48,7 @@ struct ActiveSegment: ~Copyable {
 
     /// Writes one frame of commits, unsynced.
     mutating func write(_ builder: consuming FrameBuilder) throws(LogError) -> [BlockEntry] {
+        // A frame of gaps alone has no commit, and its times are the least integers.
         lastTime = max(lastTime, builder.lastTime)
         lastReceived = max(lastReceived, builder.lastReceived)
         let frame = builder.encoded(at: place, compressor: compressor)

@@ -84,6 +84,8 @@ extension SegmentLog {
     ///
     /// After a failure, the segment stays readable by its frames, and the next open tries again.
     func seal(_ id: SegmentID) {
+        // Sealing may have been requested twice, or the segment was empty and another one replaced
+        // it.
         guard let segment = manifest.manifest.segments.first(where: { $0.id == id }),
             let framesEnd = segment.framesEnd, segment.fileByteCount == nil
         else { return }

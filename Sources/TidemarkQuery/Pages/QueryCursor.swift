@@ -51,6 +51,7 @@ extension QueryCursor {
     /// Reads a cursor; `nil` for invalid bytes.
     package init?(bytes: [UInt8]) {
         var rest = bytes[...]
+        // The first byte is the version of the form.
         guard rest.popFirst() == 1, let signature = Self.popWord(&rest) else { return nil }
         var values: [SQLValue] = []
         while let tag = rest.popFirst() {

@@ -100,6 +100,7 @@ struct TypeTable: Sendable {
 
     /// Returns the columns of a field, in ascending order of kinds.
     func columns(of field: Name) -> ArraySlice<Column> {
+        // The columns of a field are adjacent, because `insert` keeps them sorted by name.
         let start = columns.partitioningIndex { $0.fieldName >= field }
         let end = columns[start...].firstIndex { $0.fieldName != field } ?? columns.count
         return columns[start..<end]
