@@ -110,8 +110,10 @@ extension TokenContent {
 
     /// Returns the token for clients.
     package func token(of store: StoreID, hash: StoreHash) -> ChangeToken {
-        var bytes: [UInt8] = [Self.version, level.rawValue]
+        var bytes: [UInt8] = []
         bytes.reserveCapacity(Self.byteCount)
+        bytes.append(Self.version)
+        bytes.append(level.rawValue)
         bytes.append(integer: store.low)
         bytes.append(integer: place)
         bytes.append(integer: incarnation.rawValue)

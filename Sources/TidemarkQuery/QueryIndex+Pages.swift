@@ -63,14 +63,12 @@ extension QueryIndex {
             while true {
                 try await make(statement.neededIndexes)
                 do {
-                    return try read(selection) { database in
-                        let sql = try Self.choose(selection, statement.arguments, database)
-                        return try Self.read(
-                            sql,
+                    return try read { database in
+                        let sql = try choose(selection, statement.arguments, database)
+                        return try read(
+                            prepare(sql, database),
                             statement.arguments,
-                            database,
-                            signature,
-                            size,
+                            PageForm(signature: signature, zones: zones, size: size),
                             isShown
                         )
                     }
@@ -108,23 +106,22 @@ extension QueryIndex {
     /// switch.
     ///
     /// Every statement reads one state of the database, so that no transaction is needed.
-    private func read<Answer>(
-        _ selection: Selection,
-        _ body: (Database) throws -> Answer
-    ) throws -> Answer {
-        let read = { (database: Database) in
-            let hasRoom = self.prepared.withLock {
-                $0[ObjectIdentifier(database), default: PreparedPages()].add(selection.text)
-            }
-            // This also drops all statements that GRDB has prepared for the connection.
-            if !hasRoom { database.clearSchemaCache() }
-            return try body(database)
-        }
-        return try readers.map { try $0.read(read) } ?? database.unsafeRead(read)
+    private func read<Answer>(_ body: (Database) throws -> Answer) throws -> Answer {
+        guard let readers else { return try database.unsafeRead(body) }
+        return try readers.read(body)
     }
 
-    /// Chooses the SQL of a query by the number of records in its sets.
-    private static func choose(
+    /// Returns a statement that the connection keeps prepared.
+    private func prepare(_ sql: String, _ database: Database) throws -> PreparedStatement {
+        let hasRoom = prepared.withLock {
+            $0[ObjectIdentifier(database), default: PreparedPages()].add(sql)
+        }
+        if !hasRoom { database.clearSchemaCache() }
+        return try PreparedStatement(sql, database)
+    }
+
+    /// Chooses the SQL of a query by the number of records in its sets, and by SQLite's plan.
+    private func choose(
         _ selection: Selection,
         _ arguments: [SQLValue],
         _ database: Database
@@ -132,17 +129,33 @@ extension QueryIndex {
         // Probes and page may read different states of the database. Counts only select the plan,
         // so the result does not depend on them.
         for probe in selection.probes {
-            // A probe counts at most `fewCount` rows, so it costs little compared with reading a
-            // page by the wrong plan.
-            let statement = try PreparedStatement(probe, database)
+            let statement = try prepare(probe, database)
             defer { statement.reset() }
             statement.bind(arguments)
             guard try statement.step() else { continue }
             if statement.int64(at: 0) < Selection.fewCount {
-                return selection.textByFewest ?? selection.text
+                return selection.byFewest ?? selection.sorted
             }
         }
-        return selection.text
+        let inOrder = selection.inOrder
+        return try sorts(inOrder, database) ? selection.sorted : inOrder
+    }
+
+    /// Returns true if SQLite sorts the rows of a statement; it reads them in order otherwise.
+    private func sorts(_ sql: String, _ database: Database) throws -> Bool {
+        let key = sql.hashValue
+        if let known = sorting.withLock({ $0[key] }) { return known }
+        let explain = try database.makeStatement(sql: "EXPLAIN QUERY PLAN " + sql)
+        // The plan does not depend on the values.
+        explain.setUncheckedArguments([])
+        let sorts = try Row.fetchAll(explain).contains { row in
+            (row["detail"] as String).contains("TEMP B-TREE")
+        }
+        sorting.withLock { sorting in
+            if sorting.count >= PreparedPages.countLimit { sorting = [:] }
+            sorting[key] = sorts
+        }
+        return sorts
     }
 
     /// The maximum size of a page.
@@ -151,57 +164,78 @@ extension QueryIndex {
         var byteCount: Int
     }
 
-    private static func read(
-        _ sql: String,
+    /// The constants of a page.
+    private struct PageForm {
+        var signature: UInt64
+        var zones: [UInt64]
+        var size: PageSize
+    }
+
+    /// A row of a page, whose body is among the page's bytes.
+    private struct PageRow {
+        var sequence: UInt64
+        var zone: UInt64
+        var checksum: Int64
+        var body = 0..<0
+
+        /// The row's record; throws for a body that is not the one that was stored.
+        func record(_ body: ArraySlice<UInt8>) throws(QueryIndexError) -> IndexedRecord {
+            guard let body = try? RecordBody(stored: body), body.checksum(at: sequence) == checksum
+            else {
+                throw QueryIndexError(
+                    .damaged,
+                    "The query index has no sound body of event \(sequence)."
+                )
+            }
+            return IndexedRecord(sequence: sequence, zone: zone, body: body)
+        }
+    }
+
+    private func read(
+        _ statement: PreparedStatement,
         _ arguments: [SQLValue],
-        _ database: Database,
-        _ signature: UInt64,
-        _ size: PageSize,
+        _ form: PageForm,
         _ shows: ((IndexedRecord) throws -> Bool)?
     ) throws -> QueryPage {
-        let statement = try PreparedStatement(sql, database)
         // A statement that is not finished would keep its snapshot of the database.
         defer { statement.reset() }
         statement.bind(arguments)
         let orderEnd = statement.columnCount - 2
-        var records: [IndexedRecord] = []
-        var byteCount = 0
+        var rows: [PageRow] = []
+        // The bodies of all rows, which share one allocation.
+        var bytes: [UInt8] = []
         var next: QueryCursor?
+        var hasMore = false
         while try statement.step() {
-            let record = try record(of: statement, orderEnd)
-            if let shows, try !shows(record) { continue }
+            var row = PageRow(
+                sequence: UInt64(bitPattern: statement.int64(at: 0)),
+                zone: form.zones.count == 1
+                    ? form.zones[0] : UInt64(bitPattern: statement.int64(at: orderEnd - 1)),
+                checksum: statement.int64(at: orderEnd)
+            )
+            if let shows {
+                let body = statement.bytes(at: orderEnd + 1)
+                if try !shows(row.record(body[...])) { continue }
+            }
             // The page was full. Only this further row shows that the cursor leads to anything.
-            guard next == nil else { return QueryPage(records: records, next: next) }
-            byteCount += record.body.bytes.count
-            records.append(record)
-            // After the record was added: a page has at least one record, however large.
-            if records.count == size.count || byteCount >= size.byteCount {
+            if next != nil {
+                hasMore = true
+                break
+            }
+            let start = bytes.count
+            statement.append(bytesAt: orderEnd + 1, to: &bytes)
+            row.body = start..<bytes.count
+            rows.append(row)
+            // After the row was added: a page has at least one record, however large.
+            if rows.count == form.size.count || bytes.count >= form.size.byteCount {
                 let values = (1..<orderEnd).map { statement.value(at: $0) }
-                next = QueryCursor(signature: signature, values: values)
+                next = QueryCursor(signature: form.signature, values: values)
             }
         }
-        return QueryPage(records: records, next: nil)
-    }
-
-    /// Returns the record of a row: its sequence number, its sort values, its checksum and its
-    /// body.
-    private static func record(
-        of row: PreparedStatement,
-        _ orderEnd: Int
-    ) throws -> IndexedRecord {
-        let sequence = UInt64(bitPattern: row.int64(at: 0))
-        let zone = UInt64(bitPattern: row.int64(at: orderEnd - 1))
-        // `bodies` is joined by a LEFT JOIN. A row without a body has no bytes here and is damage;
-        // an inner join would lose the record silently.
-        guard let body = try? RecordBody(stored: row.bytes(at: orderEnd + 1)[...]),
-            body.checksum(at: sequence) == row.int64(at: orderEnd)
-        else {
-            throw QueryIndexError(
-                .damaged,
-                "The query index has no sound body of event \(sequence)."
-            )
+        let records = try rows.map { (row) throws(QueryIndexError) in
+            try row.record(bytes[row.body])
         }
-        return IndexedRecord(sequence: sequence, zone: zone, body: body)
+        return QueryPage(records: records, next: hasMore ? next : nil)
     }
 }
 
@@ -212,8 +246,8 @@ extension QueryIndex {
         var statement = QueryStatement(type, zones: zones, now: 0, searchedFields: nil)
         guard let selection = try statement.select(query, after: nil, limit: 100) else { return "" }
         try await make(statement.neededIndexes)
-        return try read(selection) { database in
-            let sql = try Self.choose(selection, statement.arguments, database)
+        return try read { database in
+            let sql = try choose(selection, statement.arguments, database)
             let explain = try PreparedStatement("EXPLAIN QUERY PLAN " + sql, database)
             defer { explain.reset() }
             explain.bind(statement.arguments)

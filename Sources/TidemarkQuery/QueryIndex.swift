@@ -21,6 +21,10 @@ package final class QueryIndex: Sendable {
     let catalog: Mutex<Catalog>
     /// The prepared statements of each connection.
     let prepared = Mutex<[ObjectIdentifier: PreparedPages]>([:])
+    /// By the hash of a statement's text, whether SQLite sorts its rows.
+    ///
+    /// Only speed depends on it. It is forgotten when indexes are made or dropped.
+    let sorting = Mutex<[Int: Bool]>([:])
 
     /// Opens the index at a path, or creates it; without a path, the index is in memory.
     ///
@@ -124,7 +128,10 @@ package final class QueryIndex: Sendable {
                 // A query that needs one of them meanwhile creates it again, as `page` does.
                 for name in maker.catalog.made.keys.sorted() { try maker.drop(name) }
                 let written = maker.catalog
-                database.afterNextTransaction { [self] _ in self.catalog.withLock { $0 = written } }
+                database.afterNextTransaction { [self] _ in
+                    self.catalog.withLock { $0 = written }
+                    sorting.withLock { $0 = [:] }
+                }
             }
         } catch {
             throw QueryIndexError("dropping indexes", error)
@@ -157,7 +164,10 @@ package final class QueryIndex: Sendable {
             // those.
             for index in missing { try maker.make(index) }
             let written = maker.catalog
-            database.afterNextTransaction { [self] _ in catalog.withLock { $0 = written } }
+            database.afterNextTransaction { [self] _ in
+                catalog.withLock { $0 = written }
+                sorting.withLock { $0 = [:] }
+            }
         }
         // A new index is as large as its column, and the query is about to read it.
         try await settle()
@@ -175,7 +185,7 @@ package final class QueryIndex: Sendable {
 ///
 /// GRDB evicts none, and every number of zones and of values in a list results in another text.
 struct PreparedPages {
-    private static let countLimit = 200
+    static let countLimit = 200
     private static let byteCountLimit = 1 << 20
 
     private var known: Set<Int> = []

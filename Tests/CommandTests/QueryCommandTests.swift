@@ -133,8 +133,8 @@ import Testing
         let refused = try await Command.run(["query"] + query, input: [])
         #expect(refused.status == 1)
         let start = try #require(refused.errors.range(of: "tidemark schema index STORE "))
-        let rest = refused.errors[start.upperBound...].split(separator: " ").prefix(4)
-        let arguments = rest.map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }
+        let rest = refused.errors[start.upperBound...].prefix { $0 != "`" }
+        let arguments = rest.split(whereSeparator: \.isWhitespace).map { String($0) }
         #expect(arguments == ["Item.___recordID", "queryable", "--environment", "production"])
         let added = try await Command.run(["schema", "index", path] + arguments, input: [])
         #expect(added.status == 0, "\(added.errors)")

@@ -123,7 +123,8 @@ extension HotPath {
         )
     }
 
-    /// Finds the first 100 records from a time on, in the order of an indexed field; one operation is one query.
+    /// Finds the first 100 records from a time on, in the order of an indexed field; one operation is
+    /// one query.
     private static let queryRange = query("engine.query100.range") { number in
         let time = 1_700_000_000_000 + Int64(number % 100) * 300_000_000
         return Query(
@@ -139,7 +140,9 @@ extension HotPath {
     ) -> HotPath {
         HotPath(name: name) { _ in
             let store = try ScratchStore()
-            for request in try ScratchStore.tasks(6_000) { try blocking { try await store.save(request) } }
+            for request in try ScratchStore.tasks(6_000) {
+                try blocking { try await store.save(request) }
+            }
             let run: @Sendable (Int) async throws -> Void = { count in
                 for number in 0..<count {
                     let request = QueryRequest(query(number), in: ScratchStore.zone, limit: 100)

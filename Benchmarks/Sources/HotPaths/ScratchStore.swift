@@ -91,11 +91,13 @@ final class ScratchStore: Sendable {
         try stride(from: 0, to: count, by: 400).map { start in
             let saves = try (start..<min(start + 400, count)).map { number in
                 let task = TaskRecord(number, of: count)
+                let id = RecordID(recordName: task.name, zone: zone)
                 let fields = try Fields([
-                    "title": .string(task.title), "note": .string(task.note), "shelf": .int64(task.shelf),
-                    "price": .double(task.price), "due": .timestamp(task.due), "done": .int64(task.done),
+                    "title": .string(task.title), "note": .string(task.note),
+                    "shelf": .int64(task.shelf), "price": .double(task.price),
+                    "due": .timestamp(task.due), "done": .int64(task.done),
                 ])
-                return RecordSave(RecordID(recordName: task.name, zone: zone), type: "Task", fields: fields)
+                return RecordSave(id, type: "Task", fields: fields)
             }
             return ModifyRecordsRequest(saves: saves)
         }

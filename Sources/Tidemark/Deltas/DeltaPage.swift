@@ -51,6 +51,7 @@ struct DeltaPage {
     /// change. O(entries); each event's block is decoded once.
     mutating func read(_ list: DeltaList, from source: any EventSource) throws(SyncError) {
         let entries = list.entries
+        if entries.isEmpty { return }
         var wanted = entries.indices.map { Wanted(sequence: entries[$0].sequence, place: $0) }
         let ascends = zip(entries, entries.dropFirst()).allSatisfy { $0.sequence < $1.sequence }
         if !ascends { wanted.sort { $0.sequence < $1.sequence } }

@@ -232,20 +232,21 @@ extension Queries {
         let access = search.place.shown?.access
         var records: [Record] = []
         records.reserveCapacity(page.records.count)
+        var newest: UInt64 = 0
         // Most pages are of one zone: the last one is looked up once.
-        var last: (key: UInt64, zone: ZoneID?) = (0, nil)
+        var place: (key: UInt64, zone: ZoneID?) = (0, nil)
         for found in page.records {
-            if found.zone != last.key || last.zone == nil {
-                last = (found.zone, search.place.zones[ZoneKey(rawValue: found.zone)])
+            newest = max(newest, found.sequence)
+            if found.zone != place.key || place.zone == nil {
+                place = (found.zone, search.place.zones[ZoneKey(rawValue: found.zone)])
             }
-            guard let zone = last.zone else { continue }
+            guard let zone = place.zone else { continue }
             let tag = incarnations.tag(of: SequenceNumber(rawValue: found.sequence))
             var record = Record(zone: zone, changeTag: tag, body: found.body)
             if let access { record = record.shown(to: access) }
             if let selection = search.selection { record = record.narrowed(to: selection) }
             records.append(record)
         }
-        let last = page.records.map(\.sequence).max() ?? 0
-        return (records, page.next, SequenceNumber(rawValue: last))
+        return (records, page.next, SequenceNumber(rawValue: newest))
     }
 }

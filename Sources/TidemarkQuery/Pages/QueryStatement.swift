@@ -63,11 +63,10 @@ struct QueryStatement: Sendable {
     /// The maximum number of values in a statement: SQLite's default limit.
     static let valueCountLimit = 32_766
 
-    /// Selects the sequence numbers of a page's records, their sort values, of which the last is
-    /// the zone, and their bodies with checksums.
+    /// Selects the sequence numbers, sort values, checksums and bodies of a page's records.
     ///
-    /// Bodies are joined last, only for the records of the page and in the page's order. The limit
-    /// applies if the selection is exact.
+    /// The last sort value is the zone, if there are several. The limit applies if the selection is
+    /// exact.
     ///
     /// Returns `nil` if the cursor does not match, because a field has since received values of
     /// another type. Throws `limitExceeded` for a sort by a field without a column.
@@ -89,25 +88,17 @@ struct QueryStatement: Sendable {
         // With an inexact condition, the check of the bodies leaves out rows, and SQLite does not
         // know how many.
         let limit = parameter(.int(isExact ? Int64(limit) : .max))
-        // A plus before a term prevents SQLite from using an index for it.
-        func text(_ plus: String) -> String {
-            let terms = order.map { plus + $0.expression + ($0.isAscending ? "" : " DESC") }
-            return """
-                SELECT page.*, checksum, body FROM (\
-                SELECT sequence AS id, \(order.map(\.expression).joined(separator: ", ")) \
-                FROM \(type.name) \
-                WHERE \(plus)\(([isInZones] + conditions).joined(separator: " AND ")) \
-                ORDER BY \(terms.joined(separator: ", ")) LIMIT \(limit)\
-                ) AS page LEFT JOIN bodies ON bodies.sequence = page.id
-                """
-        }
         return Selection(
-            text: text(""),
-            textByFewest: sets.isEmpty ? nil : text("+"),
-            probes: sets.map { "SELECT count(*) FROM (\($0) LIMIT \(Selection.fewCount))" },
+            table: type.name,
+            values: order.map(\.expression),
+            conditions: [isInZones] + conditions,
+            order: order.map(\.text),
+            limit: limit,
+            sets: sets,
             isExact: isExact
         )
     }
+
     /// Returns the condition for a predicate, and true if the condition is exact.
     ///
     /// If the predicate is nested too deeply for SQLite, or the type has fields without a column,
@@ -171,10 +162,12 @@ struct QueryStatement: Sendable {
     private struct Term {
         var expression: String
         var isAscending: Bool
+        /// The term as ORDER BY has it.
+        var text: String { isAscending ? expression : expression + " DESC" }
     }
 
-    /// Returns the sort terms of the rows; the last ones are name and zone, so that the order is
-    /// total.
+    /// Returns the sort terms of the rows; the last ones are the name and, if there are several, the
+    /// zone, so that the order is total.
     private mutating func order(
         by descriptors: [Query.SortDescriptor]
     ) throws(SyncError) -> [Term] {
@@ -195,10 +188,9 @@ struct QueryStatement: Sendable {
             terms += expressions.map { Term(expression: $0, isAscending: descriptor.isAscending) }
         }
         if terms.isEmpty { need(.column(table: type.name, name: "name")) }
-        return terms + [
-            Term(expression: "name", isAscending: true),
-            Term(expression: "zone", isAscending: true),
-        ]
+        terms.append(Term(expression: "name", isAscending: true))
+        if zones.count > 1 { terms.append(Term(expression: "zone", isAscending: true)) }
+        return terms
     }
 
     /// Returns the column whose index has the rows in this order; `nil` if there is none.

@@ -8,14 +8,18 @@ struct Selection: Sendable {
     /// The number of records below which a set is used first.
     static let fewCount = 2_000
 
-    /// The SQL as SQLite usually runs it: in the query's order, until a page is full.
-    let text: String
-    /// The SQL that reads the smallest set and sorts the result.
-    ///
-    /// SQLite cannot know the frequency of a word, and would read a whole zone for a rare one.
-    let textByFewest: String?
-    /// Statements that count the records of sets, up to ``fewCount``.
-    let probes: [String]
+    /// The table of the query's type.
+    let table: String
+    /// The values by which rows are sorted, as SQL.
+    let values: [String]
+    /// The conditions, which must all hold.
+    let conditions: [String]
+    /// The terms of the order.
+    let order: [String]
+    /// The maximum number of rows.
+    let limit: String
+    /// Selections of sequence numbers, each of which has those of all results.
+    let sets: [String]
     /// True if all selected records fulfil the predicate and need no further check.
     let isExact: Bool
 
@@ -29,5 +33,43 @@ struct Selection: Sendable {
         if isExact { return shows }
         let matcher = try Query.Matcher(query.predicate, now: now, searchedFields: searchedFields)
         return { record in try matcher.matches(record.body) && shows?(record) ?? true }
+    }
+
+    /// The SQL for a plan that reads rows in the query's order, until a page is full.
+    ///
+    /// If SQLite sorted the rows, it would read the bodies of all rows that fulfil the conditions.
+    var inOrder: String {
+        """
+        SELECT sequence, \(values.joined(separator: ", ")), checksum, body FROM \(table) \
+        LEFT JOIN (SELECT sequence AS record, checksum, body FROM bodies) ON record = sequence \
+        WHERE \(conditions.joined(separator: " AND ")) \
+        ORDER BY \(order.joined(separator: ", ")) LIMIT \(limit)
+        """
+    }
+
+    /// The SQL for any other plan: it joins the bodies last, of the page's rows only.
+    var sorted: String { sorted(by: order, prefix: "") }
+
+    /// The SQL that reads the smallest set and sorts the result; `nil` if there is no set.
+    ///
+    /// SQLite cannot know the frequency of a word, and would read a whole zone for a rare one.
+    var byFewest: String? {
+        // A plus before a term prevents SQLite from using an index for it.
+        sets.isEmpty ? nil : sorted(by: order.map { "+" + $0 }, prefix: "+")
+    }
+
+    private func sorted(by order: [String], prefix: String) -> String {
+        """
+        SELECT page.*, checksum, body FROM (\
+        SELECT sequence AS id, \(values.joined(separator: ", ")) FROM \(table) \
+        WHERE \(prefix)\(conditions.joined(separator: " AND ")) \
+        ORDER BY \(order.joined(separator: ", ")) LIMIT \(limit)\
+        ) AS page LEFT JOIN bodies ON bodies.sequence = page.id
+        """
+    }
+
+    /// Statements that count the records of the sets, up to ``fewCount``.
+    var probes: [String] {
+        sets.map { "SELECT count(*) FROM (\($0) LIMIT \(Self.fewCount))" }
     }
 }

@@ -123,15 +123,23 @@ struct PreparedStatement {
 
     /// Returns the bytes of a blob; empty if there is no value.
     func bytes(at index: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        append(bytesAt: index, to: &bytes)
+        return bytes
+    }
+
+    /// Appends the bytes of a blob; nothing if there is no value.
+    func append(bytesAt index: Int, to bytes: inout [UInt8]) {
         let column = Int32(truncatingIfNeeded: index)
-        guard let start = sqlite3_column_blob(handle, column) else { return [] }
+        guard let start = sqlite3_column_blob(handle, column) else { return }
         let count = Int(sqlite3_column_bytes(handle, column))
-        // `Array.init(_:)` copies raw bytes through a generic path that takes three times as long.
-        return Array(unsafeUninitializedCapacity: count) { buffer, initializedCount in
-            UnsafeMutableRawBufferPointer(buffer)
-                .copyMemory(from: UnsafeRawBufferPointer(start: start, count: count))
-            initializedCount = count
-        }
+        // As typed memory, which an array copies at once.
+        bytes.append(
+            contentsOf: UnsafeBufferPointer(
+                start: start.assumingMemoryBound(to: UInt8.self),
+                count: count
+            )
+        )
     }
 
     func value(at index: Int) -> SQLValue {
