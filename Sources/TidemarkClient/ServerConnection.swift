@@ -126,6 +126,8 @@ public final class ServerConnection: Sendable {
             request.headers.append(("Content-Type", message.form.mediaType))
         case .pieces(let channel):
             request.body = .pieces(channel.pieces)
+            // The answer to an upload begins after its last piece, however long that takes.
+            request.timeout = nil
             request.headers.append(("Content-Type", "application/octet-stream"))
         }
         request.url = address + authorize(call, &request.headers)

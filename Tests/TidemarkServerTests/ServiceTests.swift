@@ -362,6 +362,35 @@ import TidemarkWire
         }
     }
 
+    @Test func `An upload may take longer than a stream may be silent`() async throws {
+        try await ServerHost.socket.run { hosted in
+            var options = ConnectionOptions()
+            options.streamTimeout = .seconds(1)
+            let web = try await hosted.signIn("anna")
+            let connection = try ServerConnection(
+                to: "http://localhost:\(hosted.server.client.port ?? 0)",
+                credentials: .user(apiToken: hosted.server.token, webAuthToken: web),
+                options: options
+            )
+            let pieces = AsyncStream(unfolding: { [count = Lock(0)] () -> [UInt8]? in
+                try? await Task.sleep(for: .milliseconds(500))
+                let number = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                return number <= 4 ? [UInt8(number)] : nil
+            })
+            let anna = Caller(user: hosted.user("anna"), device: "phone")
+            let asset = try await connection.service.uploadAsset(
+                pieces,
+                UploadAssetRequest(),
+                as: anna
+            )
+            #expect(asset.byteCount == 4)
+            await connection.close()
+        }
+    }
+
     @Test func `A rate-limited call waits as long as the server requests`() async throws {
         var options = ServerOptions()
         options.rateLimits[.user] = Throttling.Rate(1, per: .seconds(9))

@@ -555,6 +555,10 @@ import TidemarkWire
                 token = next
             }
             #expect(try await server.send("private/zones/list", web: first).status == 421)
+            // An answer with an error has the next token too.
+            let failed = try await server.send("private/records/query", "{", web: token)
+            #expect(failed.status == 400)
+            token = try #require(failed.header("X-Apple-CloudKit-Web-Auth-Token"))
             // Other sessions have tokens of their own.
             let other = try await server.signIn("ann")
             #expect(try await server.send("private/zones/list", web: other).status == 200)

@@ -60,6 +60,7 @@ struct PastState {
         case .requestNoted, .audienceEntered, .audienceLeft, .tombstonesForgotten,
             .compactionBegun:
             break
+        case nil where event.isSkipped: break
         case .recordSaved, .recordDeleted, .recordTouched, nil:
             let change = try fold.recordChange(event.sequence, zone: event.zone, payload)
             set(

@@ -109,7 +109,7 @@ private struct LineBuilder {
         // Positions and change tags of this log are meaningless in another.
         let kind = EventKind(of: payload)
         if identity.systemZone == .notified || kind == .recordTouched { return }
-        if kind == .tombstonesForgotten { return }
+        if kind == .tombstonesForgotten || event.isSkipped { return }
         choosePart(for: identity)
         switch kind {
         case .zoneCreated:

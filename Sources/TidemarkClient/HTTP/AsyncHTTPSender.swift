@@ -84,7 +84,8 @@ struct AsyncHTTPSender: HTTPSender {
         do {
             // The timeout is for the head of the answer. The body is bounded by the read timeout,
             // the longest pause between two pieces, so a long stream is not cut.
-            let answer = try await client.execute(outgoing, timeout: TimeAmount(request.timeout))
+            let timeout = request.timeout.map { TimeAmount($0) } ?? .hours(24 * 365)
+            let answer = try await client.execute(outgoing, timeout: timeout)
             let headers = answer.headers
             return IncomingAnswer(
                 status: Int(answer.status.code),

@@ -19,8 +19,9 @@ struct OutgoingRequest: Sendable {
     var url: String
     var headers: [(name: String, value: String)] = []
     var body = Body.none
-    /// The time in which the answer must begin.
-    var timeout: Duration
+    /// The time in which the answer must begin; `nil` leaves it to the pauses that the sender allows
+    /// after the request was sent.
+    var timeout: Duration?
 }
 
 /// An answer whose body has not arrived yet.

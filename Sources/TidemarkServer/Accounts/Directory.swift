@@ -329,8 +329,9 @@ public final class Directory: Sendable {
     }
 
     /// Sets if other users can find an account.
-    func setDiscoverable(_ isDiscoverable: Bool, _ account: Account) async throws {
+    func setDiscoverable(_ isDiscoverable: Bool, _ account: inout Account) async throws {
         guard account.isDiscoverable != isDiscoverable else { return }
+        account.isDiscoverable = isDiscoverable
         try await registry.accounts.update(Account.self, account.id) {
             $0.isDiscoverable = isDiscoverable
         }

@@ -17,6 +17,7 @@ extension Server {
         var line = RequestLine(incoming, span)
         metrics.begins()
         var response: Response
+        var session: Session?
         do throws(WebError) {
             // Before the limits: only the token's origins tell if a page may read the answer, and
             // that holds for errors too.
@@ -30,12 +31,14 @@ extension Server {
             } else {
                 try limits.take(.address, of: incoming.address)
                 try limits.take(.token, of: token?.id.text)
-                response = try await answer(incoming, token, &line)
+                response = try await answer(incoming, token, &line, &session)
             }
         } catch {
             line.code = error.code
             response = Response(error, incoming)
         }
+        // Also with an error: if tokens are valid once, the request has used up the previous one.
+        if let session { response.headers[.webAuthToken] = directory.webToken(of: session) }
         if let origin { response.allow(origin) }
         line.end(metrics, logger, status: response.status.code)
         return response
@@ -44,7 +47,8 @@ extension Server {
     private func answer(
         _ incoming: Incoming,
         _ token: APIToken?,
-        _ line: inout RequestLine
+        _ line: inout RequestLine,
+        _ session: inout Session?
     ) async throws(WebError) -> Response {
         let place = try place(incoming)
         guard let endpoint = WebEndpoint(path: place.endpoint) else {
@@ -60,6 +64,7 @@ extension Server {
         do throws(WebError) {
             let found = try await callers.find(incoming, body, token, for: place)
             line.caller = found.caller
+            session = found.session
             try limits.take(found.caller)
             let answer = try await self.answer(
                 WebRequest(
@@ -72,11 +77,7 @@ extension Server {
                 endpoint,
                 RequestHost(server: self, baseURL: incoming.baseURL)
             )
-            var response = Response(json: answer, incoming)
-            if let session = found.session {
-                response.headers[.webAuthToken] = directory.webToken(of: session)
-            }
-            return response
+            return Response(json: answer, incoming)
         } catch {
             var failure = error
             if failure.code == "AUTHENTICATION_REQUIRED", let token {

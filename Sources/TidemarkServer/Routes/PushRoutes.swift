@@ -59,6 +59,7 @@ extension Server {
         line.endpoint = endpoint.rawValue
         metrics.begins()
         var response: Response
+        var session: Session?
         do throws(WebError) {
             let token = try await callers.token(incoming)
             if let known = token, let asking = origin, !known.allows(asking) { origin = nil }
@@ -67,7 +68,14 @@ extension Server {
             } else if endpoint.methods.contains(request.method) {
                 try limits.take(.address, of: incoming.address)
                 try limits.take(.token, of: token?.id.text)
-                response = try await answer(endpoint, incoming, token, context.connection, &line)
+                response = try await answer(
+                    endpoint,
+                    incoming,
+                    token,
+                    context.connection,
+                    &line,
+                    &session
+                )
             } else {
                 let allowed = endpoint.methods.map(\.rawValue).joined(separator: ", ")
                 response = .wrongMethod(allowed, incoming)
@@ -76,6 +84,7 @@ extension Server {
             line.code = error.code
             response = Response(error, incoming)
         }
+        if let session { response.headers[.webAuthToken] = directory.webToken(of: session) }
         if let origin { response.allow(origin) }
         line.end(metrics, logger, status: response.status.code)
         return response
@@ -86,25 +95,22 @@ extension Server {
         _ incoming: Incoming,
         _ token: APIToken?,
         _ connection: (any Channel)?,
-        _ line: inout RequestLine
+        _ line: inout RequestLine,
+        _ session: inout Session?
     ) async throws(WebError) -> Response {
         let body = try await incoming.body(upTo: 64 << 10)
         do throws(WebError) {
             let place = try pushPlace(incoming, endpoint)
             let found = try await callers.find(incoming, body, token, for: place)
             line.caller = found.caller
+            session = found.session
             try limits.take(found.caller)
             guard found.caller.user != nil else { throw .authenticationRequired() }
-            var response: Response
             switch endpoint {
-            case .stream: response = try await stream(incoming, found, connection)
-            case .createToken: response = try await createToken(incoming, body, found)
-            case .registerToken: response = try await registerToken(incoming, body, found)
+            case .stream: return try await stream(incoming, found, connection)
+            case .createToken: return try await createToken(incoming, body, found)
+            case .registerToken: return try await registerToken(incoming, body, found)
             }
-            if let session = found.session {
-                response.headers[.webAuthToken] = directory.webToken(of: session)
-            }
-            return response
         } catch {
             var failure = error
             if failure.code == "AUTHENTICATION_REQUIRED", let token {

@@ -66,7 +66,7 @@ extension Server {
             // one account.
             try limits.take(.signIn, of: incoming.address)
             try limits.take(.signIn, of: form["email"].map { Account.normalized($0) })
-            let account = try await account(form)
+            var account = try await account(form)
             // After the password is checked, so a person can correct a wrong one on the same page.
             guard signIns.begins(state.nonce, until: state.end) else {
                 throw WebError(
@@ -76,7 +76,7 @@ extension Server {
                 )
             }
             if found.asksDiscoverable {
-                try await directory.setDiscoverable(form["discoverable"] != nil, account)
+                try await directory.setDiscoverable(form["discoverable"] != nil, &account)
             }
             guard let environment = TidemarkModel.Environment(rawValue: found.environment) else {
                 throw WebError.authenticationFailed

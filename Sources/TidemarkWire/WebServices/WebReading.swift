@@ -13,16 +13,18 @@ extension JSONReader {
         _ member: (inout JSONReader, String) throws(JSONError) -> Bool
     ) throws(JSONError) {
         var seen: [String] = []
+        // A search of an array is quadratic: only requests that nobody writes have so many members.
+        var further: Set<String> = []
         var object = try openObject()
         while let key = try nextKey(of: &object) {
             let name = copy(key)
-            guard !seen.contains(name) else {
+            guard !seen.contains(name), !further.contains(name) else {
                 throw JSONError(
                     "The member \"\(name)\" appears twice; keep one of them.",
                     at: key.range.lowerBound
                 )
             }
-            seen.append(name)
+            if seen.count < 64 { seen.append(name) } else { further.insert(name) }
             if try peek() == .null {
                 try null()
             } else if try !member(&self, name) {

@@ -22,7 +22,7 @@ import TidemarkModel
     }
 
     /// Appends an event as a newer version would.
-    private func append(_ payload: [UInt8]) throws {
+    private func append(_ payload: [UInt8], zone: ZoneKey = 0) throws {
         let (log, _) = try SegmentLog.open(
             folder.path(),
             creating: false,
@@ -35,7 +35,7 @@ import TidemarkModel
             received: log.lastTime,
             envelope: CommitEnvelope(user: "_anna").bytes
         )
-        draft.append(zone: 0) { $0.append(contentsOf: payload) }
+        draft.append(zone: zone) { $0.append(contentsOf: payload) }
         _ = try log.append(draft)
         try log.close()
     }
@@ -65,6 +65,32 @@ import TidemarkModel
         #expect(failure == nil && result.damage.isEmpty)
         #expect(try check.finish(isLogSound: true).isEmpty)
         #expect(skipped == [[200, 1, 2, 3]])
+    }
+
+    @Test func `Unknown event kinds from 128 change neither the past nor an export`() async throws {
+        var zone: ZoneKey = 0
+        let log = try LogReader(folder.path(), fileSystem: PosixFileSystem())
+        try log.scan(from: SequenceNumber(rawValue: 1), through: log.durableSequence) { event in
+            if event.kind == .zoneCreated { zone = ZoneKey(createdAt: event.sequence) }
+            return true
+        }
+        try append([200, 1, 2, 3])
+        try append([201, 1, 2, 3], zone: zone)
+        let store = try Store.open(at: folder.path())
+        let anna = Client(store: store)
+        let past = try await store.zoneChanges(
+            ZoneChangesRequest(zone: anna.zone),
+            as: anna.caller,
+            asOf: store.lastSequence
+        )
+        #expect(past.changes.count == 1)
+        var saveCount = 0
+        try store.visitCommits { line in
+            for case .save in line.changes { saveCount += 1 }
+            return true
+        }
+        #expect(saveCount == 1)
+        try store.close()
     }
 
     @Test func `An unknown event kind below 128 makes the log unreadable`() throws {
