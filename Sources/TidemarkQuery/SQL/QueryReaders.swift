@@ -7,9 +7,9 @@ import Synchronization
 
 /// The read-only connections of an index, for reads on the callers' threads.
 ///
-/// GRDB's pool asks SQLite for the version of the schema before each read, and waits on two queues:
-/// a sixth of the time of a page of 100 records. These connections read only by statements that
-/// SQLite itself prepares again when the schema has changed.
+/// GRDB's pool asks SQLite for the version of the schema before each read, and waits on two queues.
+/// These connections read only by statements that SQLite itself prepares again when the schema has
+/// changed (`Docs/decisions/0008-query-index.md`).
 final class QueryReaders: Sendable {
     private let path: String
     private let configuration: Configuration

@@ -84,12 +84,12 @@ import TidemarkModel
             asOf: store.lastSequence
         )
         #expect(past.changes.count == 1)
-        var saveCount = 0
+        var saved: [String] = []
         try store.visitCommits { line in
-            for case .save in line.changes { saveCount += 1 }
+            for case .save(let id, "Note", _, _) in line.changes { saved.append(id.recordName) }
             return true
         }
-        #expect(saveCount == 1)
+        #expect(saved == ["before"])
         try store.close()
     }
 
