@@ -65,6 +65,32 @@ import Testing
         )
     }
 
+    @Test func `The requests of the server's page work without a browser`() async throws {
+        let text = try ExampleTests.text("Docs/server.md")
+        let page = try #require(
+            text.components(separatedBy: "### Without a browser").dropFirst().first
+        )
+        let block = try #require(page.components(separatedBy: "```sh\n").dropFirst().first)
+        let commands = try #require(block.components(separatedBy: "```").first)
+        let outcome = try await script(
+            """
+            start
+            SERVER=$address TOKEN=$token
+            tidemark() { "$tidemark" "$@"; }
+            ln -s s.tide notes.tide
+            \(commands)
+            "$tidemark" serve other.tide --port "${address##*:}" 2>&1 | grep -o 'Another program[^.]*'
+            "$tidemark" tokens revoke s.tide none 2>&1 | grep -o 'first column'
+            stop
+            """
+        )
+        #expect(outcome.output.contains(#""recordName":"milk""#), "\(outcome)")
+        #expect(outcome.output.contains(#""moreComing":false"#), "\(outcome)")
+        #expect(outcome.output.contains("Another program listens on port"), "\(outcome)")
+        #expect(outcome.output.contains("first column"), "\(outcome)")
+        #expect(outcome.output.hasSuffix("status 0\n"), "\(outcome)")
+    }
+
     @Test func `A stream receives changes, and SIGTERM ends it`() async throws {
         let outcome = try await script(
             """

@@ -146,9 +146,12 @@ extension CommandError {
     fileprivate init?(lookingFor error: SyncError, in store: String) {
         let remedy: String
         switch error.code {
-        case .unknownItem: remedy = "It may be in another zone (--zone) or database (--database)."
+        case .unknownItem:
+            remedy = "It may be in another zone (--zone) or database (--database, --owner)."
         case .zoneNotFound:
-            remedy = "`tidemark zones list \(store)` tells which there are; --zone names one."
+            remedy =
+                "`tidemark zones list \(store)` tells which there are; --zone names one, and --owner "
+                + "the user whose database it is in."
         default: return nil
         }
         self.init("\(error.code) (\(error.code.rawValue)): \(error.message) \(remedy)".printable)

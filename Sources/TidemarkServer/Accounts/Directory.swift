@@ -136,7 +136,11 @@ public final class Directory: Sendable {
     /// Ends a token, by its text or the name of its record.
     public func revokeToken(_ id: String) async throws {
         guard let name = try await tokenName(id) else {
-            throw SyncError(.unknownItem, "There is no API token \(id).")
+            throw SyncError(
+                .unknownItem,
+                "There is no API token \(id).",
+                remedy: "Give the token, or what `tidemark tokens list` prints in its first column."
+            )
         }
         try await registry.tokens.delete(name)
         knownTokens.drop(name.text)

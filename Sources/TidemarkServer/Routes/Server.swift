@@ -179,7 +179,15 @@ public final class Server: Sendable {
         // (`TimeoutStopSec`), which leaves time for closing the store.
         configuration.maximumGracefulShutdownDuration = .seconds(20)
         defer { removeSocket() }
-        try await ServiceGroup(configuration: configuration).run()
+        do {
+            try await ServiceGroup(configuration: configuration).run()
+        } catch let error as IOError where error.errnoCode == EADDRINUSE {
+            throw SyncError(
+                .serviceUnavailable,
+                "Another program listens on port \(options.port) of \(options.host).",
+                remedy: "Stop it, or choose another port with --port; 0 takes a free one."
+            )
+        }
     }
 
     /// Creates the application with the server's paths, address and limits; `services` run with it.
