@@ -16,7 +16,7 @@ enum SymbolDifferences {
         "CKShareTransferRepresentation.ExportedShare": .notApplicable("it is for the share sheet"),
         "CKSystemSharingUIObserver": .notApplicable("there is no system interface for sharing"),
         "CKFetchWebAuthTokenOperation": .notApplicable(
-            "there are no web services; it ends with `serverRejectedRequest`"
+            "its tokens are for Apple's servers; it ends with `serverRejectedRequest`"
         ),
         "CKOperation.Configuration.allowsCellularAccess": .differs(
             "kept, without effect: there is no network of that kind"
