@@ -43,10 +43,27 @@ extension Name {
 extension Name: Hashable {
     /// Returns true if two names have the same bytes.
     public static func == (lhs: Name, rhs: Name) -> Bool {
+        if lhs.hasSameStorage(as: rhs) { return true }
         guard lhs.byteCount == rhs.byteCount else { return false }
         return lhs.withBytes { left in
             rhs.withBytes { right in
                 ByteEquality.areEqual(UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
+            }
+        }
+    }
+
+    /// Returns true if both names are the same short bytes or share their storage.
+    ///
+    /// Strings of up to 15 bytes are their own storage, so this answers most comparisons in which
+    /// the names are equal.
+    @inline(__always)
+    private func hasSameStorage(as other: Name) -> Bool {
+        withUnsafeBytes(of: string) { mine in
+            withUnsafeBytes(of: other.string) { theirs in
+                mine.count == 16
+                    && mine.load(as: UInt64.self) == theirs.load(as: UInt64.self)
+                    && mine.load(fromByteOffset: 8, as: UInt64.self)
+                        == theirs.load(fromByteOffset: 8, as: UInt64.self)
             }
         }
     }

@@ -26,7 +26,7 @@ package struct LMDBOpening: @unchecked Sendable {
     private static let readerCount: UInt32 = 1022
 
     /// The map size of a growing file, if the system has that much address space: room for two
-    /// billion records, and for hundreds of open stores in one process.
+    /// billion records.
     static var largestMapByteCount: Int {
         #if TIDEMARK_PTHREAD_LOCK
         // The sanitizer leaves little address space to a process.
@@ -34,6 +34,19 @@ package struct LMDBOpening: @unchecked Sendable {
         #else
         1 << 38
         #endif
+    }
+
+    /// Returns the map size of a growing file in a process that has other environments open.
+    ///
+    /// Linux gives a process 2^47 bytes of address space, which 512 of the largest maps fill. Each
+    /// level of sizes takes at most a quarter of that, so that some ten thousand stores can be open
+    /// at once. The smallest has room for thirty million records.
+    package static func largestMapByteCount(besides openCount: Int) -> Int {
+        switch openCount {
+        case ..<128: largestMapByteCount
+        case ..<1_024: min(largestMapByteCount, 1 << 35)
+        default: min(largestMapByteCount, 1 << 32)
+        }
     }
 
     /// Opens the environment in a folder, and its tables; `writing` creates them.
@@ -68,8 +81,10 @@ package struct LMDBOpening: @unchecked Sendable {
         let files = ViewFiles(path)
         let fileByteCount = try files.exist() ? Int(files.dataByteCount()) : 0
         let fileMode = mode_t(try files.permissions().fileMode)
+        // A large file needs room to grow, however many others are open.
+        let roomy = max(largest, min(Self.largestMapByteCount, fileByteCount * 4))
         // The file does not grow if no process writes to the store.
-        var mapByteCount = access == .readingStill ? fileByteCount : Self.mapByteCount(largest)
+        var mapByteCount = access == .readingStill ? fileByteCount : Self.mapByteCount(roomy)
         while true {
             var created: OpaquePointer?
             var code = mdb_env_create(&created)
@@ -192,7 +207,12 @@ enum LMDBOpenFolders {
                 entries.all[number]?.userCount += 1
                 return (number, entry.opening)
             }
-            let opening = try LMDBOpening(path, access, mapByteCount: mapByteCount)
+            let largest = LMDBOpening.largestMapByteCount(besides: entries.all.count)
+            let opening = try LMDBOpening(
+                path,
+                access,
+                mapByteCount: min(mapByteCount, largest)
+            )
             entries.lastNumber += 1
             entries.numbers[folder] = entries.lastNumber
             entries.all[entries.lastNumber] = Entry(opening: opening, folder: folder)

@@ -111,7 +111,9 @@ extension ViewPicture {
         }
         if changes.count < limit {
             let count = limit - changes.count
-            changes += withCurrent { collect($0, zone, start, quiet, limit: count) }
+            let newer = withCurrent { collect($0, zone, start, quiet, limit: count) }
+            // The usual case: all changes are in the growing generation.
+            if changes.isEmpty { changes = newer } else { changes += newer }
         }
     }
 
@@ -134,7 +136,9 @@ extension ViewPicture {
 
 extension RecordVersion {
     /// Returns true if this is a deletion that a client which began at a position never needs.
+    @inlinable
     package func isQuiet(below quiet: SequenceNumber) -> Bool {
-        state == .tombstone && sequence <= quiet
+        // A pattern, because the comparison of two states is a call.
+        if case .tombstone = state { sequence <= quiet } else { false }
     }
 }

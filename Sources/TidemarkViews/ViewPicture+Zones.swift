@@ -116,6 +116,34 @@ extension ViewPicture {
         return standing
     }
 
+    /// Returns the position of a zone's last event, and the position up to which its tombstones may
+    /// have been forgotten, without the rest of its state.
+    package func reach(
+        of key: ZoneKey
+    ) throws(ViewIndexError) -> (head: SequenceNumber, tombstoneHorizon: SequenceNumber) {
+        let bound = bound
+        func reach(
+            _ generation: OverlayGeneration
+        ) -> (head: SequenceNumber, horizon: SequenceNumber, isCreated: Bool) {
+            let zone = generation.withZone(key) { zone in
+                (generation.head(of: zone, through: bound), zone.creation != nil)
+            }
+            let raised = generation.horizons[key]
+            let horizon = raised.map { $0.sequence <= bound ? $0.horizon : 0 } ?? 0
+            return (zone?.0 ?? 0, horizon, zone?.1 ?? false)
+        }
+        let newer = withCurrent(reach)
+        let older = withFrozen(reach)
+        var head = max(newer.head, older?.head ?? 0)
+        var horizon = max(newer.horizon, older?.horizon ?? 0)
+        if !newer.isCreated, !(older?.isCreated ?? false) {
+            let entry = try indexedZone(key)
+            head = max(head, entry.head)
+            horizon = max(horizon, entry.tombstoneHorizon)
+        }
+        return (head, horizon)
+    }
+
     private func indexedZone(_ key: ZoneKey) throws(ViewIndexError) -> ZoneEntry {
         guard let value = try snapshot.value(in: .zones, for: .zone(key)) else {
             throw ViewIndexError(

@@ -173,6 +173,12 @@ struct LMDBViewIndexTests {
         #expect(try environment.readNewestState().checkpoint == .at(3))
     }
 
+    @Test func `The maps of eight thousand open indexes fit into the address space of a process`() {
+        let sizes = (0..<8_000).map { LMDBOpening.largestMapByteCount(besides: $0) }
+        #expect(sizes.reduce(0, +) < 1 << 47)
+        #expect(sizes.allSatisfy { $0 >= 1 << 32 })
+    }
+
     @Test func `A copy has equal contents in fewer bytes and keeps the source`() throws {
         let digests: [ViewDigest]
         do {

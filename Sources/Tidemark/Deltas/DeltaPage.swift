@@ -21,6 +21,7 @@ struct DeltaPage {
     /// Of each row, the place of its entry in the list.
     private var places: [Int] = []
     private var isInOrder = true
+    private var lastPlace = -1
 
     /// The commit that the last event belongs to, and how many rows lie before it.
     private var commitFirst = SequenceNumber.zero
@@ -39,12 +40,6 @@ struct DeltaPage {
         places.reserveCapacity(capacity)
     }
 
-    /// An event to read, and the place in the list of the entry that it is for.
-    private struct Wanted {
-        var sequence: SequenceNumber
-        var place: Int
-    }
-
     /// Reads the content of the entries up to the page's limits.
     ///
     /// It reads their events, and the current versions of records that entered a share without a
@@ -52,72 +47,84 @@ struct DeltaPage {
     mutating func read(_ list: DeltaList, from source: any EventSource) throws(SyncError) {
         let entries = list.entries
         if entries.isEmpty { return }
-        var wanted = entries.indices.map { Wanted(sequence: entries[$0].sequence, place: $0) }
-        let ascends = zip(entries, entries.dropFirst()).allSatisfy { $0.sequence < $1.sequence }
-        if !ascends { wanted.sort { $0.sequence < $1.sequence } }
-        var versions: [Wanted] = []
-        try Self.read(wanted, from: source) { (event, place) throws(EventFormatError) in
-            let payload = event.block.span.bytes.extracting(event.payloadRange)
+        let order = EntryOrder(entries)
+        var versions: [(sequence: SequenceNumber, place: Int)] = []
+        try Self.read(order, from: source) { (row, block, bytes, place) throws(EventFormatError) in
+            let payload = bytes.extracting(row.payloadRange)
             let isGone = entries[place].isGone
             if AudienceEvent.isOne(payload) {
                 let (state, version) = try AudienceEvent.version(in: payload)
                 // The event of a share names the version that it shows. Those versions are read in
                 // a second pass, in log order.
                 if state == .live, !isGone {
-                    let sequence = version
-                    versions.append(Wanted(sequence: sequence, place: place))
+                    versions.append((version, place))
                     return true
                 }
-                noteRow(of: event, at: place)
+                noteRow(of: row, at: place)
                 lines.append(gone: try AudienceEvent(payload))
             } else {
-                noteRow(of: event, at: place)
-                try lines.append(event, isGone: isGone)
+                noteRow(of: row, at: place)
+                try lines.append(row, in: block, payload, isGone: isGone)
             }
             // After an event that is read later, it is not yet known if the page is full.
-            return !ascends || !versions.isEmpty || byteCount < byteLimit
+            return !order.isOfList || !versions.isEmpty || byteCount < byteLimit
         }
-        versions.sort { $0.sequence < $1.sequence }
-        try Self.read(versions, from: source) { (event, place) throws(EventFormatError) in
-            noteRow(of: event, at: place)
-            try lines.append(event, isGone: false)
-            return true
-        }
+        if !versions.isEmpty { try read(versions, from: source) }
         count = entries.count
         if !isInOrder { sort() }
         if byteCount >= byteLimit { cut(entries.count) }
         trim(list)
     }
 
-    /// Reads events in the order in which they lie.
-    private static func read(
-        _ wanted: [Wanted],
-        from source: any EventSource,
-        _ take: (LogEvent, _ place: Int) throws(EventFormatError) -> Bool
+    /// Reads versions that shares show, for places of the list.
+    private mutating func read(
+        _ versions: [(sequence: SequenceNumber, place: Int)],
+        from source: any EventSource
     ) throws(SyncError) {
-        if wanted.isEmpty { return }
+        let order = EntryOrder(versions)
+        try Self.read(order, from: source) { (row, block, bytes, place) throws(EventFormatError) in
+            noteRow(of: row, at: place)
+            try lines.append(row, in: block, bytes.extracting(row.payloadRange), isGone: false)
+            return true
+        }
+    }
+
+    /// Reads events in the order in which they lie.
+    @inline(__always)
+    private static func read(
+        _ order: EntryOrder,
+        from source: any EventSource,
+        _ take: (EventRow, [UInt8], RawSpan, _ place: Int) throws(EventFormatError) -> Bool
+    ) throws(SyncError) {
+        let sequences = order.sequences
         var next = 0
-        try source.visit(wanted.map(\.sequence)) { (event) throws(EventFormatError) in
-            // A reader skips damaged events, and reads an event once even if two entries name it.
-            while next < wanted.count, wanted[next].sequence < event.sequence { next += 1 }
-            while next < wanted.count, wanted[next].sequence == event.sequence {
-                guard try take(event, wanted[next].place) else { return false }
-                next += 1
+        try source.visitRuns(sequences) { (run) throws(EventFormatError) in
+            let block = run.block
+            let bytes = block.span.bytes
+            for row in run.rows {
+                // A reader skips damaged events, and reads an event once even if two entries name
+                // it.
+                while next < sequences.count, sequences[next] < row.sequence { next += 1 }
+                while next < sequences.count, sequences[next] == row.sequence {
+                    guard try take(row, block, bytes, order.place(next)) else { return false }
+                    next += 1
+                }
             }
             return true
         }
     }
 
     @inline(__always)
-    private mutating func noteRow(of event: LogEvent, at place: Int) {
-        if event.commit.first != commitFirst {
+    private mutating func noteRow(of row: EventRow, at place: Int) {
+        if row.commit.first != commitFirst {
             rowCountBefore = places.count
-            commitFirst = event.commit.first
-            commitLast = event.commit.last
+            commitFirst = row.commit.first
+            commitLast = row.commit.last
         }
-        if let last = places.last, last > place { isInOrder = false }
+        if lastPlace > place { isInOrder = false }
+        lastPlace = place
         places.append(place)
-        byteCount += event.payloadRange.count
+        byteCount += row.payloadRange.count
     }
 
     /// Puts the rows in the order of their entries.
@@ -160,4 +167,35 @@ struct DeltaPage {
         lines.rows.removeLast(places.count - rowCount)
         places.removeLast(places.count - rowCount)
     }
+}
+
+/// The positions of a list's entries in the order in which they lie in the log.
+private struct EntryOrder {
+    let sequences: [SequenceNumber]
+    /// For each position the place of its entry; `nil` if the list has the same order.
+    private let places: [Int]?
+
+    /// True if the list has the same order.
+    var isOfList: Bool { places == nil }
+
+    /// The order of the entries of a list.
+    init(_ entries: [DeltaEntry]) {
+        let sequences = entries.map(\.sequence)
+        if zip(sequences, sequences.dropFirst()).allSatisfy({ $0 < $1 }) {
+            self.sequences = sequences
+            places = nil
+        } else {
+            self.init(sequences.indices.map { (sequences[$0], $0) })
+        }
+    }
+
+    /// The order of versions that are for places of a list.
+    init(_ versions: [(sequence: SequenceNumber, place: Int)]) {
+        let sorted = versions.sorted { $0.sequence < $1.sequence }
+        sequences = sorted.map(\.sequence)
+        places = sorted.map(\.place)
+    }
+
+    @inline(__always)
+    func place(_ index: Int) -> Int { places?[index] ?? index }
 }

@@ -27,33 +27,38 @@ struct DeltaRows {
 
     /// Appends the content of a record's event; with `isGone`, appends that the record is gone,
     /// whatever the event is.
+    ///
+    /// `payload` is the row's part of the block.
     @inline(__always)
-    mutating func append(_ event: LogEvent, isGone: Bool) throws(EventFormatError) {
-        let payload = event.block.span.bytes.extracting(event.payloadRange)
+    mutating func append(
+        _ row: EventRow,
+        in block: [UInt8],
+        _ payload: RawSpan,
+        isGone: Bool
+    ) throws(EventFormatError) {
         let (state, bodyOffset) = try RecordEvent.start(of: payload)
-        let bits = incarnations.bits(of: event.sequence)
+        let bits = incarnations.bits(of: row.sequence)
         switch state {
         case .live:
             // Only the frame is checked. The block's checksum was verified when the block was
             // decoded.
             guard RecordBody.isFramed(payload, from: bodyOffset) else {
-                throw EventFormatError("Event \(event.sequence) holds a damaged body.")
+                throw EventFormatError("Event \(row.sequence) holds a damaged body.")
             }
-            let start = event.payloadRange.lowerBound + bodyOffset
-            let range = start..<event.payloadRange.upperBound
+            let range = row.payloadRange.lowerBound + bodyOffset..<row.payloadRange.upperBound
             // A share's record holds the links of all participants, which a participant who may not
             // change the share must not see.
-            if access != nil, !isGone, try appendShare(event, range, bits) { return }
+            if access != nil, !isGone, try appendShare(row, block[range], bits) { return }
             let kind: RecordRows.Kind = isGone ? .gone : .changed
-            rows.append(kind, event.sequence.rawValue, bits, in: event.block, range)
+            rows.append(kind, row.sequence.rawValue, bits, in: block, range)
         case .tombstone:
             let (name, type) = try RecordEvent.tombstoneRanges(in: payload, bodyOffset: bodyOffset)
-            let start = event.payloadRange.lowerBound
+            let start = row.payloadRange.lowerBound
             rows.append(
                 .deleted,
-                event.sequence.rawValue,
+                row.sequence.rawValue,
                 bits,
-                in: event.block,
+                in: block,
                 start + name.lowerBound..<start + type.upperBound,
                 nameByteCount: name.count
             )
@@ -63,14 +68,14 @@ struct DeltaRows {
     /// Appends a share as a participant sees it, and returns true; returns false if the event is
     /// not of a share.
     private mutating func appendShare(
-        _ event: LogEvent,
-        _ range: Range<Int>,
+        _ row: EventRow,
+        _ bytes: ArraySlice<UInt8>,
         _ bits: UInt32
     ) throws(EventFormatError) -> Bool {
-        let body = RecordBody(sound: event.block[range])
+        let body = RecordBody(sound: bytes)
         guard body.isShare else { return false }
         let shown = Record(zone: .default, changeTag: nil, body: body).shown(to: access).body
-        rows.append(shown, event.sequence.rawValue, bits)
+        rows.append(shown, row.sequence.rawValue, bits)
         return true
     }
 

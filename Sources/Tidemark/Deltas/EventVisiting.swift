@@ -58,6 +58,27 @@ extension EventSource {
         if let failure { throw failure.asSyncError }
     }
 
+    /// Reads events by position, as ``EventSource/readRuns(_:_:)`` does.
+    package func visitRuns<Failure: EventFailure>(
+        _ sequences: [SequenceNumber],
+        _ take: (EventRun) throws(Failure) -> Bool
+    ) throws(SyncError) {
+        var failure: Failure?
+        do throws(LogError) {
+            try readRuns(sequences) { run in
+                do throws(Failure) {
+                    return try take(run)
+                } catch {
+                    failure = error
+                    return false
+                }
+            }
+        } catch {
+            throw SyncError(error)
+        }
+        if let failure { throw failure.asSyncError }
+    }
+
     /// Visits every event of a range, as ``EventSource/scan(from:through:_:)`` does.
     package func visit<Failure: EventFailure>(
         from first: SequenceNumber,

@@ -30,6 +30,10 @@ struct ListedDelta: ZoneDelta {
     ///
     /// Every deletion from before the first page costs a read of its record's events.
     func list(_ limit: Int) throws(SyncError) -> DeltaList {
+        // The usual answer to a client that asks again: nothing is read.
+        if start.isAtHead {
+            return DeltaList(entries: [], place: place(at: nil), keepsCommits: true)
+        }
         let isQuiet = start.quiet > start.sequence
         let search = isQuiet ? FormerVersions(for: self, access: nil) : nil
         var budget = reader.scanBudget(limit)
@@ -94,6 +98,8 @@ struct ListedDelta: ZoneDelta {
         _ budget: inout Int
     ) throws(SyncError) -> DeltaScan<RecordVersion>.Told {
         let quiet = start.quiet
+        // The usual case, in which the run is not copied.
+        if !run.contains(where: { $0.isQuiet(below: quiet) }) { return .init(entries: run) }
         let deletions = run.filter { $0.isQuiet(below: quiet) }.map(\.sequence)
         guard let search, search.creator != nil, !deletions.isEmpty else {
             return .init(entries: run.filter { !$0.isQuiet(below: quiet) })

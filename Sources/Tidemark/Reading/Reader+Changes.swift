@@ -54,13 +54,17 @@ extension Reader {
         _ now: ViewPicture
     ) throws(SyncError) -> ListedDelta {
         let picture = try picture(asOf: position, now)
-        try checkName(of: request.zone, in: caller.database)
+        try checkOwner(of: request.zone, in: caller.database)
         let zone = ZoneIdentity(
             database: caller.database,
             zoneName: Name(request.zone.zoneName)
         )
         let (key, end) = try picture.zone(zone)
-        if key == nil, !zone.isImplicit { throw .zoneGone(request.zone, end ?? .deleted) }
+        if key == nil {
+            // A zone that exists has a name within the limits, so only others are checked.
+            try options.limits.check(zone: request.zone)
+            if !zone.isImplicit { throw .zoneGone(request.zone, end ?? .deleted) }
+        }
         if options.isStrict, zone.isImplicit { throw .noDelta(of: request.zone) }
         // Permissions are those of now, also for a page as of a position. The token is checked
         // against now too, because horizons only rise.
@@ -82,6 +86,10 @@ extension Reader {
     /// Rejects the name of a zone that a client cannot have in its database.
     func checkName(of zone: ZoneID, in database: DatabaseID) throws(SyncError) {
         try options.limits.check(zone: zone)
+        try checkOwner(of: zone, in: database)
+    }
+
+    private func checkOwner(of zone: ZoneID, in database: DatabaseID) throws(SyncError) {
         guard
             zone.ownerName == ZoneID.currentOwner
                 || zone.ownerName == database.owner.userRecordName
@@ -127,6 +135,8 @@ extension Reader {
         var sequence: SequenceNumber = 0
         /// Deletions up to here are not reported.
         var quiet: SequenceNumber
+        /// True if the zone's last event is not after the start.
+        var isAtHead = false
 
         /// The position at which the client's copy of the zone was complete, or at which a delta
         /// without a token began.
@@ -145,6 +155,9 @@ extension Reader {
         _ picture: ViewPicture
     ) throws(SyncError) -> Start {
         guard let token = request.since else { return Start(quiet: quiet) }
+        let reach = try SyncError.wrapping { () throws(ViewIndexError) in
+            try key.map { (key) throws(ViewIndexError) in try picture.reach(of: key) }
+        }
         var content: TokenContent
         do throws(TokenDefect) {
             content = try TokenContent(token, store: id, hash: views.hash)
@@ -157,21 +170,17 @@ extension Reader {
                 place: key?.rawValue ?? 0,
                 line: line,
                 visible: picture.bound,
-                horizon: try horizon(of: key, picture),
+                horizon: reach?.tombstoneHorizon ?? .zero,
                 readability: readability
             )
         } catch {
             throw try explain(error, of: token, for: zone, picture)
         }
-        return Start(sequence: content.sequence, quiet: content.quiet)
-    }
-
-    private func horizon(
-        of key: ZoneKey?,
-        _ picture: ViewPicture
-    ) throws(TokenDefect) -> SequenceNumber {
-        guard let key, let standing = try? picture.zone(key) else { return .zero }
-        return standing.tombstoneHorizon
+        return Start(
+            sequence: content.sequence,
+            quiet: content.quiet,
+            isAtHead: (reach?.head ?? .zero) <= content.sequence
+        )
     }
 
     /// The error for a token that cannot be answered.

@@ -16,6 +16,14 @@ extension Reader {
         while true {
             // The list has positions only. Sizes are known once the events are read.
             let list = try delta.list(limit)
+            if list.entries.isEmpty {
+                return ZoneChanges(
+                    zone: request.zone,
+                    changes: RecordChanges(),
+                    token: list.place.token.token(of: id, hash: views.hash),
+                    moreComing: list.place.moreComing
+                )
+            }
             var page = DeltaPage(list, line: line, byteLimit: byteLimit, shownTo: delta.access)
             try page.read(list, from: source)
             // If the delta has no place within the list, a shorter list is made that ends where

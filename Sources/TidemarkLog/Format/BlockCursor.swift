@@ -44,6 +44,15 @@ struct BlockCursor {
         var envelope = 0..<0
         var zone: ZoneKey = 0
         var payload = 0..<0
+
+        /// The position of the event at the place.
+        var sequence: SequenceNumber { SequenceNumber(rawValue: position &- 1) }
+
+        /// The event at the place.
+        @inline(__always)
+        var row: EventRow {
+            EventRow(sequence, zone, commit, payload: payload, envelope: envelope)
+        }
     }
 
     /// The payload of a block is not what the format allows, although its checksum is right:
@@ -81,7 +90,7 @@ struct BlockCursor {
     }()
 
     /// The position of the event that the cursor is at.
-    var sequence: SequenceNumber { SequenceNumber(rawValue: place.position &- 1) }
+    var sequence: SequenceNumber { place.sequence }
 
     /// The commit of the event that the cursor is at.
     var commit: LogCommit { place.commit }
@@ -110,12 +119,46 @@ struct BlockCursor {
             event.envelopeRange = place.envelope
             return true
         }
+        try checkEnd(place)
+        return false
+    }
+
+    /// Appends the wanted events of the block, whose positions ascend; stops at a defect.
+    ///
+    /// A map makes a lookup of few events cheap, and a walk past all of them dear.
+    mutating func collect(
+        _ wanted: ArraySlice<SequenceNumber>,
+        by map: BlockMap?,
+        into rows: inout [EventRow]
+    ) throws(Malformed) {
+        // Before its first event, the cursor is at the position before the block.
+        let wanted = wanted.drop { $0 < entry.first }
+        if let map {
+            for target in wanted {
+                if sequence < target, try !jump(to: target, by: map) { return }
+                if sequence == target { rows.append(place.row) }
+            }
+            return
+        }
+        // A copy outside of the loop: each event changes it.
+        var place = place
+        let bytes = event.block.span.bytes
+        for target in wanted {
+            if place.sequence < target {
+                guard try place.advance(in: bytes, to: target) else { return try checkEnd(place) }
+                bytes.prefetch(at: place.offset, byteCount: place.payload.count + 64)
+            }
+            // If a position holds no event, the place is already at a later one.
+            if place.sequence == target { rows.append(place.row) }
+        }
+    }
+
+    private func checkEnd(_ place: Place) throws(Malformed) {
         // Lookups find a block by the positions in its table entry. If the entries covered others,
         // an event would be missed or found at two places.
         guard place.position == entry.first.rawValue + UInt64(entry.positionCount) else {
             throw Malformed(offset: place.offset)
         }
-        return false
     }
 }
 

@@ -28,6 +28,12 @@ package protocol EventSource: AnyObject, Sendable {
         _ visit: (LogEvent) -> Bool
     ) throws(LogError)
 
+    /// Reads events as ``read(_:_:)`` does, and passes on those of one block together.
+    func readRuns(
+        _ sequences: [SequenceNumber],
+        _ take: (EventRun) -> Bool
+    ) throws(LogError)
+
     /// Visits every event of a range in order until `visit` returns `false`.
     ///
     /// An empty or backward range visits nothing.
@@ -66,6 +72,13 @@ package protocol EventSource: AnyObject, Sendable {
 
 /// A source that does not know the blocks of a zone, and throws at damage instead of skipping it.
 extension EventSource {
+    package func readRuns(
+        _ sequences: [SequenceNumber],
+        _ take: (EventRun) -> Bool
+    ) throws(LogError) {
+        try read(sequences) { take(EventRun($0)) }
+    }
+
     package func scan(
         zone: ZoneKey,
         from first: SequenceNumber,

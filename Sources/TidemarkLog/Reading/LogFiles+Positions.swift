@@ -7,6 +7,17 @@ extension LogFiles {
         _ sequences: [SequenceNumber],
         _ visit: (LogEvent) -> Bool
     ) throws(LogError) {
+        try readRuns(sequences) { run in
+            for index in run.rows.indices where !visit(run.event(at: index)) { return false }
+            return true
+        }
+    }
+
+    /// Reads events by position, a block at a time; see ``EventSource/readRuns(_:_:)``.
+    func readRuns(
+        _ sequences: [SequenceNumber],
+        _ take: (EventRun) -> Bool
+    ) throws(LogError) {
         var rest = sequences[...]
         var guess = ZoneGuess()
         var goesOn = true
@@ -18,9 +29,9 @@ extension LogFiles {
                 let stripe = reader.stripe(around: reader.index(of: sequence)),
                 stripe.first <= sequence
             {
-                goesOn = try read(&rest, in: stripe, of: reader, &guess, visit)
+                goesOn = try read(&rest, in: stripe, of: reader, &guess, take)
             } else {
-                goesOn = try readBlocks(&rest, of: reader, visit)
+                goesOn = try readBlocks(&rest, of: reader, take)
             }
         }
     }
@@ -30,7 +41,7 @@ extension LogFiles {
     private func readBlocks(
         _ rest: inout ArraySlice<SequenceNumber>,
         of reader: SegmentReader,
-        _ visit: (LogEvent) -> Bool
+        _ take: (EventRun) -> Bool
     ) throws(LogError) -> Bool {
         let wanted = wanted(by: rest, in: reader)
         // No block covers it.
@@ -39,19 +50,28 @@ extension LogFiles {
             let end = rest.firstIndex(after: next.entry.last)
             let covered = rest[..<end]
             rest = rest[end...]
-            guard let block = try sound(next) else { continue }
-            var cursor = BlockCursor(block)
-            for sequence in covered {
-                // If a position holds no event, the cursor is already at a later one.
-                if cursor.sequence < sequence {
-                    guard try advance(&cursor, of: reader, to: sequence, by: block.map) else {
-                        break
-                    }
-                }
-                if cursor.sequence == sequence, !visit(cursor.event) { return false }
-            }
+            let run = try run(of: covered, in: next, of: reader)
+            if let run, !run.rows.isEmpty, !take(run) { return false }
         }
         return true
+    }
+
+    /// Returns the wanted events of a block, up to a defect; `nil` if the block cannot be decoded.
+    private func run(
+        of wanted: ArraySlice<SequenceNumber>,
+        in next: BlockAhead,
+        of reader: SegmentReader
+    ) throws(LogError) -> EventRun? {
+        guard let block = try sound(next) else { return nil }
+        var run = EventRun(block: block.bytes, rows: [])
+        run.rows.reserveCapacity(wanted.count)
+        do throws(BlockCursor.Malformed) {
+            var cursor = BlockCursor(block)
+            try cursor.collect(wanted, by: block.map, into: &run.rows)
+        } catch {
+            try meet(reader.malformed(block.entry, error))
+        }
+        return run
     }
 
     /// The number of positions per wanted position above which blocks get maps.
@@ -92,7 +112,7 @@ private struct ZoneGuess {
     var blockCount = 1
 
     /// Resets the guess after an event was found in another block.
-    mutating func isWrong(for event: LogEvent) { self = ZoneGuess(zone: event.zone) }
+    mutating func isWrong(for zone: ZoneKey) { self = ZoneGuess(zone: zone) }
 
     /// Doubles the number of blocks after all events were found in the guessed ones.
     mutating func isRight() { blockCount = min(2 * blockCount, BlockAhead.countLimit) }
@@ -105,40 +125,66 @@ extension LogFiles {
         in stripe: Stripe,
         of reader: SegmentReader,
         _ guess: inout ZoneGuess,
-        _ visit: (LogEvent) -> Bool
+        _ take: (EventRun) -> Bool
     ) throws(LogError) -> Bool {
         while let sequence = rest.first, sequence <= stripe.last {
             let entries = entries(of: guess, holding: rest, in: stripe, of: reader)
             if entries.isEmpty {
                 rest.removeFirst()
                 guard let event = try event(at: sequence, in: stripe, of: reader) else { continue }
-                guess.isWrong(for: event)
-                guard visit(event) else { return false }
+                guess.isWrong(for: event.zone)
+                guard take(EventRun(event)) else { return false }
                 continue
             }
             var isRight = true
             for next in blocks(entries, in: reader) where isRight {
-                let block = try sound(next)
-                var cursor = block.map { BlockCursor($0) } ?? .nowhere
-                while isRight, let sequence = rest.first, sequence <= next.entry.last {
-                    rest.removeFirst()
-                    let isCovered = block != nil && next.entry.first <= sequence
-                    if isCovered, cursor.sequence < sequence {
-                        _ = try advance(&cursor, of: reader, to: sequence, by: block?.map)
-                    }
-                    if isCovered, cursor.sequence == sequence {
-                        guard visit(cursor.event) else { return false }
-                    } else if let event = try event(at: sequence, in: stripe, of: reader) {
-                        // The event is of another zone; the map named its block.
-                        isRight = false
-                        guess.isWrong(for: event)
-                        guard visit(event) else { return false }
-                    }
-                }
+                var covered = rest[..<rest.firstIndex(after: next.entry.last)]
+                var run = try run(of: covered, in: next, of: reader)
+                let stray = try removeThroughStray(
+                    &covered,
+                    besides: &run,
+                    in: stripe,
+                    of: reader
+                )
+                rest = rest[covered.startIndex...]
+                if let run, !run.rows.isEmpty, !take(run) { return false }
+                guard let stray else { continue }
+                // The event is of another zone; the map named its block.
+                isRight = false
+                guess.isWrong(for: stray.zone)
+                guard take(EventRun(stray)) else { return false }
             }
             if isRight { guess.isRight() }
         }
         return true
+    }
+
+    /// Removes wanted positions up to the first one whose event is not in the run but in another
+    /// block of the stripe, and returns that event; removes all and returns `nil` if there is none.
+    ///
+    /// The run keeps only its events before that one.
+    private func removeThroughStray(
+        _ wanted: inout ArraySlice<SequenceNumber>,
+        besides run: inout EventRun?,
+        in stripe: Stripe,
+        of reader: SegmentReader
+    ) throws(LogError) -> LogEvent? {
+        let found = run?.rows ?? []
+        // The usual case: all of them.
+        if found.count == wanted.count {
+            wanted = wanted[wanted.endIndex...]
+            return nil
+        }
+        var count = 0
+        while let sequence = wanted.popFirst() {
+            if count < found.count, found[count].sequence == sequence {
+                count += 1
+            } else if let event = try event(at: sequence, in: stripe, of: reader) {
+                run?.rows.removeLast(found.count - count)
+                return event
+            }
+        }
+        return nil
     }
 
     /// Returns the next blocks of the guessed zone in a stripe that cover wanted positions; empty

@@ -220,6 +220,13 @@ package final class LogReader: EventSource {
         try files.read(sequences, visit)
     }
 
+    package func readRuns(
+        _ sequences: [SequenceNumber],
+        _ take: (EventRun) -> Bool
+    ) throws(LogError) {
+        try files.readRuns(sequences, take)
+    }
+
     package func scan(
         from first: SequenceNumber,
         through last: SequenceNumber,
