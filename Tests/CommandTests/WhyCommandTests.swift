@@ -7,6 +7,8 @@ import Testing
 import Tidemark
 import TidemarkModel
 
+@testable import TidemarkCommand
+
 @Suite struct WhyCommandTests {
     let folder: ScratchFolder
 
@@ -38,6 +40,12 @@ import TidemarkModel
         try await save("c", .set("missing"))
         try store.close()
         return path
+    }
+
+    /// The store of the README, without a journal.
+    private func lists() async throws -> String {
+        let text = try ExampleTests.text("Docs/Examples/lists.jsonl")
+        return try await folder.store(text.split(separator: "\n").map(String.init))
     }
 
     @Test func `journal shows rejected requests and notifications of devices`() async throws {
@@ -112,8 +120,96 @@ import TidemarkModel
             "--device",
             "laptop"
         ).objects()
-        #expect(other.map { $0["cause"] as? String } == [nil, "neverAsked", nil])
+        #expect(other.map { $0["cause"] as? String } == [nil, "neverAsked", nil, nil])
+        #expect(other[2]["hint"] as? String == "deviceUnknown")
+        #expect(other[2]["known"] as? [String] == ["phone"])
         #expect(other.last?["unknown"] as? String == "userAssumed")
+    }
+
+    @Test func `A record in another zone or database is named with the command that finds it`()
+        async throws
+    {
+        let store = try await lists()
+        let question = ["why", store, "--record", "milk", "--device", "phone"]
+        // The question has no zone.
+        let nowhere = try await Command.run(question + ["--text"], input: [])
+        #expect(nowhere.status == 0)
+        let advice =
+            "Hint: There is a record \"milk\" in the zone \"lists\" of the private database of "
+            + "__defaultOwner__. Ask about it: `tidemark why \(store.shellWord) --record milk "
+            + "--zone lists --device phone`.\n"
+        #expect(nowhere.output.contains(advice), "\(nowhere.output)")
+        let hint = try await Command.run(question, input: []).objects()[2]
+        #expect(hint["hint"] as? String == "recordElsewhere")
+        #expect(hint["zone"] as? String == "lists" && hint["isDeleted"] as? Bool == false)
+        // The question is about the database of another user, who has no such zone.
+        let ben = ["--owner", "_ben", "--zone", "lists", "--text"]
+        let foreign = try await Command.run(question + ben, input: [])
+        #expect(foreign.status == 1)
+        #expect(foreign.output.contains("The database has no zones; --owner names"))
+        #expect(foreign.output.contains(advice))
+        // And the other way round, of the right one.
+        let save = ["save", store, "salt", "--type", "Item", "--owner", "_ben", "--as", "_ben"]
+        #expect(try await Command.run(save, input: []).status == 0)
+        let other = ["why", store, "--record", "salt", "--device", "x y", "--text"]
+        let owned = try await Command.run(other, input: [])
+        let command = "why \(store.shellWord) --record salt --owner _ben --device 'x y'"
+        #expect(owned.output.contains("`tidemark \(command)`."))
+        #expect(owned.output.contains("--owner the owner of the database"))
+    }
+
+    @Test func `An unknown zone is reported with the zones that exist`() async throws {
+        let store = try await lived()
+        let question = ["why", store, "--record", "a", "--zone", "list", "--device", "phone"]
+        let text = try await Command.run(question + ["--text"], input: [])
+        #expect(text.status == 1)
+        #expect(
+            text.output.contains(
+                "→ No such zone: there is no zone \"list\" in the database, and there never was. "
+                    + "Its zones: lists."
+            )
+        )
+        let json = try await Command.run(question, input: []).objects()
+        #expect(json[0]["answer"] as? String == "noSuchZone")
+        #expect(json[1]["known"] as? [String] == ["lists"] && json[1]["zones"] as? Int == 1)
+    }
+
+    @Test func `If history was dropped, the answer says since when there is history`() async throws
+    {
+        let store = try await lived()
+        let delete = try await Command.run("delete", store, "a", "--zone", "lists")
+        #expect(delete.status == 0)
+        let save = ["save", store, "d", "--zone", "lists", "--type", "Item", "title=D"]
+        #expect(try await Command.run(save, input: []).status == 0)
+        let compact = ["compact", store, "--keep-history", "none", "--tombstones", "none"]
+        #expect(try await Command.run(compact, input: []).status == 0)
+        let question = ["why", store, "--record", "a", "--zone", "lists", "--device", "phone"]
+        let json = try await Command.run(question, input: []).objects()
+        #expect(json[0]["answer"] as? String == "unknown")
+        let gap = try #require(json.first { $0["unknown"] as? String == "noTrace" })
+        let begins = try #require(gap["historyBegins"] as? Int)
+        let text = try await Command.run(question + ["--text"], input: []).output
+        #expect(text.contains("→ It is unknown whether the record was ever saved"))
+        #expect(!text.contains("Never saved"))
+        #expect(text.contains("compaction has dropped the history before event \(begins)"))
+        #expect(text.contains("Note: `tidemark compact` keeps all history unless --keep-history"))
+    }
+
+    @Test func `Without a journal the answer says what writes one`() async throws {
+        let store = try await lists()
+        let question = ["why", store, "--record", "milk", "--zone", "lists", "--device", "phone"]
+        let text = try await Command.run(question + ["--text"], input: []).output
+        #expect(text.contains("there is no journal.\n"))
+        #expect(text.contains("Note: A full journal records what devices fetch. `tidemark serve`"))
+        #expect(text.contains("`StoreOptions.journal = .full`"))
+    }
+
+    @Test(arguments: [
+        ("milk", "milk"), ("t.A_-1=", "t.A_-1="), ("two words", "'two words'"), ("", "''"),
+        ("it's", "'it'\\''s'"), ("$x", "'$x'"),
+    ])
+    func `Words of a command line are quoted where a shell needs it`(text: String, word: String) {
+        #expect(text.shellWord == word)
     }
 
     @Test func `verify and why report a damaged journal and use its intact entries`() async throws {

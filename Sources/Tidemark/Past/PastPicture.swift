@@ -91,6 +91,42 @@ package struct PastPicture: Sendable {
         return nil
     }
 
+    /// Finds the records of a name in other zones than one.
+    ///
+    /// Searches the zones that exist, at most `zoneLimit` of them: first those of the same database,
+    /// then those of the same name in other databases, then the rest. In each group the zone that
+    /// changed last comes first. Stops once `limit` records are found.
+    ///
+    /// O(zones of the store), and a lookup for each searched zone.
+    package func namesakes(
+        of name: Name,
+        besides zone: ZoneIdentity,
+        zoneLimit: Int,
+        limit: Int
+    ) throws(SyncError) -> Namesakes {
+        func distance(_ other: ZoneIdentity) -> Int {
+            if other.database == zone.database { return 0 }
+            return other.zoneName == zone.zoneName ? 1 : 2
+        }
+        let standings = try SyncError.wrapping { () throws(ViewIndexError) in try picture.zones() }
+        let zones = standings.filter { standing in
+            standing.end == nil && !standing.identity.isSystem && standing.identity != zone
+                && standing.identity.database.container != .server
+        }
+        .map { (distance: distance($0.identity), zone: $0) }
+        .sorted { ($0.distance, $1.zone.head) < ($1.distance, $0.zone.head) }
+        var found = Namesakes()
+        for (_, zone) in zones.prefix(zoneLimit) {
+            // This is only a hint, so a damaged zone must not make the answer fail.
+            guard let version = try? newestVersion(of: name, in: zone.key) else { continue }
+            let isDeleted = version.state != .live
+            found.places.append(Namesakes.Place(zone: zone.identity, isDeleted: isDeleted))
+            if found.places.count == limit { return found }
+        }
+        if zones.count > zoneLimit { found.searchedCount = zoneLimit }
+        return found
+    }
+
     /// The newest event of a slot in a zone or an audience; `nil` if there is none.
     func newestVersion(at slot: ViewKey) throws(SyncError) -> RecordVersion? {
         try SyncError.wrapping { () throws(ViewIndexError) in try picture.version(at: slot) }
@@ -104,6 +140,22 @@ package struct PastPicture: Sendable {
             try picture.changes(in: epoch, after: 0, quiet: 0, limit: .max)
         }
     }
+}
+
+/// The records of one name in other zones than the one in which it was expected.
+package struct Namesakes: Sendable {
+    /// A zone that has or had such a record.
+    package struct Place: Sendable {
+        /// The zone.
+        package let zone: ZoneIdentity
+        /// True if the record there was deleted.
+        package let isDeleted: Bool
+    }
+
+    /// The zones with such a record.
+    package fileprivate(set) var places: [Place] = []
+    /// The number of searched zones; `nil` if there are no others.
+    package fileprivate(set) var searchedCount: Int?
 }
 
 /// The events of a store, for reads of the past.

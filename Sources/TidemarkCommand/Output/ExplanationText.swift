@@ -7,18 +7,39 @@ import TidemarkReplay
 
 /// The reason why a device does not have a record, as text for people.
 extension Explanation {
-    /// Returns the question, the answer, further facts, and the unknowns.
-    func lines(_ ink: Ink) -> [String] {
+    /// Returns the question, the answer, further facts, hints, the unknowns and advice.
+    func lines(_ ink: Ink, _ question: AbsenceQuestion) -> [String] {
         let whose = user.map { " of \($0.userRecordName)" } ?? ""
         var lines = [
             "Record \(record.description.printable), device \(device.printable)\(whose.printable)",
             version.map { "Version \($0.summary(ink))" } ?? "No version of it is in the log.",
         ]
         for (index, cause) in causes.enumerated() {
-            let text = cause.text.printable
+            let text = text(of: cause).printable
             lines.append(index == 0 ? ink.text("→ \(text)", .heading) : "  \(text)")
         }
-        return lines + gaps.map { ink.text("Not known: \($0.text)", .aside) }
+        lines += hints.map { "Hint: \($0.text(question).printable)" }
+        lines += gaps.map { ink.text("Not known: \($0.text)", .aside) }
+        return lines + advice.map { ink.text("Note: \($0)", .aside) }
+    }
+
+    /// Returns a cause as a sentence.
+    private func text(of cause: Cause) -> String {
+        switch cause {
+        case .unknown where version == nil:
+            return "It is unknown whether the record was ever saved: that history was dropped."
+        case .noSuchZone(let known, let count):
+            let finding =
+                "No such zone: there is no zone \"\(record.zone.zoneName)\" in the database, and "
+                + "there never was. "
+            if known.isEmpty {
+                return finding + "The database has no zones; --owner names the owner of another."
+            }
+            let names = known.joined(separator: ", ")
+            let others = count > known.count ? " and \(count - known.count) more" : ""
+            return finding + "Its zones: \(names)\(others)."
+        default: return cause.text
+        }
     }
 }
 
@@ -60,6 +81,8 @@ extension Explanation.Cause {
         switch self {
         case .neverSaved:
             "Never saved: the log has no such version."
+        case .noSuchZone:
+            "No such zone."
         case .refused(let refusal):
             "Refused: \(refusal.text)"
         case .hidden(let hiding):
@@ -68,16 +91,17 @@ extension Explanation.Cause {
             "The device's request was rejected: \(refusal.text)"
         case .committedAfterToken(let delivery):
             delivery.told.moreComing
-                ? "The device fetched only earlier pages: the page of \(delivery.text) ends before "
-                    + "it, and says that more is coming."
+                ? "The device has not fetched the page with this version. Its last page, of "
+                    + "\(delivery.text), ends before it and says that more is coming."
                 : "Committed after the device's last fetch, \(delivery.text)."
         case .neverAsked:
             "The device has never fetched changes of the zone."
         case .superseded(let sequence, let delivery):
-            "Replaced before the device fetched: it got version \(sequence), \(delivery.text)."
+            "Replaced before the device fetched. The device received version \(sequence) instead, "
+                + "\(delivery.text)."
         case .beganAfterDeletion(let delivery):
-            "The device fetched everything again after the record was deleted, \(delivery.text), "
-                + "so it got neither."
+            "The device fetched without a token after the record was deleted, \(delivery.text). "
+                + "Such a fetch contains neither the record nor its deletion."
         case .delivered(let delivery, nil):
             "Delivered \(delivery?.text ?? ""), but not acknowledged: the device has not sent a "
                 + "token that includes it."
@@ -116,9 +140,10 @@ extension Explanation.Gap {
     fileprivate var text: String {
         func time(_ time: Int64) -> String { RFC3339.text(milliseconds: time) }
         return switch self {
-        case .noJournal: "there is no journal."
+        case .noJournal: "what devices fetched, and what was rejected: there is no journal."
         case .journalBegins(let first):
-            "what happened before \(time(first)), when the journal begins."
+            "what devices fetched, and what was rejected, before \(time(first)), when the journal "
+                + "begins."
         case .notFull(let from, let end):
             "what devices fetched from \(time(from))"
                 + (end.map { " to \(time($0))" } ?? " on") + "; the journal did not record it."
@@ -127,9 +152,13 @@ extension Explanation.Gap {
             "\(count) damaged places of the journal; `tidemark log verify STORE` names them."
         case .historyPruned(let sequence):
             "versions up to event \(sequence), which compaction has dropped."
-        case .noTrace: "whether the record existed before compaction dropped it without a trace."
+        case .noTrace(nil, _): "whether the record existed: an erasure may have removed its traces."
+        case .noTrace(let sequence?, let start):
+            "whether the record existed: compaction has dropped the history before event "
+                + "\(sequence)\(start.map { ", \(time($0))" } ?? "")."
         case .userAssumed:
-            "whose device it is. The answer assumes the database's owner; --as names another user."
+            "whose device it is. The answer assumes the owner of the database. --as names the user of "
+                + "the device, and --owner the owner of the database."
         }
     }
 }

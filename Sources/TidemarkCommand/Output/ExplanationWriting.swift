@@ -35,6 +35,11 @@ extension [UInt8] {
         append(jsonString: cause.name)
         switch cause {
         case .neverSaved, .neverAsked, .unknown: break
+        case .noSuchZone(let known, let count):
+            append(literal: ",\"known\":")
+            append(jsonStrings: known)
+            append(literal: ",\"zones\":")
+            append(jsonNumber: count)
         case .refused(let refusal), .fetchRefused(let refusal): append(membersOf: refusal)
         case .hidden(let hiding): append(membersOf: hiding)
         case .committedAfterToken(let delivery), .beganAfterDeletion(let delivery):
@@ -86,8 +91,16 @@ extension [UInt8] {
             append(jsonString: "historyPruned")
             append(literal: ",\"historyPrunedThrough\":")
             append(jsonNumber: sequence.rawValue)
-        case .noTrace:
+        case .noTrace(let sequence, let time):
             append(jsonString: "noTrace")
+            if let sequence {
+                append(literal: ",\"historyBegins\":")
+                append(jsonNumber: sequence.rawValue)
+            }
+            if let time {
+                append(literal: ",\"time\":")
+                append(jsonNumber: time)
+            }
         case .userAssumed:
             append(jsonString: "userAssumed")
         }
@@ -144,6 +157,7 @@ extension Explanation.Cause {
     fileprivate var name: String {
         switch self {
         case .neverSaved: "neverSaved"
+        case .noSuchZone: "noSuchZone"
         case .refused: "refused"
         case .hidden: "notVisible"
         case .fetchRefused: "fetchRefused"

@@ -28,6 +28,10 @@ struct Evidence {
     private(set) var lostCount: UInt64 = 0
     /// Places of the journal that are damaged.
     private(set) var damageCount = 0
+    /// True if the journal has an entry of the device, whatever it is about.
+    private(set) var hasDevice = false
+    /// The devices of the latest entries, the latest first; at most ten.
+    private(set) var devices: [String] = []
 
     private let record: RecordID
     private let identity: ZoneIdentity
@@ -65,8 +69,11 @@ struct Evidence {
         case .ended:
             if let opening, !opening.isFull { blindSpans.append((opening.from, entry.time)) }
             opening = nil
-        case .refused(let refused): add(refused, at: entry.time)
+        case .refused(let refused):
+            note(refused.caller)
+            add(refused, at: entry.time)
         case .told(let told):
+            note(told.caller)
             opening?.isFull = true
             if told.call == .zoneChanges, let zone = told.zone,
                 identity.isNamed(zone, in: told.caller.database),
@@ -89,6 +96,18 @@ struct Evidence {
             case .refused(let refusal): refusal.refused.caller.user != user
             }
         }
+    }
+
+    /// The maximum number of devices that are remembered.
+    private static let deviceLimit = 10
+
+    /// Remembers the device of an entry.
+    private mutating func note(_ caller: Caller) {
+        guard let device = caller.device, device != devices.first else { return }
+        if Name(device) == Name(self.device) { hasDevice = true }
+        devices.removeAll { $0 == device }
+        devices.insert(device, at: 0)
+        if devices.count > Self.deviceLimit { devices.removeLast() }
     }
 
     private mutating func add(_ refused: JournalEntry.Refused, at time: Int64) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Tidemark
+import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
 
@@ -17,6 +18,15 @@ struct Explaining {
     ///
     /// A delta reports such a deletion even to a device that begins without a token.
     private var isOwnDeletion = false
+    /// The cause if there is no version, and nothing was dropped that might be one.
+    private var absence = Explanation.Cause.neverSaved
+
+    /// The maximum number of names in a list of zones.
+    private static let zoneNameLimit = 10
+    /// The maximum number of zones that are searched for the record.
+    private static let searchedZoneLimit = 1_000
+    /// The maximum number of records in other zones that are named.
+    private static let namesakeLimit = 5
 
     init(_ record: RecordID, _ device: String, _ evidence: Evidence) {
         explanation = Explanation(record: record, device: device, user: evidence.user)
@@ -26,6 +36,7 @@ struct Explaining {
     /// Finds the version: the newest, or that as of a position.
     mutating func findVersion(
         _ store: Store,
+        _ past: PastPicture,
         in database: DatabaseID,
         asOf position: SequenceNumber?
     ) async throws(SyncError) {
@@ -34,9 +45,10 @@ struct Explaining {
             history = try await store.history(of: explanation.record, in: database)
         } catch {
             switch error.code {
-            case .unknownItem, .zoneNotFound: return
+            case .unknownItem: return
+            case .zoneNotFound: absence = try noSuchZone(past, in: database)
             // It is unknown if there was such a record: compaction may have dropped it.
-            case .invalidArguments: explanation.gaps.append(.noTrace)
+            case .invalidArguments: explanation.gaps.append(try noTrace(store, past))
             default: throw error
             }
             return
@@ -73,11 +85,57 @@ struct Explaining {
         }
     }
 
+    private func noSuchZone(
+        _ past: PastPicture,
+        in database: DatabaseID
+    ) throws(SyncError) -> Explanation.Cause {
+        let zones = try past.zones(of: database).filter { $0.end == nil && !$0.identity.isSystem }
+        let names = zones.reversed().prefix(Self.zoneNameLimit).map(\.identity.zoneName.string)
+        return .noSuchZone(known: names, count: zones.count)
+    }
+
+    private func noTrace(
+        _ store: Store,
+        _ past: PastPicture
+    ) throws(SyncError) -> Explanation.Gap {
+        let horizon = try store.historyHorizon()
+        guard horizon > .zero else { return .noTrace(historyBegins: nil, time: nil) }
+        // The event at the horizon may be a deletion that was dropped as well.
+        let time = try past.log.event(at: horizon)?.commit.time
+        return .noTrace(historyBegins: horizon, time: time)
+    }
+
+    /// Looks for records, zones and devices that the question may have meant.
+    mutating func findHints(_ past: PastPicture, in database: DatabaseID) throws(SyncError) {
+        // A record that was saved after the position is the one that was meant.
+        if explanation.version == nil, next == nil {
+            let record = explanation.record
+            let found = try past.namesakes(
+                of: record.name,
+                besides: ZoneIdentity(database: database, zoneName: record.zone.name),
+                zoneLimit: Self.searchedZoneLimit,
+                limit: Self.namesakeLimit
+            )
+            for place in found.places {
+                let id = RecordID(recordName: record.recordName, zone: place.zone.zone)
+                explanation.hints.append(
+                    .recordElsewhere(id, place.zone.database, isDeleted: place.isDeleted)
+                )
+            }
+            if let count = found.searchedCount {
+                explanation.hints.append(.searchStopped(zoneCount: count))
+            }
+        }
+        if !evidence.hasDevice, !evidence.devices.isEmpty {
+            explanation.hints.append(.deviceUnknown(known: evidence.devices))
+        }
+    }
+
     /// Adds the rejections that kept a version from being saved.
     mutating func explainRefusals(isNewest: Bool) {
         guard let version = explanation.version else {
             explanation.causes += evidence.refusals.suffix(1).map { .refused($0) }
-            explanation.causes.append(.neverSaved)
+            explanation.causes.append(isHistoryGone ? .unknown : absence)
             noteLimits(since: .min, needsFull: false)
             return
         }
@@ -199,6 +257,16 @@ struct Explaining {
             explanation.causes.append(.committedAfterToken(last))
         } else if refusal == nil {
             explanation.causes.append(.neverAsked)
+        }
+    }
+
+    /// True if a version may have been dropped.
+    private var isHistoryGone: Bool {
+        explanation.gaps.contains { gap in
+            switch gap {
+            case .historyPruned, .noTrace: true
+            default: false
+            }
         }
     }
 

@@ -20,6 +20,8 @@ public struct Explanation: Codable, Sendable {
     public internal(set) var causes: [Cause] = []
     /// The gaps in the data that kept more from being found.
     public internal(set) var gaps: [Gap] = []
+    /// Names that the question may have meant instead.
+    public internal(set) var hints: [Hint] = []
 
     /// A rejection, with its time and reason.
     public struct Refusal: Hashable, Codable, Sendable {
@@ -56,6 +58,11 @@ public struct Explanation: Codable, Sendable {
     public enum Cause: Codable, Sendable {
         /// No such record was ever saved, as far as the log shows.
         case neverSaved
+        /// The database has no such zone, and never had one.
+        ///
+        /// It has `count` zones; `known` has at most ten names of them, the zone that changed last
+        /// first.
+        case noSuchZone(known: [String], count: Int)
         /// Saving or deleting it was rejected.
         case refused(Refusal)
         /// The device's user is not shown it.
@@ -95,7 +102,11 @@ public struct Explanation: Codable, Sendable {
         /// the log.
         case historyPruned(through: SequenceNumber)
         /// There may have been such a record, of which compaction has left no trace.
-        case noTrace
+        ///
+        /// History is kept from an event on: its position and, if known, its time in milliseconds
+        /// since 1970. The position is `nil` if all history is kept, and an erasure removed the
+        /// traces.
+        case noTrace(historyBegins: SequenceNumber?, time: Int64?)
         /// The user of the device is neither given nor in the journal; the database's owner is
         /// assumed.
         case userAssumed
@@ -113,9 +124,10 @@ extension Store {
     ///   - device: The device, as it calls itself.
     ///   - user: The user of the device; `nil` for the last user in the journal.
     ///
-    /// Costs one read of the record's history up to the version, and one of the journal.
+    /// Costs one read of the record's history up to the version, and one of the journal. If the zone
+    /// has no such record, at most 1,000 other zones of the store are searched for it.
     ///
-    /// - Returns: The known causes, and the gaps.
+    /// - Returns: The known causes, the gaps, and hints for a misspelled question.
     ///
     /// - Throws: `invalidArguments` for a position that the store never had or no longer has, and errors
     ///   of reading. A record that never existed is not an error, but an answer.
@@ -135,7 +147,7 @@ extension Store {
             explaining.explanation.user = database.scope == .public ? nil : database.owner
             explaining.explanation.gaps.append(.userAssumed)
         }
-        try await explaining.findVersion(self, in: database, asOf: position)
+        try await explaining.findVersion(self, past, in: database, asOf: position)
         // Rejections in the journal have no positions, so they are compared with the newest version
         // only.
         explaining.explainRefusals(isNewest: position == nil)
@@ -147,6 +159,7 @@ extension Store {
             )
             explaining.explainDelivery(visibility, TokenReading(store: id, hash: past.hash))
         }
+        try explaining.findHints(past, in: database)
         explaining.finish()
         return explaining.explanation
     }

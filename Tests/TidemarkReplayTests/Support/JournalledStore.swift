@@ -145,6 +145,7 @@ extension Explanation.Cause {
     var name: String {
         switch self {
         case .neverSaved: "neverSaved"
+        case .noSuchZone: "noSuchZone"
         case .refused: "refused"
         case .hidden: "hidden"
         case .fetchRefused: "fetchRefused"

@@ -21,8 +21,16 @@ struct WhyCommand: AsyncParsableCommand {
             visible to the device's user, with the share, role or parent; rejected, with the code \
             and the rule; never saved; delivered by a token, acknowledged or not; or committed \
             after the device's token. The answer comes first, then what else is known, then what \
-            cannot be known. What devices were given is known only from a full journal. The device \
-            belongs to the user who last used it, unless --as names another.
+            cannot be known.
+
+            --owner names the owner of the database that holds the record. --as names the user of \
+            the device; unless given, the user who last used it. If the zone has no such record, \
+            other zones and databases are searched for one. The status is 1 if there never was \
+            such a zone.
+
+            What devices were given is known only from a full journal, which `tidemark serve` and \
+            `tidemark exec` write, and programs that open the store with StoreOptions.journal = \
+            .full.
             """
     )
 
@@ -65,11 +73,16 @@ struct WhyCommand: AsyncParsableCommand {
             if options.isJSON(output) {
                 try output.line { $0.append(subjectOf: explanation) }
                 for cause in explanation.causes { try output.line { $0.append(json: cause) } }
+                for hint in explanation.hints { try output.line { $0.append(json: hint) } }
                 for gap in explanation.gaps { try output.line { $0.append(json: gap) } }
             } else {
-                for line in explanation.lines(Ink(output)) { try output.line(line) }
+                let question = AbsenceQuestion(store: store.store, device: device, user: user)
+                let lines = explanation.lines(Ink(output), question)
+                for line in lines { try output.line(line) }
             }
             try output.flush()
+            // The zone of the question is missing, which is an error in other commands too.
+            if case .noSuchZone? = explanation.causes.first { throw ExitCode.failure }
         }
     }
 }

@@ -1,0 +1,17 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+public import TidemarkModel
+
+extension Explanation {
+    /// A fact for a question that may name the wrong zone, database or device.
+    public enum Hint: Hashable, Codable, Sendable {
+        /// Another zone or database has, or had, a record of that name.
+        case recordElsewhere(RecordID, DatabaseID, isDeleted: Bool)
+        /// Only this many zones were searched for such a record; there are more.
+        case searchStopped(zoneCount: Int)
+        /// The journal has no entry of the device. It has entries of these devices, and maybe of
+        /// others; the device of the latest entry comes first.
+        case deviceUnknown(known: [String])
+    }
+}
