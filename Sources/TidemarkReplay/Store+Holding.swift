@@ -40,8 +40,9 @@ extension Store {
     ///
     /// - Returns: The positions at which the predicate began and ceased to hold.
     ///
-    /// - Throws: `zoneNotFound`; `invalidArguments` for an invalid predicate, and for points
-    ///   as for ``visitDifferences(after:through:of:in:record:_:)``.
+    /// - Throws: `zoneNotFound`; `unknownItem` for a record type that neither the schema nor a read
+    ///   record has; `invalidArguments` for such a field, for an invalid predicate, and for points as
+    ///   for ``visitDifferences(after:through:of:in:record:_:)``.
     public func holding(
         of predicate: Query.Predicate,
         type: String? = nil,
@@ -53,10 +54,16 @@ extension Store {
         let past = try pastPicture(showing: [first, last].compactMap(\.self))
         let keys = try past.zoneKeys(of: database, in: zone)
         let matcher = try Query.Matcher(predicate, now: past.now)
+        let type = type.map { Name($0) }
+        let schema =
+            options.checksSchema
+            ? try schema(of: database.container, in: database.environment) : Schema()
+        let unknown = try UnknownNames(of: predicate, recordType: type, in: schema)
         return try await reading { () throws(SyncError) in
             var fold = HoldingFold(
                 matcher: matcher,
-                type: type.map { Name($0) },
+                type: type,
+                unknown: unknown,
                 places: PastPlaces(hash: past.hash),
                 first: first
             )
@@ -73,6 +80,7 @@ extension Store {
             // There may be no event after `first`, and no event follows the last commit to end it.
             fold.begin()
             fold.endCommit()
+            try fold.unknown.check()
             return fold.holding
         }
     }
@@ -97,6 +105,8 @@ extension PastPicture {
 struct HoldingFold {
     let matcher: Query.Matcher
     let type: Name?
+    /// The names that would make a result meaningless.
+    private(set) var unknown: UnknownNames
     let places: PastPlaces
     let first: SequenceNumber
     private(set) var holding = Holding()
@@ -109,9 +119,16 @@ struct HoldingFold {
     /// The event of that commit with which it began or ended, if it is now not as before.
     private var turn: SequenceNumber?
 
-    init(matcher: Query.Matcher, type: Name?, places: PastPlaces, first: SequenceNumber) {
+    init(
+        matcher: Query.Matcher,
+        type: Name?,
+        unknown: UnknownNames,
+        places: PastPlaces,
+        first: SequenceNumber
+    ) {
         self.matcher = matcher
         self.type = type
+        self.unknown = unknown
         self.places = places
         self.first = first
     }
@@ -147,6 +164,7 @@ struct HoldingFold {
         case .recordSaved, .recordTouched:
             let body = try PastVersion(event).body()
             let isMeant = type.map { $0.hasBytes(body.recordTypeBytes.span.bytes) } ?? true
+            if isMeant, !unknown.isEmpty { unknown.remove(namesOf: body) }
             if isMeant, matcher.matches(body) {
                 fulfilling.insert(try places.step(event).place)
             } else if held {

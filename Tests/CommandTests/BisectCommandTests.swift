@@ -35,9 +35,41 @@ import Testing
         let text = try await Command.run("bisect", store, "--bad", "count < 0", "--text")
         #expect(text.output.contains("u-63"))
         let typed = try await Command.run("bisect", store, "--bad", "count < 0", "--type", "Other")
-        #expect(typed.status == 1 && typed.errors.contains("No record matches"))
+        #expect(typed.status == 1 && typed.errors.contains("record type: Other"))
         let late = try await Command.run("bisect", store, "--bad", "count < 0", "--from", "80")
         #expect(late.status == 1 && late.errors.contains("already bad"))
+    }
+
+    @Test(arguments: [
+        ["--type", "Itme", "count > 1"], ["--type", "Item", "cuont > 1"],
+        ["--type", "Item", "count BEGINSWITH 'a'"],
+    ])
+    func `A name that query rejects is rejected with the same error`(
+        arguments: [String]
+    ) async throws {
+        let store = folder.path("typed.tide")
+        let saved = try await Command.run("save", store, "milk", "--type", "Item", "count=1")
+        #expect(saved.status == 0)
+        let (type, predicate) = (Array(arguments[..<2]), arguments[2])
+        let query = ["query", store, "--where", predicate] + type
+        let rejected = try await Command.run(query, input: [])
+        let bisect = ["bisect", store, "--bad", predicate] + type
+        let found = try await Command.run(bisect, input: [])
+        #expect(found.status == 1 && rejected.status == 1)
+        #expect(!found.errors.isEmpty && found.errors == rejected.errors)
+    }
+
+    @Test func `A field that no record type and no record has is rejected`() async throws {
+        let store = try await store(wrongFrom: 63)
+        for type in [[], ["--type", "Item"]] {
+            let bisect = ["bisect", store, "--bad", "cuont < 0"] + type
+            let unknown = try await Command.run(bisect, input: [])
+            #expect(unknown.status == 1)
+            #expect(unknown.errors.contains("Unknown field 'cuont'"), "\(unknown.errors)")
+        }
+        // An import extends no schema, and the field of its records is known.
+        let never = try await Command.run("bisect", store, "--bad", "count < -5")
+        #expect(never.status == 1 && never.errors.contains("No record matches"))
     }
 
     @Test func `A predicate that becomes false again is reported as not monotone`() async throws {

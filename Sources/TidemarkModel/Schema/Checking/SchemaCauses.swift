@@ -119,6 +119,15 @@ extension SyncError {
         )
     }
 
+    /// Returns the error for a predicate for all record types, none of which has the field.
+    package static func fieldNotFound(_ key: Name) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "Unknown field '\(key)': neither a record type nor a record has it.",
+            remedy: "Check the name. `tidemark schema export STORE` prints the fields of every type."
+        )
+    }
+
     /// Returns the error for a query by a field that cannot have the required index.
     package static func cannotIndex(
         _ key: Query.Key,
