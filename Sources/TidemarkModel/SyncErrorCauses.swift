@@ -44,7 +44,8 @@ extension SyncError {
         SyncError(
             .invalidArguments,
             "The record \(record) has the type \(found), which cannot change; the save has the "
-                + "type \(asked)."
+                + "type \(asked).",
+            remedy: "Save it with its own type, or use another record name."
         )
     }
 
@@ -162,7 +163,8 @@ extension SyncError {
         SyncError(
             .invalidArguments,
             "The field \"\(field)\" of \(record) refers to a record of the zone \(zone); a "
-                + "reference cannot point to another zone."
+                + "reference cannot point to another zone.",
+            remedy: "Refer to a record of the same zone, or store the other name as a text."
         )
     }
 
@@ -269,7 +271,11 @@ extension SyncError {
 
     /// Returns the error for bytes that no engine made, or for a token of something else.
     package static func tokenInvalid(_ reason: String) -> SyncError {
-        SyncError(.invalidArguments, "The change token is not valid for this request: \(reason).")
+        SyncError(
+            .invalidArguments,
+            "The change token is not valid for this request: \(reason).",
+            remedy: "Send the token that the last fetch of the same zone or database returned."
+        )
     }
 
     /// Returns the error for a change tag that no store made.
@@ -373,7 +379,8 @@ extension SyncError {
     package static func fieldNameTooLong(_ name: String, limit: Int) -> SyncError {
         SyncError(
             .invalidArguments,
-            "The field name \"\(name)\" has \(name.utf8.count) bytes; at most \(limit) are allowed."
+            "The field name \"\(name)\" has \(name.utf8.count) bytes; at most \(limit) are allowed.",
+            remedy: "Use a shorter name."
         )
     }
 

@@ -222,6 +222,11 @@ import Testing
         let failed = try await save("a", "--type", "T", "--zone", "gone", "--text")
         #expect(failed.status == 1)
         #expect(failed.lines.last?.hasPrefix("failed  a in zone gone  zoneNotFound (26): ") == true)
+        #expect(failed.output.contains("Create it with `tidemark zones create STORE gone`; "))
+        // Such a zone is not the caller's to create.
+        let shared = ["--database", "shared", "--zone", "gone", "--text"]
+        let hidden = try await Command.run(["save", store, "a", "--type", "T"] + shared, input: [])
+        #expect(hidden.status == 1 && !hidden.output.contains("zones create"))
     }
 
     @Test func `Records are deleted by name, by tag, and from standard input`() async throws {

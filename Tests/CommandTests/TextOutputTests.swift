@@ -99,6 +99,21 @@ import Testing
         #expect(other.status == 0 && other.lines.isEmpty)
     }
 
+    @Test func `zones list notes that the owner is unknown`() async throws {
+        let path = folder.path("owners.tide")
+        let set = ["users", "set", path, "_anna", "--given-name", "Anna"]
+        #expect(try await Command.run(set, input: []).status == 0)
+        func list(_ owner: String) async throws -> Command.Outcome {
+            try await Command.run("zones", path, "--owner", owner)
+        }
+        let unknown = try await list("account:ben")
+        #expect(unknown.status == 0 && unknown.output.isEmpty)
+        #expect(unknown.errors.hasPrefix("No user account:ben is known: "))
+        // A user with an account is known without a zone, and so is the default owner.
+        #expect(try await list("_anna").errors.isEmpty)
+        #expect(try await Command.run("zones", path).errors.isEmpty)
+    }
+
     @Test func `changes prints only the changes that the user may read`() async throws {
         let path = folder.path("ben.tide")
         let place = ["--owner", "_ben"]

@@ -378,7 +378,8 @@ extension SyncError {
             .invalidArguments,
             "History pruned: compaction has dropped what the store held as of event \(position). "
                 + "The oldest point that is still exact is event \(horizon).",
-            isHistoryPruned: true
+            isHistoryPruned: true,
+            remedy: "Read as of event \(horizon) or a later one."
         )
     }
 
@@ -391,7 +392,8 @@ extension SyncError {
             .invalidArguments,
             "History pruned: no trace of the record \(record) is left. If there was one, it was gone "
                 + "by event \(position), and compaction has forgotten it.",
-            isHistoryPruned: true
+            isHistoryPruned: true,
+            remedy: "Compact with a longer --keep-history to keep more from now on."
         )
     }
 }

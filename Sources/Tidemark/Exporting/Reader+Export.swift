@@ -54,7 +54,8 @@ extension Reader {
         guard position <= picture.bound else {
             throw SyncError(
                 .invalidArguments,
-                "The store's last event is \(picture.bound); there is no event \(position)."
+                "The store's last event is \(picture.bound); there is no event \(position).",
+                remedy: "Name an event up to \(picture.bound)."
             )
         }
         let horizon = try historyHorizon(picture)

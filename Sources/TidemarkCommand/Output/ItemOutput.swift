@@ -31,7 +31,8 @@ struct ItemOutput {
             if let record { line.append(json: record) } else { line.append(json: item) }
             line.append(literal: "}")
             table.append(["\(done)", item.text, record?.changeTag?.text ?? ""])
-        case .failure(let error):
+        case .failure(let failure):
+            let error = failure.forCommandLine(about: item)
             failureCount += 1
             line.append(literal: "{\"failed\":")
             line.append(json: item)
@@ -54,6 +55,23 @@ struct ItemOutput {
         try output.flush()
         // Last, after all outcomes are printed: items that succeeded are saved whatever the status.
         if failureCount > 0 { throw ExitCode.failure }
+    }
+}
+
+extension SyncError {
+    /// The error with the command that creates a missing zone as its remedy.
+    fileprivate func forCommandLine(about item: Item) -> SyncError {
+        // An error with a remedy of its own is about a zone that the user cannot create.
+        guard case .record(let record) = item, code == .zoneNotFound, remedy == code.remedy,
+            !userDidResetEncryptedData, record.zone.ownerName == ZoneID.currentOwner
+        else { return self }
+        let name = record.zone.zoneName.shellWord
+        return SyncError(
+            code,
+            message,
+            remedy: "Create it with `tidemark zones create STORE \(name)`; `tidemark zones list "
+                + "STORE` lists the zones that exist."
+        )
     }
 }
 

@@ -134,8 +134,9 @@ extension SyncError {
         SyncError(
             .invalidArguments,
             "History pruned: a version of a record in zone \(zone) at the first point is gone from the "
-                + "log. Compare from a later point.",
-            isHistoryPruned: true
+                + "log.",
+            isHistoryPruned: true,
+            remedy: "Compare from a later point."
         )
     }
 }

@@ -38,7 +38,8 @@ extension Store {
             throw SyncError(
                 .invalidArguments,
                 "The first point must be before the second: event \(first) is not before event "
-                    + "\(last)."
+                    + "\(last).",
+                remedy: "Exchange the points."
             )
         }
         // One scan of the stretch finds the records. Their bodies are read below, zone by zone.

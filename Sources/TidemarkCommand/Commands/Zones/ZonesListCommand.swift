@@ -15,7 +15,7 @@ struct ZonesListCommand: AsyncParsableCommand {
             Prints one line for each zone, ordered by name as UTF-8 bytes: its records, its \
             tombstones, and the sequence number of its last event. For a shared database, the \
             zones that others share with its owner. As of a point, and for a shared database, only \
-            names are printed.
+            names are printed. A note says if no user is known by the name of --owner.
             """
     )
 
@@ -28,12 +28,25 @@ struct ZonesListCommand: AsyncParsableCommand {
         try await store.ask { service in
             let position = try await point.position(by: service)
             let zones = try await service.answer(ZonesCall(of: database.id, asOf: position))
+            if zones.isEmpty, position == nil { try await noteUnknownOwner(by: service) }
             if database.database == .shared { return try printShared(zones.map(\.zone)) }
             if position != nil { return try printNames(zones.map(\.zone)) }
             try print(
                 zones.compactMap { entry in entry.content.map { (entry.zone.zoneName, $0) } }
             )
         }
+    }
+
+    /// Notes that the owner of a database without zones may be misspelled.
+    private func noteUnknownOwner(by service: any AdministrationService) async throws {
+        let id = database.id
+        guard id.scope != .public, id.owner != .current else { return }
+        let call = UsersCall(of: id.container, in: id.environment, user: id.owner)
+        guard try await service.answer(call).isEmpty else { return }
+        note(
+            "No user \(database.owner.printable) is known: there are no zones of that user, and `tidemark users "
+                + "list` has no such user. Check --owner."
+        )
     }
 
     private func print(_ zones: [(name: String, content: ZonesCall.Content)]) throws {

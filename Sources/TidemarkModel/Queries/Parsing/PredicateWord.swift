@@ -66,7 +66,8 @@ extension SyncError {
         return SyncError(
             .invalidArguments,
             "The predicate \"\(shown)\" was rejected at character \(before.count + 1): "
-                + error.message
+                + error.message,
+            remedy: predicateRemedy
         )
     }
 
@@ -74,6 +75,13 @@ extension SyncError {
     static func invalidPredicate(_ predicate: Query.Predicate, _ problem: String) -> SyncError {
         var shown = predicate.description
         if shown.count > 200 { shown = shown.prefix(200) + "…" }
-        return SyncError(.invalidArguments, "The predicate \"\(shown)\" was rejected: \(problem)")
+        return SyncError(
+            .invalidArguments,
+            "The predicate \"\(shown)\" was rejected: \(problem)",
+            remedy: predicateRemedy
+        )
     }
+
+    private static let predicateRemedy =
+        "Change the predicate; Docs/queries.md lists what predicates can contain."
 }

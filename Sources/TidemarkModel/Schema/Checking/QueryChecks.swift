@@ -26,7 +26,11 @@ extension Query {
                 case .field: Predicate.placeMismatch(descriptor.key, type)
                 }
             if let problem {
-                return SyncError(.invalidArguments, "The order was rejected: \(problem)")
+                return SyncError(
+                    .invalidArguments,
+                    "The order was rejected: \(problem)",
+                    remedy: "Sort by the distance of a field of the type LOCATION."
+                )
             }
         }
         return nil

@@ -52,7 +52,8 @@ extension SyncError {
         SyncError(
             .invalidArguments,
             "encrypted fields are not supported in the public database: field '\(field)' for type "
-                + "'\(recordType)'."
+                + "'\(recordType)'.",
+            remedy: "Send the value without encryption, or save the record in a private database."
         )
     }
 
@@ -65,7 +66,8 @@ extension SyncError {
         SyncError(
             .invalidArguments,
             "Field '\(field)' for type '\(recordType)' is \(type.webName) and cannot be encrypted: "
-                + "assets always are encrypted, and the store must read references."
+                + "assets always are encrypted, and the store must read references.",
+            remedy: "Send the value without encryption."
         )
     }
 
@@ -124,7 +126,7 @@ extension SyncError {
         SyncError(
             .invalidArguments,
             "Unknown field '\(key)': neither a record type nor a record has it.",
-            remedy: "Check the name. `tidemark schema export STORE` prints the fields of every type."
+            remedy: "Check the name. `tidemark schema export STORE` prints all fields."
         )
     }
 
@@ -138,7 +140,8 @@ extension SyncError {
         SyncError(
             .invalidArguments,
             "Field '\(key.reportedName)' has a value type of \(type.reportedName) and cannot be "
-                + "\(index): \(reason)."
+                + "\(index): \(reason).",
+            remedy: "Query by another field."
         )
     }
 
