@@ -195,6 +195,40 @@ import TidemarkModel
         #expect(text.contains("Note: `tidemark compact` keeps all history unless --keep-history"))
     }
 
+    @Test func `A version that no fetch followed has the answer of the page about the past`()
+        async throws
+    {
+        var options = StoreOptions()
+        options.journal = .full
+        let store = try Store.open(
+            at: folder.path("notes.tide"),
+            access: .creating,
+            options: options
+        )
+        let zone = ZoneID(zoneName: "lists")
+        let (phone, laptop) = (Caller(device: "phone"), Caller(device: "laptop"))
+        _ = try await store.modifyZones(ModifyZonesRequest(saves: [zone]), as: phone)
+        _ = try await store.zoneChanges(ZoneChangesRequest(zone: zone), as: phone)
+        let save = RecordSave(
+            RecordID(recordName: "milk", zone: zone),
+            type: "Item",
+            fields: try Fields(["title": .string("Milk")])
+        )
+        _ = try await store.modifyRecords(ModifyRecordsRequest(saves: [save]), as: laptop)
+        try store.close()
+        let blocks = try ExampleTests.text("Docs/past.md").components(separatedBy: "```text\n")
+        let block = try #require(blocks.dropFirst().first?.components(separatedBy: "```").first)
+        let shown = block.split(separator: "\n")
+        let question = try #require(shown.first).replacing("$ tidemark", with: "$tidemark")
+        let answer = try await Command.script("\(question) --text", in: folder)
+        func steady(_ line: Substring) -> String {
+            String(line).replacing(/Version [0-9]+ \([0-9a-z-]+\)/, with: "Version")
+                .replacing(/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z/, with: "time")
+                .replacing(/t\.[A-Za-z0-9_…-]+/, with: "t")
+        }
+        #expect(answer.output.split(separator: "\n").map(steady) == shown.dropFirst().map(steady))
+    }
+
     @Test func `Without a journal the answer says what writes one`() async throws {
         let store = try await lists()
         let question = ["why", store, "--record", "milk", "--zone", "lists", "--device", "phone"]
