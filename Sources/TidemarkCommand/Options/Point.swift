@@ -144,7 +144,7 @@ enum Point: Equatable {
 
     /// The text of `--help` about every option that takes a point.
     static let explanation = """
-        a sequence number, -N for N events before the newest, a change token (t.…), an RFC 3339 time, \
-        a date (its start in UTC), or an age such as '2 hours ago'
+        a sequence number, -N for N events of the whole store before the newest, a change token \
+        (t.…), an RFC 3339 time, a date (its start in UTC), or an age such as '2 hours ago'
         """
 }

@@ -16,11 +16,12 @@ struct BisectCommand: AsyncParsableCommand {
         abstract: "Find the first event after which a predicate or command reports a bad state.",
         discussion: """
               tidemark bisect notes.tide --bad 'count < 0' --type Item
+              tidemark bisect notes.tide --bad "recordID == 'milk' AND count < 0" --zone lists
               tidemark bisect notes.tide --zone lists --run 'test $(wc -l) -lt 100'
 
             With --bad, finds the event after which a record first matched a predicate \
             (Docs/queries.md). The log is read once, which also shows whether the match ended and \
-            began again.
+            began again. A record type or field that does not exist is an error.
 
             With --run, a shell command gets the records as of a position on standard input, one \
             per line as `export` prints them. Its status is the verdict: 0 is good, 1 to 124 bad, \

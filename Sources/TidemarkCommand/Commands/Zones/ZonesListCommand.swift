@@ -44,8 +44,8 @@ struct ZonesListCommand: AsyncParsableCommand {
         let call = UsersCall(of: id.container, in: id.environment, user: id.owner)
         guard try await service.answer(call).isEmpty else { return }
         note(
-            "No user \(database.owner.printable) is known: there are no zones of that user, and `tidemark users "
-                + "list` has no such user. Check --owner."
+            "No user \(database.owner.printable) is known: there are no zones of that user, and "
+                + "`tidemark users list` has no such user. Check --owner."
         )
     }
 
