@@ -27,6 +27,8 @@ enum Base36 {
         to buffer: UnsafeMutableBufferPointer<UInt8>,
         endingAt end: Int
     ) {
+        // A caller reserves `digitCount(of:)` bytes before the offset. Release builds do not check
+        // the buffer.
         var rest = number
         var place = end
         repeat {
@@ -40,6 +42,7 @@ enum Base36 {
     static func value(of byte: UInt8) -> UInt64? {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(byte - UInt8(ascii: "0"))
+        // Capital letters are refused: they would be a second form of the same number.
         case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt64(byte - UInt8(ascii: "a")) + 10
         default: nil
         }

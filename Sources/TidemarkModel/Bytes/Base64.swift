@@ -65,6 +65,7 @@ package enum Base64 {
                 padding += 1
                 continue
             }
+            // A digit after padding is refused: the text would be two encodings in a row.
             guard padding == 0, let value = value(of: character, variant) else { return false }
             group = group << 6 | value
             digits += 1
@@ -74,11 +75,14 @@ package enum Base64 {
             bytes.append(UInt8(truncatingIfNeeded: group))
             group = 0
         }
+        // The number of digits is known only now, so the padding could not be checked before.
         let rest = digits % 4
         guard padding == (variant == .standard ? (4 - rest) % 4 : 0) else { return false }
         switch rest {
         case 0:
             return true
+        // Bits beyond the last byte must be zero (RFC 4648, section 3.5). Otherwise several texts
+        // would decode to the same bytes.
         case 2 where group & 0xF == 0:
             bytes.append(UInt8(truncatingIfNeeded: group >> 4))
             return true

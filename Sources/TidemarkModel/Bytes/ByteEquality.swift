@@ -10,6 +10,7 @@ enum ByteEquality {
     {
         let count = first.count
         guard count == second.count else { return false }
+        // Copies of a record share their bytes, so equal addresses skip the comparison.
         if first.baseAddress == second.baseAddress { return true }
         var index = 0
         while index + 8 <= count {

@@ -20,6 +20,7 @@ enum ByteOrder {
             if difference != 0 { return difference }
             index += 1
         }
+        // A name sorts before every longer name that begins with it.
         return first.count - second.count
     }
 }

@@ -55,6 +55,8 @@ extension RawSpan {
     func nextFiniteDouble(_ offset: inout Int) -> Double? {
         guard let word = nextWord64(&offset) else { return nil }
         let value = Double(bitPattern: word)
+        // JSON cannot represent other numbers, so no value may be one (Docs/formats/record.md,
+        // "Types and values").
         return value.isFinite ? value : nil
     }
 
@@ -71,6 +73,8 @@ extension RawSpan {
         defer { offset += count }
         return extracting(offset..<offset + count).withUnsafeBytes { bytes in
             let text = bytes.assumingMemoryBound(to: UInt8.self)
+            // `String(decoding:)` alone would replace invalid bytes by U+FFFD. The value would then
+            // differ from its stored bytes.
             return UTF8Text.isValid(text) ? String(decoding: text, as: UTF8.self) : nil
         }
     }

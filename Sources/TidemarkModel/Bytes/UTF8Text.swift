@@ -36,6 +36,8 @@ package enum UTF8Text {
         if lead < 0x80 { return 1 }
         let left = bytes.count - index
         func continues(_ distance: Int) -> Bool { bytes[index + distance] & 0xC0 == 0x80 }
+        // No case takes 0xC0 and 0xC1, which would begin overlong forms, or bytes from 0xF5 on,
+        // which would begin characters past U+10FFFF.
         switch lead {
         case 0xC2...0xDF:
             return left >= 2 && continues(1) ? 2 : 0

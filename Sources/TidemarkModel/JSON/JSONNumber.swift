@@ -35,6 +35,8 @@ extension JSONReader {
                 at: start
             )
         }
+        // The form decides and not the value: `1.0` and `1e3` are not whole, because a whole double
+        // and an integer could not be told apart (Docs/formats/changes.md, "Fields").
         var isWhole = true
         if current == UInt8(ascii: ".") {
             isWhole = false
@@ -58,6 +60,8 @@ extension JSONReader {
 
     /// Returns the double nearest to a number that was read before; `nil` if it is infinite.
     package func double(_ number: JSONNumber) -> Double? {
+        // `Double` also reads `nan`, `inf` and hexadecimal digits, but a lexeme of JSON has none of
+        // these. It returns infinity for a number that is too large.
         guard let value = Double(lexeme(number)), value.isFinite else { return nil }
         return value
     }

@@ -109,6 +109,7 @@ package struct JSONReader {
             }
             offset += 1
             skipSpace()
+            // RFC 8259 allows no comma after the last element.
             if current == end { throw unexpected(expected) }
         }
         return true
@@ -179,6 +180,8 @@ package struct JSONReader {
     }
 
     private mutating func take(_ word: StaticString) -> Bool {
+        // The word may be a prefix of a longer one, such as `nullable`. The text is still refused,
+        // because only a comma, a bracket or the end can follow a value.
         guard bytes.count - offset >= word.utf8CodeUnitCount else { return false }
         for index in 0..<word.utf8CodeUnitCount
         where bytes[offset + index] != word.utf8Start[index] {

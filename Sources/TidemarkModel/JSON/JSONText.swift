@@ -20,6 +20,8 @@ package struct JSONText: Sendable {
         // borrowed from it. The lowest mark is therefore right, and only that one is used.
         let quotes = word ^ (ones &* 0x22)
         let backslashes = word ^ (ones &* 0x5C)
+        // `& ~word` also clears the mark of every byte above 0x7F. A writer copies such bytes. A
+        // reader must check them as UTF-8, so it adds `tops` to this mask.
         return
             (((quotes &- ones) & ~quotes) | ((backslashes &- ones) & ~backslashes)
             | ((word &- (ones &* 0x20)) & ~word)) & tops
@@ -31,6 +33,8 @@ package struct JSONText: Sendable {
         var index = start
         while index + 8 <= utf8.count {
             let word = raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            // In little-endian order the lowest byte is the first one, so the lowest mark is the
+            // first special byte.
             let special = specialBytes(in: UInt64(littleEndian: word))
             if special != 0 { return index + special.trailingZeroBitCount / 8 - start }
             index += 8
@@ -52,6 +56,8 @@ extension JSONReader {
         var hasEscapes = false
         while true {
             advance(by: plainRun(from: offset))
+            // `current` is zero at the end of the bytes. So a string without a closing mark reaches
+            // `escape`, which throws the error.
             guard current != UInt8(ascii: "\"") else { break }
             _ = try escape()
             hasEscapes = true
@@ -105,6 +111,7 @@ extension JSONReader {
             return
         }
         var again = JSONReader(bytes)
+        // The range begins after the quotation mark, and `appendText` expects that mark.
         again.advance(by: text.range.lowerBound - 1)
         // The text was checked when it was first read.
         try? again.appendText(to: &output)
@@ -112,6 +119,8 @@ extension JSONReader {
 
     /// Returns true if a string that was read before equals a word.
     package func isWord(_ text: JSONText, _ word: StaticString) -> Bool {
+        // RFC 8259 allows escapes in the names of members, so `\u006fp` is the member `op`. `Name`
+        // compares bytes. `String` would also accept texts that are only equivalent.
         if text.hasEscapes { return Name(copy(text)) == Name(word.description) }
         guard text.range.count == word.utf8CodeUnitCount else { return false }
         for index in 0..<text.range.count
@@ -145,6 +154,8 @@ extension JSONReader {
             guard index < count else { break }
             let byte = bytes[index]
             if byte >= 0x80 {
+                // Bytes that are not UTF-8 end the run as a control character does. `escape` throws
+                // the error.
                 let length = UTF8Text.sequenceLength(bytes, at: index)
                 guard length > 0 else { break }
                 index += length
@@ -232,6 +243,7 @@ extension JSONReader {
 
     private mutating func fourDigits() -> UInt32? {
         guard bytes.count - offset >= 4 else { return nil }
+        // `UInt32(_:radix:)` would also accept a plus sign, which is no hexadecimal digit.
         var value: UInt32 = 0
         for index in offset..<offset + 4 {
             switch bytes[index] {

@@ -60,6 +60,7 @@ extension [UInt8] {
         case 0x0D: append(UInt8(ascii: "r"))
         default:
             append(literal: "u00")
+            // A control character is below 0x20, so the third digit is 0 or 1.
             append(byte < 0x10 ? 48 : 49)
             append(Array("0123456789abcdef".utf8)[Int(byte & 0xF)])
         }

@@ -37,6 +37,7 @@ extension Query.Predicate {
         case .always, .never, .words: return nil
         case .comparison(let comparison): return comparison.refusedConstruct
         case .distance(let test):
+            // CloudKit finds the places inside a circle only.
             guard test.relation == .greaterThan || test.relation == .greaterThanOrEqual else {
                 return nil
             }
@@ -49,6 +50,7 @@ extension Query.Predicate {
             // The part first: its own construct is the more exact cause.
             if let refused = part.refusedConstruct { return refused }
             switch part {
+            // CloudKit documents NOT before one comparison, except BETWEEN.
             case .comparison(let comparison) where comparison.relation != .between: return nil
             case .comparison: return ("NOT before BETWEEN", "Run two queries with < and >.")
             case .and: return ("NOT before AND", "Run one query for the complement of each part.")

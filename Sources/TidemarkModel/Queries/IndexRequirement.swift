@@ -33,6 +33,7 @@ extension Query {
     public var requirements: [IndexRequirement] {
         var requirements = predicate.requirements
         for descriptor in sortDescriptors {
+            // An order by distance needs the index of a distance test (Docs/queries.md, "Indexes").
             let kind: IndexKind = descriptor.origin == nil ? .sortable : .queryable
             requirements.append(IndexRequirement(descriptor.key, kind))
         }

@@ -26,6 +26,7 @@ extension Query.Comparison {
         func resolved(_ link: Reference) -> Reference {
             link.name == UserID.current.name ? Reference(recordName: user.userRecordName) : link
         }
+        // A text for one of these keys became a reference when the comparison was created.
         switch value {
         case .reference(let link):
             let operand = Query.Operand.value(.reference(resolved(link)))

@@ -50,6 +50,7 @@ extension Query.Predicate: CustomStringConvertible {
 
     private var isCompound: Bool {
         switch self {
+        // A compound without parts is written as a constant, which needs no parentheses.
         case .and(let parts), .or(let parts): !parts.isEmpty
         default: false
         }

@@ -115,6 +115,7 @@ extension Query.Comparison {
     }
 
     private func typeProblem(_ type: FieldType) -> String? {
+        // CloudKit's documentation excludes these types from predicates.
         guard type == .bytes || type == .asset else { return nil }
         return "Fields of type \(type.webName) cannot be queried. Compare with nil, or keep a "
             + "checksum in a field of its own."
@@ -125,6 +126,7 @@ extension Query.Comparison {
         switch relation {
         case .contains, .containsAll, .containsAny, .memberBeginsWith:
             return "\(key) is not a list."
+        // The operand is the beginning of a name, and therefore a text and no reference.
         case .beginsWith where field.type == .reference: return nil
         default: break
         }

@@ -43,6 +43,7 @@ extension Query.Predicate {
 
 extension Query.Comparison {
     fileprivate func mismatch(_ type: (Name) -> FieldType?) -> String? {
+        // A field of any type can be absent, so `nil` fits all of them.
         guard case .field(let name) = key, let type = type(name), operand != .null else {
             return nil
         }
@@ -83,6 +84,7 @@ extension Query.Comparison {
         case .null: return nil
         case .now: found = .timestamp
         case .value(let value):
+            // An empty list has no element whose type could be wrong.
             if value.type.element != nil, value.elements.isEmpty { return nil }
             found = value.type.element ?? value.type
         }
@@ -90,6 +92,7 @@ extension Query.Comparison {
             return "The field \"\(name)\" holds \(whole.webName) and is compared with a list. Use "
                 + "IN."
         }
+        // INT64 and DOUBLE mix, because numbers are compared by their exact values.
         let numbers: Set<FieldType> = [.int64, .double]
         guard found != fieldType, !(numbers.contains(found) && numbers.contains(fieldType)) else {
             return orderMismatch(name, fieldType)

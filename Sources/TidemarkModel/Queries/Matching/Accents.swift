@@ -23,6 +23,7 @@ enum Accents {
 
     /// Returns the letter without its accents; the character itself if it has none.
     static func base(of scalar: UInt32) -> UInt32 {
+        // All composed letters of the table are in this range, and its rows have 16 bits.
         guard scalar >= 0xC0, scalar < 0x1_0000 else { return scalar }
         var low = 0
         var high = table.count
@@ -36,6 +37,7 @@ enum Accents {
     }
 
     private static let table: [(composed: UInt16, base: UInt16)] =
+        // The groups are in the order of their base letters. The search needs that of the composed.
         groups.split(whereSeparator: { $0 == 32 || $0 == 10 }).flatMap { group in
             let base = UInt16(truncatingIfNeeded: group.first ?? 0)
             return group.dropFirst().map { (UInt16(truncatingIfNeeded: $0), base) }

@@ -59,12 +59,14 @@ struct FieldTest: Sendable {
 
     private func isFulfilled(by value: StoredValue, in bytes: RawSpan) -> Bool {
         switch relation {
+        // The caller evaluates these two, because they also apply to an absent field.
         case .equal, .notEqual: return false
         case .lessThan: return order(value, in: bytes, to: 0).map { $0 < 0 } ?? false
         case .lessThanOrEqual: return order(value, in: bytes, to: 0).map { $0 <= 0 } ?? false
         case .greaterThan: return order(value, in: bytes, to: 0).map { $0 > 0 } ?? false
         case .greaterThanOrEqual: return order(value, in: bytes, to: 0).map { $0 >= 0 } ?? false
         case .between:
+            // The constants keep the order of the query, so no value fulfils `BETWEEN {5, 1}`.
             guard let low = order(value, in: bytes, to: 0), low >= 0,
                 let high = order(value, in: bytes, to: 1)
             else { return false }
@@ -84,6 +86,8 @@ struct FieldTest: Sendable {
             if case .null = constants { return true }
             return false
         }
+        // If the operand is `nil`, the order is `nil` too. So a field with a value is not equal to
+        // it.
         guard comparesLists else { return order(value, in: bytes, to: 0) == 0 }
         guard var elements = StoredElements(value) else { return false }
         for index in 0..<constants.count {
@@ -155,6 +159,7 @@ struct FieldTest: Sendable {
             guard value.type == .string else { return nil }
             return TextOrder.compare(value.range, in: bytes, options, to: texts[index])
         case .names(let names):
+            // Names are compared exactly, because `problem` refuses options for references.
             guard value.type == .reference, let range = value.text(in: bytes) else { return nil }
             return TextOrder.compare(range, in: bytes, [], to: names[index])
         case .places(let places):
@@ -204,6 +209,7 @@ extension FieldTest.Constants {
     }
 
     fileprivate func sorted(_ isSet: Bool) -> FieldTest.Constants {
+        // The order is part of the meaning of a list that is compared as a whole, and of BETWEEN.
         guard isSet else { return self }
         switch self {
         case .null: return self
@@ -233,6 +239,7 @@ extension FieldTest.Constants {
     fileprivate func fits(_ type: FieldType?) -> Bool {
         switch self {
         case .null: false
+        // Numbers of both types mix, so an empty list of integers equals an empty list of doubles.
         case .numbers: type == .int64 || type == .double
         case .times: type == .timestamp
         case .texts: type == .string

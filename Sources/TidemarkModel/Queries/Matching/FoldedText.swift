@@ -35,6 +35,8 @@ package struct FoldedText {
             }
             let scalar = UTF8Text.scalar(in: bytes, at: &offset, end: end)
             // NUL is ASCII, so no byte of a folded character is zero.
+            // A folded character has at most nine bytes, those of a Korean syllable. So 128 bits
+            // hold it.
             var character = FoldedCharacter()
             character.fold(scalar, options)
             pending = character.bytes
@@ -153,6 +155,8 @@ extension UTF8Text {
             value = UInt32(lead & 0x07)
         default: return 0xFFFD
         }
+        // After an error only the first byte is consumed, so the characters after it are still
+        // read.
         guard end - offset >= length else { return 0xFFFD }
         for index in 0..<length {
             let byte = bytes.byte(at: offset + index)

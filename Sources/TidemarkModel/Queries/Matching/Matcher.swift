@@ -68,6 +68,8 @@ extension Query {
                 }
             case .words(let search):
                 let finder = WordFinder(search)
+                // Without words nothing is found, even if all words are required (Docs/queries.md,
+                // "What it means").
                 steps.append(finder.isEmpty ? .never : .words(search.key?.nameBytes, finder))
             case .distance(let test):
                 let origin = Coordinates(test.origin)
@@ -92,6 +94,8 @@ extension Query {
 
         /// Evaluates the part at an index, and advances the index.
         private func evaluate(_ index: inout Int, _ body: RecordBody, _ fieldsAt: Int) -> Bool {
+            // Every path must leave the index behind the part. Otherwise the caller would evaluate
+            // a step in the middle of it as the next part.
             let step = index
             index += 1
             switch steps[step] {
@@ -124,6 +128,7 @@ extension Query {
             case .words(let name, let finder):
                 return holdsWords(finder, name, body, fieldsAt)
             case .distance(let name, let origin, let relation, let radius):
+                // A record without the place fulfils no test of a distance, not even one with `>`.
                 let bytes = body.bytes.span.bytes
                 guard
                     let place = body.stored(name, fieldsAt: fieldsAt)?.coordinates(in: bytes)
@@ -144,6 +149,8 @@ extension Query {
                 guard let value = body.stored(name, fieldsAt: fieldsAt) else { return false }
                 return finder.look(at: value, in: bytes, &progress)
             }
+            // The words of a search may be spread over several fields, so the progress spans all of
+            // them.
             let fields = bytes.extracting(fieldsAt..<bytes.byteCount)
             for index in 0..<fields.word16(at: 0) {
                 let entry = FieldEntry(at: index, in: fields)

@@ -11,6 +11,8 @@ enum Number: Sendable {
     ///
     /// Nothing is rounded: 2^53 + 1 is greater than 2^53, whichever of them is whole.
     static func compare(_ first: Number, _ second: Number) -> Int {
+        // Converting the integer to a double would round it above 2^53, so different numbers could
+        // be equal.
         switch (first, second) {
         case (.whole(let left), .whole(let right)): order(left, right)
         case (.real(let left), .real(let right)): order(left, right)
@@ -31,6 +33,8 @@ enum Number: Sendable {
     }
 
     static func order<Value: Comparable>(_ left: Value, _ right: Value) -> Int {
+        // -0 equals 0 here. A NaN would equal everything, but no stored double and no constant is
+        // one.
         left < right ? -1 : left > right ? 1 : 0
     }
 }

@@ -53,6 +53,7 @@ package struct PredicateIndex: Sendable {
             }
             terms[index].count -= 1
         }
+        // Each remaining term is a lookup in every record, so empty ones are removed.
         terms.removeAll { $0.count == 0 }
     }
 
@@ -78,6 +79,8 @@ package struct PredicateIndex: Sendable {
                 }
             // An absent field fulfils no demand: demands are equalities with a value.
             guard let value else { continue }
+            // Lists are demanded by their elements only: `of` makes no demand for a comparison of
+            // whole lists.
             if var elements = StoredElements(value) {
                 while let element = elements.next(in: bytes) {
                     guard let hash = Demand.hash(of: element, in: bytes) else { continue }
@@ -98,7 +101,9 @@ private struct Demand {
     /// Returns demands of which a matching record fulfils at least one; `nil` if there are none.
     static func of(_ predicate: Query.Predicate) -> [Demand]? {
         switch predicate {
+        // No bucket has it, so it is a candidate for no record.
         case .never: return []
+        // `.not` demands no value: a record without the field fulfils `NOT (field == value)`.
         case .always, .not, .words, .distance: return nil
         case .comparison(let comparison): return of(comparison)
         case .and(let parts):
@@ -127,9 +132,11 @@ private struct Demand {
             guard value.type.element == nil else { return nil }
             values = [value]
         case .in, .containsAny:
+            // Without elements there is no demand, because no record fulfils `IN {}`.
             values = value.elements
         case .containsAll:
             // Every element is demanded, so any one of them finds the candidates.
+            // `ALL {} IN list` is true for every list, so an empty one demands nothing.
             guard let first = value.elements.first else { return nil }
             values = [first]
         default: return nil
@@ -179,11 +186,14 @@ private struct Demand {
         switch number {
         case .whole(let whole): hash(.number, UInt64(bitPattern: whole))
         case .real(let real):
+            // A double that is a 64-bit integer has the hash of that integer, and -0 that of 0. All
+            // others equal no integer, so their bits are enough.
             hash(.number, Int64(exactly: real).map { UInt64(bitPattern: $0) } ?? real.bitPattern)
         }
     }
 
     private static func hash(_ kind: Kind, _ word: UInt64) -> Int {
+        // The seed of `Hasher` differs between processes, so these hashes must never be stored.
         var hasher = Hasher()
         hasher.combine(kind.rawValue)
         hasher.combine(word)

@@ -122,6 +122,7 @@ private enum SortKey {
         case (.time(let left), .time(let right)): Number.order(left, right)
         case (.text(let left), .text(let right)), (.reference(let left), .reference(let right)):
             TextOrder.compare(left, in: bytes, to: otherBytes, right)
+        // Two absent values are equal, and so are two without an order. The next criterion decides.
         default: Number.order(rank, other.rank)
         }
     }

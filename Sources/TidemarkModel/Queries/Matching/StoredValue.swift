@@ -56,6 +56,8 @@ struct StoredValue {
             let zoneByteCount = bytes.word16(at: range.lowerBound + 1)
             let ownerByteCount = bytes.word16(at: range.lowerBound + 3)
             let start = range.lowerBound + 5 + zoneByteCount + ownerByteCount
+            // The lengths are not checked when a record is read, so their sum may lie beyond the
+            // value.
             return start <= range.upperBound ? start..<range.upperBound : nil
         default: return nil
         }
@@ -86,6 +88,7 @@ struct StoredElements {
             guard end - offset >= 4 else { return nil }
             let byteCount = bytes.word32(at: offset)
             offset += 4
+            // A length beyond the end ends the list, as if it had no more elements.
             guard byteCount <= end - offset else { return nil }
             defer { offset += byteCount }
             return StoredValue(type: type, range: offset..<offset + byteCount)
@@ -127,6 +130,8 @@ extension RecordBody {
         case .share: text = .share
         }
         let range = range(of: text)
+        // Length zero stands for an unknown user, and for no parent or share
+        // (Docs/formats/record.md, "Header and texts").
         return range.isEmpty ? nil : StoredValue(type: .reference, range: range, isBareName: true)
     }
 

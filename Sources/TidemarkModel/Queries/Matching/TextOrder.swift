@@ -47,6 +47,7 @@ enum TextOrder {
             let theirs = other.byte(at: otherRange.lowerBound + index)
             if own != theirs { return Int(own) - Int(theirs) }
         }
+        // A text sorts before every longer text that begins with it.
         return range.count - otherRange.count
     }
 }

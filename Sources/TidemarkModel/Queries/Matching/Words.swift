@@ -65,6 +65,7 @@ struct WordRanges {
 extension Query.WordSearch {
     /// The words that a search omits.
     private static let stopWords: [[UInt8]] =
+        // The list of CloudKit's documentation.
         """
         a an and are as at be but by for if in into is it no not of on or such that the their then \
         there these they this to was will with
@@ -162,6 +163,7 @@ struct WordFinder: Sendable {
         var high = words.count
         while low < high {
             let middle = (low + high) / 2
+            // The words are sorted by their folded bytes, which is the order of this comparison.
             let order = TextOrder.compare(range, in: bytes, .all, to: words[middle])
             if order == 0 { return middle }
             if order > 0 { low = middle + 1 } else { high = middle }

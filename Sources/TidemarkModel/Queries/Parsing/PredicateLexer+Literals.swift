@@ -58,9 +58,12 @@ extension PredicateLexer {
                     at: start
                 )
             }
+            // At most eight digits are read, which fill 32 bits. So the shift loses none.
             value = value << 4 | UInt32(digit)
             skip(1)
         }
+        // Half of a surrogate pair is no character. `\U` with eight digits writes a character above
+        // U+FFFF.
         guard let scalar = Unicode.Scalar(value) else {
             throw PredicateError("There is no character of this number.", at: start)
         }

@@ -65,6 +65,8 @@ struct PredicateLexer {
             )
         case 48...57: return .number(try number())
         case UInt8(ascii: "-"), UInt8(ascii: "."):
+            // A minus sign is part of a number only if one follows. Otherwise `symbol` reports
+            // arithmetic.
             if let next = self.byte(after: 1), (48...57).contains(next) || next == 46 {
                 return .number(try number())
             }
@@ -134,10 +136,12 @@ struct PredicateLexer {
 
 extension PredicateLexer {
     static func isWordStart(_ byte: UInt8) -> Bool {
+        // All bytes above ASCII count as letters, so a name of any script is read without quotes.
         (65...90).contains(byte) || (97...122).contains(byte) || byte == 95 || byte >= 0x80
     }
 
     static func isWordByte(_ byte: UInt8) -> Bool {
+        // 58 is the colon, which is part of `distanceToLocation:fromLocation:`.
         isWordStart(byte) || (48...58).contains(byte) || byte == 46
     }
 

@@ -100,6 +100,7 @@ extension PredicateParser {
         switch (left, right) {
         case (.distance(let key, let place), .operand(.value(let value))):
             return try distance(key, place, sign, sign.relation, value)
+        // `DistanceTest` has the field on its left side, so the relation is mirrored.
         case (.operand(.value(let value)), .distance(let key, let place)):
             return try distance(key, place, sign, sign.relation.mirrored, value)
         case (.key(let key), .operand(.value(.string(let text)))) where sign.isWordSearch:
@@ -172,6 +173,7 @@ extension PredicateParser {
         case (.operand(let list), .in, .key(let key)):
             let relation = all ? Query.Relation.containsAll : .containsAny
             return .compare(key, relation, list, options: sign.options)
+        // TOKENMATCHES leaves the relation at `.equal`, so this case must exclude it.
         case (.key(let key), .equal, .operand(let operand)) where !all && !sign.isWordSearch,
             (.key(let key), .contains, .operand(let operand)) where !all:
             return .compare(key, .contains, operand, options: sign.options)

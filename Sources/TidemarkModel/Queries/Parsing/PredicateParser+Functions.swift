@@ -18,6 +18,7 @@ extension PredicateParser {
             return .operand(.value(.timestamp(time)))
         case "LOCATION":
             let values = try values(2, "LOCATION(latitude, longitude)")
+            // The coordinates are not checked here: `problem` checks those of a whole comparison.
             guard let latitude = values[0].number, let longitude = values[1].number else { break }
             return .operand(
                 .value(.location(Location(latitude: latitude, longitude: longitude)))
@@ -68,6 +69,7 @@ extension PredicateParser {
         let values = try values(2, "CAST(seconds since 2001, \"NSDate\")")
         // Foundation counts from 2001, which began 978,307,200 seconds after 1970.
         guard let seconds = values[0].number, values[1] == .string("NSDate"),
+            // `exactly` is `nil` for NaN and beyond 64 bits, where a plain conversion would trap.
             let time = Int64(exactly: ((seconds + 978_307_200) * 1000).rounded())
         else {
             throw PredicateError(
@@ -80,6 +82,7 @@ extension PredicateParser {
 
     private mutating func tokenize() throws(PredicateError) -> Side {
         let values = try values(2, "tokenize(text, 'Cdl')")
+        // The options change nothing: a search for words always ignores case and accents.
         guard case .string(let text) = values[0], case .string(let options) = values[1],
             options.allSatisfy({ "cdlCDL".contains($0) })
         else {

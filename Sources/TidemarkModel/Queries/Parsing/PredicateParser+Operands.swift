@@ -76,6 +76,7 @@ extension PredicateParser {
         let constant: Side
         switch word {
         case .null, .nil: constant = .operand(.null)
+        // CloudKit has no truth values, so YES and TRUE are the number 1.
         case .yes, .true: constant = .operand(.value(.int64(1)))
         case .no, .false: constant = .operand(.value(.int64(0)))
         case .itself: constant = .itself
@@ -157,6 +158,7 @@ extension PredicateParser {
                 continue
             }
             switch (first, element) {
+            // A list has one type, so an integer above 2^53 is rounded here.
             case (.double, .int64(let number)): elements.append(.double(Double(number)))
             case (.int64, .double):
                 elements = elements.map { number in
@@ -173,6 +175,8 @@ extension PredicateParser {
             }
         }
         try advance()
+        // No element shows the type of `{}`. The writer uses this form for an empty list of texts
+        // only.
         return FieldValue(listOf: elements, ofType: elements.first?.type ?? .string)
     }
 }

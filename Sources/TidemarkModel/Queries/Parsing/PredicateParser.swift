@@ -136,6 +136,8 @@ struct PredicateParser {
                 return .not(try parser.negation())
             }
         }
+        // Here a bracket always opens a predicate. So a side in brackets can only follow an
+        // operator or a modifier.
         if token == .symbol("(") {
             return try nested { parser throws(PredicateError) in
                 try parser.advance()
@@ -153,6 +155,8 @@ struct PredicateParser {
     mutating func nested<Part>(
         _ read: (inout PredicateParser) throws(PredicateError) -> Part
     ) throws(PredicateError) -> Part {
+        // Each level takes several calls. Without the limit, a text of brackets could exhaust the
+        // stack and crash the process.
         guard depth < depthLimit else {
             throw PredicateError(
                 "More than \(depthLimit) brackets and NOTs are open here.",

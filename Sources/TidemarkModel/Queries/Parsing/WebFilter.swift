@@ -119,6 +119,8 @@ extension Query.Predicate {
                 throw SyncError(.invalidArguments, "filterBy[\(index)]: \(error.message)")
             }
         }
+        // A single filter is not wrapped, because the text of a compound of one part is read back
+        // as that part.
         switch parts.count {
         case 0: self = .always
         case 1: self = parts[0]
@@ -235,6 +237,7 @@ extension Query.WebFilter.Comparator {
         switch self {
         // Only the first is looked up here; `predicate()` handles the other three itself.
         case .equals, .near, .containsAllTokens, .containsAnyTokens: (.equal, false)
+        // Negation is the exact complement, so a record without the field fulfils each NOT_.
         case .notEquals: (.notEqual, false)
         case .lessThan: (.lessThan, false)
         case .lessThanOrEquals: (.lessThanOrEqual, false)
