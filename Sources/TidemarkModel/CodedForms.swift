@@ -187,6 +187,7 @@ extension Record: Codable {
         }
         let body: RecordBody
         do throws(BodyError) {
+            // The coded form is from a file or another process, so nothing about it can be trusted.
             body = try RecordBody(validating: bytes[...])
         } catch {
             throw DecodingError.dataCorruptedError(

@@ -117,6 +117,7 @@ public struct DatabaseID: Hashable, Sendable {
         self.container = container
         self.environment = environment
         self.scope = scope
+        // A container has one public database. With owners it would have several ids.
         self.owner = scope == .public ? .current : owner
     }
 

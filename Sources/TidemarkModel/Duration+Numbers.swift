@@ -6,6 +6,7 @@ extension Duration {
     ///
     /// A number out of range gives the nearest duration, and NaN gives zero.
     package init(clampingSeconds seconds: Double) {
+        // Well within the range of `Duration`, which holds about 1.7e20 seconds.
         let limit = 1e15
         self = seconds.isNaN ? .zero : .seconds(min(max(seconds, -limit), limit))
     }

@@ -68,10 +68,13 @@ extension FieldElement where Self: FixedWidthInteger {
     public static func list(_ value: FieldValue) -> [Self]? {
         guard case .int64List(let numbers) = value else { return nil }
         let converted = numbers.compactMap { Self(exactly: $0) }
+        // One number out of range makes the list unreadable. A shorter list would be saved back.
         return converted.count == numbers.count ? converted : nil
     }
 }
 
+// `UInt` and `UInt64` are left out: a field holds no number above `Int64.max`, so their conversion
+// could trap.
 extension Int: FieldElement {}
 extension Int8: FieldElement {}
 extension Int16: FieldElement {}
@@ -119,6 +122,7 @@ extension Double: FieldElement {
     public init?(fieldValue: FieldValue) {
         switch fieldValue {
         case .double(let number): self = number
+        // A whole number above 2^53 is rounded to the nearest double.
         case .int64(let number): self = Double(number)
         default: return nil
         }

@@ -32,6 +32,7 @@ struct FieldEntry: Sendable {
     init(at index: Int, in bytes: RawSpan) {
         let dataStart = Self.tableOffset + Self.byteCount * bytes.word16(at: 0)
         let row = Self.tableOffset + Self.byteCount * index
+        // A row has only the end of its field. The field begins at the end in the previous row.
         let start = index == 0 ? 0 : bytes.word32(at: row - Self.byteCount)
         self.init(row: row, start: dataStart + start, dataStart: dataStart, in: bytes)
         guard end <= bytes.byteCount, self.start + nameByteCount + stampByteCount <= end else {
@@ -93,6 +94,8 @@ struct FieldEntry: Sendable {
         stamp: UInt64,
         to bytes: inout [UInt8]
     ) {
+        // Nothing is cut off: `FieldsBuilder.finish()` refuses more than 4 GiB, and
+        // `Limits.bytesPerRecord` is at most 1 GiB.
         let low = UInt64(UInt32(truncatingIfNeeded: end))
         let lengths =
             UInt64(UInt8(truncatingIfNeeded: nameByteCount)) << 32

@@ -65,6 +65,7 @@ public enum FieldValue: Sendable {
 extension FieldValue: Hashable {
     /// Returns true if two values have the same type and the same bytes.
     public static func == (lhs: FieldValue, rhs: FieldValue) -> Bool {
+        // The bytes of an INT64 and of a TIMESTAMP can be the same, so the types are compared too.
         guard lhs.type == rhs.type else { return false }
         return lhs.encoded == rhs.encoded
     }

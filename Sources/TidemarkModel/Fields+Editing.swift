@@ -30,6 +30,7 @@ extension Fields {
         }
         for field in old.present {
             let kept = index(ofBytes: field.nameBytes).map { self[$0] }
+            // The first loop has handled the fields that have a value in both.
             if kept == nil || kept?.isRemoved == true { builder.setOrNote(field.name, nil) }
         }
         return builder.finished()

@@ -98,6 +98,7 @@ extension Fields: RandomAccessCollection {
     ///
     /// O(1).
     public subscript(position: Int) -> Element {
+        // Needed in release builds too, where the reads of a row are not checked.
         precondition(position >= 0 && position < count, "a field's index is out of range")
         return Element(fields: self, entry: FieldEntry(at: position, in: bytes.span.bytes))
     }

@@ -55,6 +55,8 @@ public struct FieldsBuilder: Sendable {
     mutating func setInvalid(_ name: String, because problem: String) {
         let start = scratch.count
         scratch.append(text: name)
+        // A row has one byte for the length. The save is refused in any case, so a name that is cut
+        // off is enough for the error.
         let nameByteCount = min(scratch.count - start, Int(UInt8.max))
         scratch.removeLast(scratch.count - start - nameByteCount)
         scratch.append(text: problem)
@@ -66,6 +68,7 @@ public struct FieldsBuilder: Sendable {
         let start = scratch.count
         scratch.append(contentsOf: field.nameBytes)
         let nameByteCount = scratch.count - start
+        // The stamp is left out, because the fields that a client sets have none.
         scratch.append(contentsOf: field.valueBytes)
         add(
             start: start,
@@ -137,6 +140,7 @@ public struct FieldsBuilder: Sendable {
     /// Throws `invalidArguments` for a name that was set twice, `limitExceeded` for more than
     /// 65,535 fields or 4 GiB. O(fields log fields), or less if they were set in order.
     public mutating func finish() throws(SyncError) -> Fields {
+        // Also after an error, so that the next record does not get fields of this one.
         defer { removeAll() }
         if !isSorted {
             let bytes = scratch
@@ -181,6 +185,8 @@ public struct FieldsBuilder: Sendable {
         let bytes = scratch
         let order = pieces.indices.sorted {
             if Self.precedes(pieces[$0], pieces[$1], in: bytes) { return true }
+            // Fields of one name keep the order in which they were set: the last of them was set
+            // last.
             return !Self.precedes(pieces[$1], pieces[$0], in: bytes) && $0 < $1
         }
         pieces = order.enumerated().compactMap { place, index in

@@ -185,6 +185,7 @@ extension Limits {
 
     private func check(_ name: Name, as what: String, limit: Int? = nil) throws(SyncError) {
         let limit = min(limit ?? nameByteCount, Int(UInt16.max))
+        // `max` keeps the range valid. With a limit of zero it would trap.
         guard (1...max(limit, 1)).contains(name.byteCount) else {
             throw .invalidName(
                 what,
@@ -211,6 +212,7 @@ extension Limits {
     }
 
     private func isIdentifier(_ bytes: some Collection<UInt8>, allowsDots: Bool) -> Bool {
+        // 255 is the bound of the format: a row of fields has one byte for the length of a name.
         guard let first = bytes.first, isLetter(first), bytes.count <= min(identifierByteCount, 255)
         else { return false }
         return bytes.allSatisfy { byte in

@@ -47,14 +47,17 @@ package enum RFC3339 {
 
     private static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
         let (era, yearOfEra) = flooredDivision(month <= 2 ? year - 1 : year, by: 400)
+        // From March on, each run of five months has 153 days.
         let monthFromMarch = (month + 9) % 12
         let dayOfYear = (153 * monthFromMarch + 2) / 5 + day - 1
         let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        // 719,468 days lie between March 1 of the year 0 and January 1, 1970.
         return era * 146_097 + dayOfEra - 719_468
     }
 
     private static func date(daysSince1970 days: Int64) -> (Int64, Int64, Int64) {
         let (era, dayOfEra) = flooredDivision(days + 719_468, by: 146_097)
+        // The corrections remove the leap days before this day, so that each year has 365.
         let yearOfEra =
             (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
@@ -73,6 +76,8 @@ package enum RFC3339 {
     }
 
     private static func flooredDivision(_ value: Int64, by divisor: Int64) -> (Int64, Int64) {
+        // Swift rounds towards zero. Times before 1970 would be assigned to the day after their
+        // own.
         let (quotient, remainder) = value.quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }

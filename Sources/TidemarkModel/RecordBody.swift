@@ -57,6 +57,7 @@ public struct RecordBody: Sendable {
         // Format and flags in one comparison: the flags are the high byte, and are zero.
         guard span.word16(at: 0) == Int(format) else { return false }
         let textEnd = textEnd(in: span)
+        // The eight lengths have 16 bits each, so their sum cannot overflow.
         guard span.byteCount >= textEnd + FieldEntry.tableOffset else { return false }
         let count = span.word16(at: textEnd)
         return span.byteCount >= textEnd + FieldEntry.tableOffset + count * FieldEntry.byteCount
@@ -119,6 +120,7 @@ extension RecordBody {
 
         /// The offset of the text's length, which takes 2 bytes.
         var lengthOffset: Int {
+            // The two times are between the third length and the fourth.
             rawValue < 3 ? 2 + 2 * rawValue : 24 + 2 * (rawValue - 3)
         }
     }
@@ -139,6 +141,7 @@ extension RecordBody {
     var textEnd: Int { Self.textEnd(in: bytes.span.bytes) }
 
     private static func textEnd(in span: RawSpan) -> Int {
+        // Written out without a loop, because this runs for every record that is read.
         let early = span.word16(at: 2) + span.word16(at: 4) + span.word16(at: 6)
         let late = span.word16(at: 24) + span.word16(at: 26) + span.word16(at: 28)
         return headerByteCount + early + late + span.word16(at: 30) + span.word16(at: 32)

@@ -37,6 +37,7 @@ public struct ZoneID: Hashable, Sendable {
 extension ZoneID: Comparable, CustomStringConvertible {
     /// Returns true if the first sorts before the second: by name, then by owner, both as bytes.
     public static func < (lhs: ZoneID, rhs: ZoneID) -> Bool {
+        // Names first, because lists of zones are in the order of their names.
         lhs.name == rhs.name ? lhs.owner < rhs.owner : lhs.name < rhs.name
     }
 

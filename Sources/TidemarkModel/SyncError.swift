@@ -120,6 +120,8 @@ public struct SyncError: Error, Hashable, Sendable {
 
     /// Returns true if two errors have the same content.
     public static func == (lhs: SyncError, rhs: SyncError) -> Bool {
+        // The remedy is not compared: a decoded error has as its own remedy the one that its code
+        // implied.
         lhs.content === rhs.content
             || lhs.code == rhs.code && lhs.message == rhs.message
                 && lhs.retryAfter == rhs.retryAfter && lhs.conflict == rhs.conflict

@@ -171,6 +171,7 @@ extension SyncError.Code {
     public var httpStatus: Int {
         switch serverErrorCode {
         case "ACCESS_DENIED": 403
+        // CloudKit documents 421, where other services use 401.
         case "AUTHENTICATION_REQUIRED": 421
         case "CONFLICT", "EXISTS", "UNIQUE_FIELD_ERROR": 409
         case "INTERNAL_ERROR": 500

@@ -27,6 +27,8 @@ public struct TraceContext: Hashable, Sendable {
     public init?(traceparent: String) {
         // The fifth part holds everything that a later version adds.
         let parts = traceparent.utf8.split(separator: UInt8(ascii: "-"), maxSplits: 4)
+        // The specification declares version ff and ids of zeros invalid. Version 00 has exactly
+        // four parts.
         guard parts.count >= 4, let version = Self.number(parts[0], digitCount: 2), version != 0xFF,
             version != 0 || parts.count == 4, parts[1].count == 32,
             let high = Self.number(parts[1].prefix(16), digitCount: 16),

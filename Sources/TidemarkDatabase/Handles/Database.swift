@@ -43,6 +43,7 @@ public struct Database: Sendable {
     public var sharedDatabase: Database { at(.shared) }
 
     private func at(_ scope: DatabaseScope) -> Database {
+        // A copy keeps the device and the build, which every commit records.
         var caller = caller
         caller.database = DatabaseID(
             container: id.container,

@@ -73,6 +73,8 @@ extension ZoneHandle {
     ) async throws -> Stored<Value> {
         var stored = try await fetch(type, record)
         while true {
+            // Other saves can succeed each time, so a cancelled task must not wait for its own
+            // success.
             try Task.checkCancellation()
             try change(&stored.value)
             do {
@@ -130,6 +132,7 @@ extension ZoneHandle {
         do {
             return try await fetch(record)
         } catch let error as SyncError where error.code == .unknownItem {
+            // A missing zone is an error and not `nil`: its code is `zoneNotFound`.
             return nil
         }
     }
@@ -205,6 +208,8 @@ extension RecordSave {
         // A replacing policy removes all fields that the save does not name. So the save must name
         // all of them.
         let replaces = policy == .replace || policy == .replaceIfUnchanged
+        // The name is the record's identity. Under another name, the save would create a second
+        // record.
         guard stored.value.id.name == Name(stored.record.recordID.recordName) else {
             throw SyncError(
                 .invalidArguments,

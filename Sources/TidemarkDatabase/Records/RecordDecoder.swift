@@ -33,6 +33,8 @@ final class RecordDecoder: Decoder {
         } catch let error as SyncError {
             throw error
         } catch DecodingError.dataCorrupted(let context) {
+            // Types that decode themselves, such as enumerations with raw values, report an unknown
+            // value in this way.
             throw decoder.refusal(
                 of: context.codingPath.first?.stringValue,
                 context.debugDescription
@@ -118,6 +120,7 @@ final class RecordDecoder: Decoder {
         // First, because the name is no field of the record.
         if type == RecordName.self { return same(name) }
         if let known = type as? any FieldConvertible.Type { return try read(known) }
+        // An optional in the wrapper decodes itself, so an absent field is `nil` and no error.
         if let property = type as? any EncryptedProperty.Type { return try unwrap(property) }
         return try Value(from: ValueDecoder(self, field, value))
     }
@@ -205,6 +208,8 @@ private struct PropertiesDecoding<Key: CodingKey>: KeyedDecodingContainerProtoco
     }
 
     func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value? {
+        // An absent list is `nil` here. Only a property that is not optional reads as an empty
+        // list.
         guard let value = decoder.value(key.stringValue) else { return nil }
         return try decoder.decode(type, key.stringValue, value)
     }
@@ -221,6 +226,7 @@ private struct PropertiesDecoding<Key: CodingKey>: KeyedDecodingContainerProtoco
             .unkeyedContainer()
     }
 
+    // A class and its superclass share the fields of one record.
     func superDecoder() throws -> any Decoder { decoder }
     func superDecoder(forKey key: Key) throws -> any Decoder { decoder }
 }

@@ -53,6 +53,7 @@ final class RecordEncoder: Encoder {
 
     /// Sets a field to a value of any type that can be one.
     func set(_ field: String, _ value: some Encodable, isEncrypted: Bool) throws {
+        // First, as in `ValueEncoder`: `Date` and `Data` encode themselves in other forms.
         if let value = value as? any FieldConvertible {
             try builder.set(field, value.fieldValue, isEncrypted: isEncrypted)
         } else if let property = value as? any EncryptedProperty {

@@ -44,6 +44,8 @@ extension Record: RecordNamed {
 extension ParentChange {
     /// Sets this record, which must be in the same zone, as the parent.
     public static func set(_ record: some RecordNamed) -> ParentChange {
+        // Only the name is kept, so the zone does not matter: a parent is always in the zone of its
+        // record.
         .set(Name(record.recordID(in: .default).recordName))
     }
 }

@@ -76,6 +76,7 @@ private struct ElementsDecoding: UnkeyedDecodingContainer {
         return elements[currentIndex]
     }
 
+    // `ElementsEncoding` refuses absent elements, so no list has one.
     func decodeNil() -> Bool { false }
 
     mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {

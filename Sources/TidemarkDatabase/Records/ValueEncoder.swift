@@ -89,6 +89,8 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer {
     func encode(_ value: UInt64) throws { set(.int64(try Self.whole(value, of: field))) }
 
     func encode(_ value: some Encodable) throws {
+        // First, because a type that can be a field must not encode itself: `Date` would become a
+        // double, and `Data` a list of numbers.
         if let value = value as? any FieldConvertible {
             set(value.fieldValue)
         } else {

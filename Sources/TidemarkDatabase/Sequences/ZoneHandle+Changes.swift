@@ -100,6 +100,8 @@ public struct ChangesOfZone: AsyncSequence, Sendable {
                 page = next
                 position = 0
                 isReset = next.isReset
+                // The old token has expired. Until the first page is complete, a client has to
+                // start again.
                 if isReset { token = nil }
             }
         }
@@ -157,6 +159,7 @@ extension ZoneHandle {
         do throws(SyncError) {
             return (try await service.zoneChanges(request, as: caller), false)
         } catch {
+            // A request without a token cannot expire, so a second attempt would repeat the error.
             guard error.code == .changeTokenExpired, token != nil else { throw error }
         }
         request.since = nil

@@ -12,6 +12,7 @@ public import Foundation
 extension Date: FieldElement {
     /// Milliseconds since 1970 as the nearest date.
     package init(milliseconds: Int64) {
+        // Most such quotients are not exact, so `milliseconds` rounds to return the same number.
         self.init(timeIntervalSince1970: Double(milliseconds) / 1000)
     }
 

@@ -59,6 +59,8 @@ extension Fields {
                 let entry = FieldEntry(at: row, in: span)
                 let list = span.extracting(entry.valueRange)
                 var offset = 0
+                // The values of a stored body are not checked (Docs/formats/record.md, "Validity"),
+                // so the rest of a list that does not fit its bytes is skipped.
                 while let length = list.nextWord32(&offset), list.byteCount - offset >= length {
                     Self.visit(list.extracting(offset..<offset + length), visit)
                     offset += length

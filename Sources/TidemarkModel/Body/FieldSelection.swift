@@ -60,6 +60,7 @@ package struct FieldSelection: Sendable {
                 let order = names[next].withBytes {
                     entry.compareName(to: UnsafeRawBufferPointer($0), in: span)
                 }
+                // The field sorts before the next selected name, so no later name is equal to it.
                 if order < 0 { break }
                 next += 1
                 if order == 0 {

@@ -16,6 +16,8 @@ extension FieldValue {
         switch self {
         case .string(let text): bytes.append(text: text)
         case .int64(let number), .timestamp(let number): bytes.append(littleEndian: number)
+        // The bits are kept, so minus zero differs from zero (Docs/formats/record.md, "Types and
+        // values").
         case .double(let number): bytes.append(littleEndian: number.bitPattern)
         case .bytes(let content): bytes.append(contentsOf: content)
         case .location(let place): place.encode(into: &bytes)
@@ -61,6 +63,8 @@ extension FieldValue {
                 var inner = 0
                 let element = next(span.extracting(offset..<offset + count), &inner)
                 offset += count
+                // An element must use all of its bytes, or one list could be written in several
+                // ways.
                 return inner == count ? element : nil
             }
         }
@@ -133,6 +137,7 @@ extension RawSpan {
 
 extension Location {
     fileprivate func encode(into bytes: inout [UInt8]) {
+        // The order is that of the bits in the flags, and of the bytes on disk.
         let numbers = [horizontalAccuracy, verticalAccuracy, altitude, speed, course]
         var present: UInt8 = timestamp == nil ? 0 : 1 << 5
         for (bit, number) in numbers.enumerated() where number != nil { present |= 1 << bit }
@@ -211,6 +216,7 @@ extension AssetReference {
     fileprivate static func decode(_ bytes: RawSpan, _ offset: inout Int) -> AssetReference? {
         guard let checksum = bytes.nextBytes(checksumByteCount, &offset),
             let byteCount = bytes.nextWord64(&offset),
+            // Unknown flags are rejected, as for a location.
             let present = bytes.nextByte(&offset), present < 4
         else { return nil }
         var blob = AssetReference(checksum: checksum, byteCount: byteCount)

@@ -98,6 +98,7 @@ extension FieldEntry {
     /// Returns true if the field's name, which begins with a prefix, is UTF-8.
     @inline(__always)
     fileprivate func isText(_ prefix: UInt64, in bytes: RawSpan) -> Bool {
+        // The prefix of such a name is the whole name, and ASCII is always UTF-8.
         if nameByteCount <= 8, prefix & 0x8080_8080_8080_8080 == 0 { return true }
         return bytes.extracting(nameRange).withUnsafeBytes {
             UTF8Text.isValid($0.assumingMemoryBound(to: UInt8.self))
@@ -116,6 +117,7 @@ extension FieldEntry {
 
     @inline(__always)
     fileprivate func check(row: Int, in bytes: RawSpan) throws(BodyError) {
+        // `checkStructure` starts from an empty name, which must sort before the first field.
         guard nameByteCount > 0 else {
             throw BodyError("A field's name needs at least 1 byte; found 0.", at: row + 4)
         }
@@ -136,6 +138,7 @@ extension FieldEntry {
                 at: row
             )
         }
+        // A stamp has as few bytes as possible, so that equal records have equal bytes.
         guard stampByteCount == 0 || bytes.byte(at: stampRange.upperBound - 1) != 0 else {
             throw BodyError(
                 "A stamp's last byte must not be zero.",

@@ -22,6 +22,7 @@ extension Fields {
         appendingTo bytes: inout [UInt8]
     ) {
         guard let old else { return appendLive(to: &bytes) }
+        // Every field of either side has at most one outcome.
         let capacity = count + old.count
         // The number of rows must be known before the first row is written, so the outcomes are
         // collected. `Outcome` is trivial: nothing has to be deinitialized.
@@ -69,6 +70,8 @@ extension Fields {
         _ old: Fields,
         to bytes: inout [UInt8]
     ) {
+        // `Limits.fieldsPerRecord` is at most 32,767, so the combined fields of two versions fit 16
+        // bits.
         bytes.append(littleEndian: UInt16(truncatingIfNeeded: outcomes.count))
         var end = 0
         for outcome in outcomes {
@@ -222,6 +225,7 @@ extension Fields {
             )
         }
         for field in self where !field.isRemoved {
+            // Nothing stands between name and value, because stamp 0 has no bytes.
             bytes.append(contentsOf: field.nameBytes)
             bytes.append(contentsOf: field.valueBytes)
         }

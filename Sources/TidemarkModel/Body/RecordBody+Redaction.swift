@@ -50,6 +50,7 @@ extension Fields {
     fileprivate func append(to bytes: inout [UInt8], replacing values: [String: FieldValue]) {
         bytes.append(littleEndian: UInt16(truncatingIfNeeded: count))
         let encoded = map { field -> [UInt8] in
+            // The row keeps its type, so a value of another type would not be readable.
             guard let value = values[field.name], value.type == field.type else {
                 return Array(field.valueBytes)
             }

@@ -82,14 +82,17 @@ extension RecordBody {
         to bytes: inout [UInt8]
     ) {
         let start = bytes.count
+        // The zeros are also the flags, and the lengths of texts that are absent.
         bytes.append(contentsOf: repeatElement(0, count: headerByteCount))
         bytes[start] = format
+        // A record keeps its creator and its creation time through all versions.
         let createdTime = old?.createdTime ?? header.created.time
         bytes.store(createdTime, at: start + createdTimeOffset)
         bytes.store(header.modified.time, at: start + modifiedTimeOffset)
         func append(_ text: Name?, as place: Text) {
             guard let text else { return }
             text.withBytes { utf8 in
+                // The creator of the header guarantees at most 65,535 bytes for each text.
                 let byteCount = UInt16(truncatingIfNeeded: utf8.count)
                 bytes.store(byteCount, at: start + place.lengthOffset)
                 bytes.append(contentsOf: utf8)

@@ -5,6 +5,7 @@ extension ChangeStreamLine: CodedAsText {
     var codedText: String {
         var bytes: [UInt8] = []
         bytes.append(json: self)
+        // The line feed ends the line in a stream and is not part of the coded text.
         return String(decoding: bytes.dropLast(), as: UTF8.self)
     }
 

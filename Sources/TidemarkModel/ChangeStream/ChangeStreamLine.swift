@@ -77,8 +77,12 @@ extension ChangeStreamLine {
     /// Appends the line's content in a form that does not depend on how the JSON is written, for a
     /// hash that must never change (Docs/formats/changes.md, "Content").
     package func appendContent(to bytes: inout [UInt8]) {
+        // The version of this form. With another version, the derived ids change, and a repeated
+        // import would apply its lines again.
         bytes.append(1)
         bytes.append(littleEndian: time)
+        // Each text has its length before it. Otherwise "a" and "bc" would have the content of "ab"
+        // and "c".
         for text in [
             database.container.identifier, database.environment.rawValue, database.scope.name,
             database.owner.userRecordName, user.userRecordName, device ?? "", build ?? "",

@@ -149,6 +149,7 @@ package struct ChangeStreamReader: Sendable {
         guard let zone = members.zone else {
             throw JSONError("A change needs a \"zone\".", at: start)
         }
+        // A member that its op does not use is refused: its value would be lost unnoticed.
         guard members.reason == nil || reader.isWord(operation, "deleteZone") else {
             throw JSONError("Only a deleteZone has a \"reason\".", at: start)
         }
@@ -296,6 +297,7 @@ extension JSONReader {
         skipSpace()
         let start = offset
         let time = try int64()
+        // The bounds are the first millisecond of the year 0 and the last of the year 9999.
         guard (-62_167_219_200_000...253_402_300_799_999).contains(time) else {
             throw JSONError(
                 "The time \(time) is beyond the years 0 to 9999; write milliseconds since 1970.",

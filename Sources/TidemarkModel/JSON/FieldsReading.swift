@@ -30,6 +30,7 @@ extension FieldsBuilder {
         _ removesByNull: Bool
     ) throws(JSONError) {
         let offset = reader.offset
+        // The name is written before the value is read: both are in one buffer, in this order.
         let start = beginField()
         withScratch { reader.append(key, to: &$0) }
         let nameByteCount = withScratch { $0.count } - start
@@ -102,6 +103,7 @@ extension FieldsBuilder {
         from reader: inout JSONReader
     ) throws(JSONError) {
         if type == .string {
+            // A text is always valid and is its own encoding, so it needs no `FieldValue`.
             try withScratch { bytes throws(JSONError) in try reader.appendText(to: &bytes) }
             return
         }

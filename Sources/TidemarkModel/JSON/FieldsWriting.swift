@@ -109,6 +109,7 @@ extension [UInt8] {
             append(jsonString: zone.ownerName)
             append(literal: "}")
         }
+        // A writer writes the action NONE too (Docs/formats/changes.md, "Fields").
         append(literal: ",\"action\":\"")
         append(contentsOf: link.action.webName.utf8)
         append(literal: "\"}")

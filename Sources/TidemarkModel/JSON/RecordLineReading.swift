@@ -27,6 +27,7 @@ package struct RecordLineReader: Sendable {
         do throws(JSONError) {
             return try line.readJSON { (reader) throws(JSONError) in try readLine(from: &reader) }
         } catch {
+            // A line that fails leaves fields in the builder, which the next line must not get.
             builder.removeAll()
             throw error
         }
@@ -34,6 +35,7 @@ package struct RecordLineReader: Sendable {
 
     /// Reads a line of any of the forms, which its first member determines.
     private mutating func readLine(from reader: inout JSONReader) throws(JSONError) -> RecordLine {
+        // A copy reads the first member, because a plain record is then read from its start.
         var ahead = reader
         var object = try ahead.openObject()
         guard let key = try ahead.nextKey(of: &object) else {
@@ -78,6 +80,8 @@ package struct RecordLineReader: Sendable {
             } else if try members.take(3, "recordChangeTag", key, in: reader) {
                 parts.changeTag = RecordChangeTag(try reader.string())
             } else if try members.take(4, "created", key, in: reader) {
+                // The store sets both authorships itself. They are allowed, so that a printed
+                // record can be saved.
                 try reader.skip()
             } else if try members.take(5, "modified", key, in: reader) {
                 try reader.skip()

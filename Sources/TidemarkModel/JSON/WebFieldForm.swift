@@ -86,6 +86,7 @@ extension JSONReader {
             guard let type = try objectType() else { throw typeNeeded() }
             return try value(of: type)
         case .array:
+            // A copy looks at the value, so that nothing is consumed before the type is known.
             var ahead = self
             var array = try ahead.openArray()
             guard try ahead.nextElement(of: &array) else {

@@ -86,6 +86,7 @@ extension Query {
                 // Follows the quotes of the text as the lexer does. `%@` inside quotes would be
                 // text, and the next value would take the place of this one.
                 for character in literal {
+                    // A backslash that is itself escaped escapes nothing.
                     defer { isEscaped = !isEscaped && character == "\\" }
                     if isEscaped { continue }
                     if character == openQuote {

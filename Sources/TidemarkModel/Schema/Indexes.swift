@@ -72,6 +72,8 @@ extension Schema.DeclaredType {
     func use(of index: Schema.Indexes) -> IndexUse {
         if isEncrypted { return .refused("the store cannot read what a client encrypted") }
         // A list has the indexes of its elements, except an order.
+        // The order of the cases matters: BYTES is refused for SEARCHABLE, and idle for the two
+        // others.
         switch (element ?? self, index) {
         case (.plain(.asset), _):
             return .refused("an asset's bytes are not part of the record")

@@ -19,6 +19,7 @@ extension Schema {
         public init(_ name: Name, fields: [Field] = [], grants: [Grant] = []) {
             self.name = name
             let system = SystemField.allCases.map { Field($0.name, $0.type) }
+            // The given fields are last, because of two fields with one name the later one counts.
             self.fields = (system + fields.map(\.withSystemType)).sortedByName()
             self.grants = []
             for grant in grants {

@@ -24,6 +24,7 @@ public struct Schema: Hashable, Sendable {
     /// O(n log n).
     public init(roles: [Role] = [], recordTypes: [RecordType]) {
         self.roles = roles.sortedByName()
+        // A given `Users` replaces the default one, because the later of two counts.
         self.recordTypes = ([.users] + recordTypes).sortedByName()
     }
 

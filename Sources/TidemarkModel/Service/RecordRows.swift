@@ -76,6 +76,7 @@ package struct RecordRows: Sendable {
                 block: UInt32(truncatingIfNeeded: blocks.count - 1),
                 start: UInt32(truncatingIfNeeded: range.lowerBound),
                 end: UInt32(truncatingIfNeeded: range.upperBound),
+                // A name has at most 65,535 bytes.
                 nameByteCount: UInt16(truncatingIfNeeded: nameByteCount),
                 kind: kind
             )

@@ -48,6 +48,7 @@ extension Share {
             try builder.set(key, .int64List(participants.map(number)))
         }
         try texts(Key.participants) { $0.id }
+        // Empty texts keep the place of a participant, so that all lists have one length.
         try texts(Key.users) { $0.user?.userRecordName ?? "" }
         try texts(Key.emails) { $0.email }
         try texts(Key.phones) { $0.phone }
@@ -89,6 +90,8 @@ extension Share {
             })
         else { return nil }
         var participants: [ShareParticipant] = []
+        // A number that no role, permission or state has makes the share unreadable. A guess could
+        // grant access.
         for index in ids.indices {
             guard let role = ShareRole(rawValue: Int(roles[index])),
                 let permission = SharePermission(rawValue: Int(permissions[index])),
@@ -214,6 +217,7 @@ extension Record {
 extension RecordBody {
     /// True if this is the record of a share.
     package var isShare: Bool {
+        // The lengths are compared first, because that needs no sum of the lengths before.
         guard bytes.span.bytes.word16(at: Text.recordType.lengthOffset) == Share.typeName.byteCount
         else { return false }
         return Share.typeName.hasBytes(recordTypeBytes.span.bytes)

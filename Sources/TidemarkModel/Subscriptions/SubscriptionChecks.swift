@@ -13,6 +13,7 @@ extension Subscription {
             try limits.check(recordType: Name(query.recordType))
             try query.check(of: self)
         case .zone(let zone, let type):
+            // CloudKit has subscriptions to zones for custom zones only.
             guard zone.name != ZoneID.default.name else {
                 throw SyncError(
                     .invalidArguments,
@@ -29,6 +30,7 @@ extension Subscription {
 
     /// Refuses kinds that a database does not have.
     private func check(availableIn database: DatabaseID) throws(SyncError) {
+        // This is the table of Docs/subscriptions.md, "What there is to subscribe to".
         switch (kind, database.scope) {
         case (.query, .public), (.query, .private), (.zone, .private), (.database, .private),
             (.database, .shared):
@@ -87,6 +89,7 @@ extension NotificationContent {
                     + "most \(limit) are allowed. Fetch the record for more."
             )
         }
+        // Names are compared by their bytes, which `String` does not do.
         guard Set(desiredKeys.map { Name($0) }).count == desiredKeys.count else {
             throw SyncError(
                 .invalidArguments,

@@ -27,6 +27,7 @@ public struct UserAccount: Hashable, Codable, Sendable {
 
     /// The e-mail addresses and phone numbers, in the form for lookups.
     package var addresses: [UserLookup] {
+        // In the form in which `UserLookup` compares, so that layout and case do not matter.
         emails.map { UserLookup.email($0).normalized }
             + phones.map { UserLookup.phone($0).normalized }
     }

@@ -237,7 +237,7 @@ extension Query.WebFilter.Comparator {
         switch self {
         // Only the first is looked up here; `predicate()` handles the other three itself.
         case .equals, .near, .containsAllTokens, .containsAnyTokens: (.equal, false)
-        // Negation is the exact complement, so a record without the field fulfils each NOT_.
+        // Negation is the exact complement, so records without the field fulfil NOT_IN.
         case .notEquals: (.notEqual, false)
         case .lessThan: (.lessThan, false)
         case .lessThanOrEquals: (.lessThanOrEqual, false)

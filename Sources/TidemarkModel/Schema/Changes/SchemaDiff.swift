@@ -35,6 +35,7 @@ extension Schema {
         var right = second[...]
         while !left.isEmpty || !right.isEmpty {
             let (old, new) = (left.first, right.first)
+            // The smaller name is in one list only, because both lists are sorted.
             if let old, new.map({ old.name < $0.name }) ?? true {
                 pairs.append((left.removeFirst(), nil))
             } else if let new, old.map({ new.name < $0.name }) ?? true {

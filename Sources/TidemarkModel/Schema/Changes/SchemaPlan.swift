@@ -59,6 +59,7 @@ public struct SchemaPlan: Hashable, Sendable {
                         remedy
                     )
                 )
+            // Indexes, roles and grants may change in both directions, so they have no case here.
             case .fieldTypeChanged(_, _, let old, let new) where !old.canBecome(new):
                 problems.append(.typeChange(change, of: holder))
             default: break

@@ -91,6 +91,7 @@ extension Schema {
         // Without a user only reading can be granted, whatever a schema says (Docs/schema.md,
         // "Access in the public database").
         if accessor.user != nil || permission == .read {
+            // Permissions add up: one grant to any role of the caller is enough.
             let isAllowed = grants.contains { grant in
                 grant.permissions.contains(permission) && accessor.has(grant.role, towards: creator)
             }

@@ -36,6 +36,7 @@ public struct RecordChecks: Sendable {
                 let own = append(field.name)
                 var row = FieldRow(nameStart: own.lowerBound, nameByteCount: own.count)
                 for type in FieldType.allCases {
+                    // The largest type is 24, so 32 bits are enough for all types.
                     let bit: UInt32 = 1 << UInt32(type.rawValue)
                     if field.type.admits(type, isEncrypted: false) { row.plain |= bit }
                     if field.type.admits(type, isEncrypted: true) { row.encrypted |= bit }
@@ -141,6 +142,8 @@ public struct RecordChecks: Sendable {
                 rebasing: saved[nameStart..<nameStart + nameByteCount]
             )
             var order = -1
+            // Both lists are in the order of the names' bytes, so a row that was passed is not
+            // needed again.
             while order < 0 {
                 guard next < rows.count else { return false }
                 let own = rows[next].nameStart..<rows[next].nameStart + rows[next].nameByteCount

@@ -91,6 +91,7 @@ public struct SchemaDrift: Hashable, Sendable {
     @discardableResult
     private mutating func merge(_ entry: Entry) -> Bool {
         let key = Key(build: entry.build, gap: entry.gap)
+        // The index stays valid, because values are changed in place and no key is added.
         if let index = entries.index(forKey: key) {
             entries.values[index].count += entry.count
             entries.values[index].firstSeen = min(

@@ -56,6 +56,7 @@ extension SchemaGrowth {
             }
         }
         let own = wanted.fields.count { !$0.isSystem } + added.count
+        // A type that is above a lowered limit still accepts saves without new fields.
         guard added.isEmpty || own <= limits.fieldsPerRecordType else {
             throw .tooManyFields(own, of: recordType, limit: limits.fieldsPerRecordType)
         }

@@ -95,6 +95,8 @@ extension Limits {
                 of: field.name,
                 "field",
                 .field(name, field.name),
+                // The fields of shares begin with `cloudkit.`, which is reserved in all other
+                // types.
                 isSystem: field.isSystem
                     || name == Schema.RecordType.share.name
                         && Schema.RecordType.share[field.name] != nil
@@ -132,6 +134,7 @@ extension Limits {
             )
         }
         do throws(SyncError) {
+            // Roles, record types and fields have the same rule for names.
             try check(recordType: name)
         } catch {
             return problem(

@@ -20,6 +20,7 @@ public struct SchemaFile: Sendable {
     public init(bytes: ArraySlice<UInt8>) throws(SchemaSyntaxError) {
         if let offset = bytes.withUnsafeBufferPointer(UTF8Text.invalidOffset) {
             let before = bytes.prefix(offset)
+            // Empty lines count too, or the number of the line would be too small.
             let line = before.split(separator: 0x0A, omittingEmptySubsequences: false)
             // Columns count characters, so continuation bytes of UTF-8 do not count.
             let column = line.last.map { $0.count { $0 & 0xC0 != 0x80 } } ?? 0

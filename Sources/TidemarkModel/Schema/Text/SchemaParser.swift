@@ -53,6 +53,8 @@ struct SchemaParser {
         while true {
             // An element may be empty, so a comma before the closing parenthesis is allowed
             // (Docs/schema.md, "The schema language").
+            // GRANT is a reserved word. A field of that name is in quotes, and a quoted name is no
+            // keyword.
             if isKeyword("GRANT") {
                 grants.append(try readGrant(in: name))
             } else if !isMark(",") && !isMark(")") {
@@ -164,6 +166,7 @@ struct SchemaParser {
             throw unexpected("INT64 or DOUBLE after PREFERRED AS")
         }
         try advance()
+        // PREFERRED AS is not kept: `NUMBER PREFERRED AS INT64` is the same as INT64.
         return .plain(isWhole ? .int64 : .double)
     }
 
@@ -207,6 +210,8 @@ struct SchemaParser {
         _ what: String
     ) throws(SchemaSyntaxError) -> (Name, TextPosition) {
         guard token.kind == .word || token.kind == .quoted else { throw unexpected(what) }
+        // Other keywords, such as TYPE, are valid names here (Docs/schema.md, "The schema
+        // language").
         if token.kind == .word, SchemaWords.isReserved(token.text) {
             throw SchemaSyntaxError(
                 "Expected \(what); found the reserved word \(token.text). A name that is a "

@@ -47,6 +47,8 @@ struct SchemaScanner {
         case UInt8(ascii: "\""):
             return try quotedName(from: start)
         case _ where Self.isWordByte(byte):
+            // The whole word is read before its first letter is checked, so that the error names
+            // all of it.
             let word = run(while: Self.isWordByte)
             guard Self.isLetter(byte) else { throw Self.needsQuotes(word, at: start) }
             if peek() == UInt8(ascii: ".") {
@@ -79,6 +81,7 @@ struct SchemaScanner {
         if endsLine {
             position = TextPosition(line: position.line + 1, column: 1)
         } else if byte & 0xC0 != 0x80 {
+            // Columns count Unicode scalars, so continuation bytes of UTF-8 do not count.
             position.column += 1
         }
     }
@@ -137,6 +140,7 @@ struct SchemaScanner {
 
     /// Returns the character at the current offset, for an error's text.
     private func nextCharacter() -> String {
+        // A character has at most four bytes in UTF-8.
         let scalar = String(decoding: bytes[index...].prefix(4), as: UTF8.self).unicodeScalars.first
         guard let scalar, scalar.properties.generalCategory != .control else {
             return "a control character"

@@ -57,6 +57,8 @@ extension FieldType {
 extension Schema.DeclaredType {
     /// The type of a list of such values; `nil` for lists.
     var list: Self? {
+        // A list type is its element's type plus 16. The parser asks for types of elements only:
+        // for a list, `| 16` would return the list itself.
         switch self {
         case .plain(let type): FieldType(rawValue: type.rawValue | 16).map(Self.plain)
         case .encrypted(let type): FieldType(rawValue: type.rawValue | 16).map(Self.encrypted)
