@@ -136,7 +136,7 @@ extension ViewPicture {
 
 extension RecordVersion {
     /// Returns true if this is a deletion that a client which began at a position never needs.
-    @inlinable
+    @inline(__always)
     package func isQuiet(below quiet: SequenceNumber) -> Bool {
         // A pattern, because the comparison of two states is a call.
         if case .tombstone = state { sequence <= quiet } else { false }

@@ -182,8 +182,7 @@ private struct EntryOrder {
     init(_ entries: [DeltaEntry]) {
         let sequences = entries.map(\.sequence)
         if zip(sequences, sequences.dropFirst()).allSatisfy({ $0 < $1 }) {
-            self.sequences = sequences
-            places = nil
+            self.init(sequences: sequences, places: nil)
         } else {
             self.init(sequences.indices.map { (sequences[$0], $0) })
         }
@@ -192,8 +191,12 @@ private struct EntryOrder {
     /// The order of versions that are for places of a list.
     init(_ versions: [(sequence: SequenceNumber, place: Int)]) {
         let sorted = versions.sorted { $0.sequence < $1.sequence }
-        sequences = sorted.map(\.sequence)
-        places = sorted.map(\.place)
+        self.init(sequences: sorted.map(\.sequence), places: sorted.map(\.place))
+    }
+
+    private init(sequences: [SequenceNumber], places: [Int]?) {
+        self.sequences = sequences
+        self.places = places
     }
 
     @inline(__always)
