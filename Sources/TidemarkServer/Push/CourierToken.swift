@@ -78,8 +78,13 @@ struct CourierToken: RecordCodable, Hashable, Sendable {
 
 extension Directory {
     /// Returns true if the credentials of a request are still valid.
+    ///
+    /// A request without a user has only its API token.
     func isGood(_ found: Callers.Found) async throws -> Bool {
-        try await isGood(CourierToken("", found))
+        if found.caller.user == nil, let token = found.token {
+            return try await self.token(named: token.id.text) != nil
+        }
+        return try await isGood(CourierToken("", found))
     }
 
     /// Returns true if the credentials with which a client began to listen are still valid.

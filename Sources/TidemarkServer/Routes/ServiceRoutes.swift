@@ -29,7 +29,7 @@ extension Server {
             call.line.code = failure.code.serverErrorCode
             call.response = Response(failure, incoming)
         }
-        if let session = call.session {
+        if let session = call.found?.session {
             call.response.headers[.webAuthToken] = directory.webToken(of: session)
         }
         if let origin = call.origin { call.response.allow(origin) }
@@ -43,7 +43,8 @@ extension Server {
         var origin: String?
         var line: RequestLine
         var token: APIToken?
-        var session: Session?
+        /// The sender, once it is known.
+        var found: Callers.Found?
         var response = Response(status: .ok)
 
         init(_ incoming: Incoming, _ tracer: any Tracer) {
@@ -184,7 +185,7 @@ extension Server {
         } catch {
             throw SyncError(error)
         }
-        call.session = found.session
+        call.found = found
         var caller = found.caller
         let text = { (name: HTTPField.Name) in
             incoming.header(name).map { PercentCoding.decoded($0[...]) }
@@ -237,7 +238,7 @@ enum ServiceStream: String, CaseIterable {
 
 extension SyncError {
     /// Translates the error of a request that did not reach the service.
-    fileprivate init(_ error: WebError) {
+    init(_ error: WebError) {
         let code = error.status == 413 ? .limitExceeded : Code(serverErrorCode: error.code)
         self.init(
             code ?? .internalError,

@@ -23,7 +23,9 @@ extension Server {
         } else {
             token = try await store.notificationToken(as: caller)
         }
-        return .lines(try await store.notifications(since: token, as: caller), call.incoming)
+        let listening = try listening(call)
+        let stream = try await store.notifications(since: token, as: caller)
+        return .lines(stream, listening, call.incoming)
     }
 
     func accountStatuses(
@@ -31,7 +33,22 @@ extension Server {
         _ place: Callers.Place
     ) async throws(SyncError) -> Response {
         let (_, caller) = try await read(Nothing.self, &call, place)
-        return .lines(try await store.accountStatuses(as: caller), call.incoming)
+        let listening = try listening(call)
+        let stream = try await store.accountStatuses(as: caller)
+        return .lines(stream, listening, call.incoming)
+    }
+
+    /// Returns the sender of a call that is about to listen; throws if its user has too many
+    /// streams.
+    private func listening(_ call: ServiceCall) throws(SyncError) -> ServiceListening {
+        guard let found = call.found else {
+            throw SyncError(.notAuthenticated, "The sender of the request is not known.")
+        }
+        let listening = ServiceListening(server: self, found: found)
+        // Checked here too, because a stream that has begun cannot change the status of the
+        // response any more.
+        try listening.check()
+        return listening
     }
 
     func upload(
@@ -84,9 +101,56 @@ extension Server {
         return response
     }
 }
-extension Response {
+
+/// The client of one stream: its credentials, and its place among the listeners of its user.
+private struct ServiceListening: Sendable {
+    let server: Server
+    let found: Callers.Found
+
     /// The time after which an idle stream writes an empty line.
-    private static let beat = Duration.seconds(20)
+    ///
+    /// A client counts a stream as lost after 60 seconds of silence
+    /// (`ConnectionOptions.streamTimeout`), so two of three beats may be late.
+    var beat: Duration { min(.seconds(20), server.options.heartbeat) }
+
+    /// Throws if another stream of the user would be refused.
+    func check() throws(SyncError) {
+        guard let collection = found.caller.notificationCollection else { return }
+        do throws(ListenerHub.Refusal) {
+            try server.push.hub.check(collection)
+        } catch {
+            throw SyncError(error.webError)
+        }
+    }
+
+    /// Adds the stream to the listeners of its user; returns `nil` for a stream without a user.
+    func begin() throws(SyncError) -> Listener? {
+        guard let collection = found.caller.notificationCollection else { return nil }
+        do throws(ListenerHub.Refusal) {
+            return try server.push.hub.add(for: collection)
+        } catch {
+            throw SyncError(error.webError)
+        }
+    }
+
+    /// Removes the stream from the listeners.
+    func end(_ listener: Listener?) {
+        if let listener { server.push.hub.remove(listener) }
+    }
+
+    /// Throws if the credentials with which the stream began are no longer valid.
+    func checkCredentials() async throws {
+        guard try await server.directory.isGood(found) else {
+            throw SyncError(
+                .notAuthenticated,
+                "The session, key or API token with which the stream began has ended.",
+                remedy: "Sign in, then open the stream again."
+            )
+        }
+    }
+}
+
+extension Response {
 
     /// Returns an answer whose body is a stream, until the connection or the server is closed.
     fileprivate static func streaming(
@@ -120,15 +184,15 @@ extension Response {
 
     /// Returns a stream as lines, with an empty one after some time without an element.
     ///
-    /// It ends without a last line when the server shuts down, so that clients reconnect.
+    /// It ends without a last line when the server shuts down, so that clients reconnect. It ends
+    /// with an error when the client's credentials do, at the latest at the next empty line.
     fileprivate static func lines<Element: Codable & Sendable>(
         _ stream: AsyncThrowingStream<Element, any Error>,
+        _ client: ServiceListening,
         _ incoming: Incoming
     ) -> Response {
         let lines = chain(stream.map { StreamLine.element($0) }, [StreamLine<Element>.end].async)
-        // A client counts a stream as lost after 60 seconds of silence
-        // (`ConnectionOptions.streamTimeout`), so two of three beats may be late.
-        let beats = AsyncTimerSequence(interval: beat, clock: .continuous)
+        let beats = AsyncTimerSequence(interval: client.beat, clock: .continuous)
         let told = merge(
             lines.map { Told.line($0) },
             beats.map { _ in Told<Element>.beat }
@@ -137,7 +201,12 @@ extension Response {
             // The head is sent with the first bytes.
             try await writer.write(ByteBuffer(string: "\n"))
             do {
+                let listener = try client.begin()
+                defer { client.end(listener) }
                 for try await event in told {
+                    // Before each line: after signing out, a client receives no later element. It
+                    // also counts as a use, so a stream keeps its session alive.
+                    try await client.checkCredentials()
                     guard case .line(let line) = event else {
                         try await writer.write(ByteBuffer(string: "\n"))
                         continue
