@@ -78,6 +78,20 @@ extension ViewPicture {
 
     /// Returns the zone with a key that the view has.
     package func zone(_ key: ZoneKey) throws(ViewIndexError) -> ZoneStanding {
+        guard let standing = try knownZone(key) else {
+            throw ViewIndexError(
+                .damaged,
+                "Zone \(key) is unknown: its creation, event \(key), is lost from the log, or the "
+                    + "zone views are damaged. `tidemark log verify` says which."
+            )
+        }
+        return standing
+    }
+
+    /// Returns the zone with a key; `nil` if the view does not have it.
+    ///
+    /// Unlike ``zone(_:)``, this lets a caller tell an unknown zone from a view that cannot be read.
+    package func knownZone(_ key: ZoneKey) throws(ViewIndexError) -> ZoneStanding? {
         let bound = bound
         let newer = withCurrent { $0.glance(at: key, through: bound) }
         let older = withFrozen { $0.glance(at: key, through: bound) }
@@ -92,7 +106,8 @@ extension ViewPicture {
                 head: key.creation
             )
         } else {
-            let entry = try indexedZone(key)
+            guard let value = try snapshot.value(in: .zones, for: .zone(key)) else { return nil }
+            let entry = try ZoneEntry(value, key: key)
             standing = ZoneStanding(
                 key: key,
                 identity: entry.identity,
@@ -117,10 +132,10 @@ extension ViewPicture {
     }
 
     /// Returns the position of a zone's last event, and the position up to which its tombstones may
-    /// have been forgotten, without the rest of its state.
+    /// have been forgotten, without the rest of its state; `nil` if the view does not have it.
     package func reach(
         of key: ZoneKey
-    ) throws(ViewIndexError) -> (head: SequenceNumber, tombstoneHorizon: SequenceNumber) {
+    ) throws(ViewIndexError) -> (head: SequenceNumber, tombstoneHorizon: SequenceNumber)? {
         let bound = bound
         func reach(
             _ generation: OverlayGeneration
@@ -137,22 +152,12 @@ extension ViewPicture {
         var head = max(newer.head, older?.head ?? 0)
         var horizon = max(newer.horizon, older?.horizon ?? 0)
         if !newer.isCreated, !(older?.isCreated ?? false) {
-            let entry = try indexedZone(key)
+            guard let value = try snapshot.value(in: .zones, for: .zone(key)) else { return nil }
+            let entry = try ZoneEntry(value, key: key)
             head = max(head, entry.head)
             horizon = max(horizon, entry.tombstoneHorizon)
         }
         return (head, horizon)
-    }
-
-    private func indexedZone(_ key: ZoneKey) throws(ViewIndexError) -> ZoneEntry {
-        guard let value = try snapshot.value(in: .zones, for: .zone(key)) else {
-            throw ViewIndexError(
-                .damaged,
-                "Zone \(key) is unknown: its creation, event \(key), is lost from the log, or the "
-                    + "zone views are damaged. `tidemark log verify` says which."
-            )
-        }
-        return try ZoneEntry(value, key: key)
     }
 
     /// Returns the zones of a database whose last event is after a position, ordered by that event,

@@ -156,7 +156,7 @@ extension Reader {
     ) throws(SyncError) -> Start {
         guard let token = request.since else { return Start(quiet: quiet) }
         let reach = try SyncError.wrapping { () throws(ViewIndexError) in
-            try key.map { (key) throws(ViewIndexError) in try picture.reach(of: key) }
+            try key.flatMap { (key) throws(ViewIndexError) in try picture.reach(of: key) }
         }
         var content: TokenContent
         do throws(TokenDefect) {
@@ -179,7 +179,7 @@ extension Reader {
         return Start(
             sequence: content.sequence,
             quiet: content.quiet,
-            isAtHead: (reach?.head ?? .zero) <= content.sequence
+            isAtHead: reach.map { $0.head <= content.sequence } ?? false
         )
     }
 

@@ -41,13 +41,19 @@ struct Following {
     /// Zones that are remembered at most.
     private static let zoneLimit = 10_000
 
-    /// The zone with a key, if the views know it.
+    /// The zone with a key; `nil` if the views do not know it.
+    ///
+    /// Throws if the views cannot be read. Otherwise the event would be taken as one of an unknown
+    /// zone, and nobody would be notified of it.
     mutating func zone(
         _ key: ZoneKey,
         _ picture: ViewPicture
     ) throws(SyncError) -> WatchedZone? {
         if let known = zones[key] { return known }
-        guard let identity = try? picture.zone(key).identity else { return nil }
+        let standing = try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.knownZone(key)
+        }
+        guard let identity = standing?.identity else { return nil }
         if zones.count >= Self.zoneLimit { zones = [:] }
         let zone = WatchedZone(identity: identity, watch: try set.ordinal(of: identity.database))
         zones[key] = zone
