@@ -55,6 +55,22 @@ import Testing
         #expect(try without[record.recordID]?.get().allKeys() == ["title"])
     }
 
+    @Test func `Two attempts to send a file read it independently`() async throws {
+        let url = try file(Data(0..<10))
+        defer { try? FileManager.default.removeItem(at: url) }
+        let pieces = FilePieces(url: url, byteCount: 4)
+        // The first attempt goes on after its timeout, while the second one has begun.
+        var attempts = [pieces.makeAsyncIterator(), pieces.makeAsyncIterator()]
+        var read: [[UInt8]] = [[], []]
+        for _ in 0..<3 {
+            for attempt in 0..<2 {
+                let piece = try await attempts[attempt].next()
+                read[attempt] += piece ?? []
+            }
+        }
+        #expect(read == [Array(0..<10), Array(0..<10)])
+    }
+
     @Test func `A conflict error contains the assets of both records`() async throws {
         let fixture = CloudFixture()
         let phone = try await fixture.database()

@@ -85,13 +85,11 @@ struct SentAssets {
         _ session: Session
     ) async throws(CKError) {
         guard let url = asset.fileURL else { return }
-        let file: FileHandle
         do {
-            file = try FileHandle(forReadingFrom: url)
+            try FileHandle(forReadingFrom: url).close()
         } catch {
             throw CKError(.assetFileNotFound, "The asset's file \(url.path) does not exist.")
         }
-        defer { try? file.close() }
         // A file that is written during the upload could give an asset with parts of both versions.
         // The service cannot detect that: it computes the checksum from the bytes it receives.
         let before = FileStamp(of: url)
@@ -100,7 +98,7 @@ struct SentAssets {
         let reference = try await session.call {
             (service, caller) async throws(SyncError) in
             try await service.uploadAsset(
-                FilePieces(file: file, byteCount: Self.pieceByteCount),
+                FilePieces(url: url, byteCount: Self.pieceByteCount),
                 UploadAssetRequest(zone: zone),
                 as: caller
             )
@@ -142,29 +140,48 @@ private struct FileStamp: Equatable {
 }
 
 /// A file's bytes, piece by piece; each iteration begins at the start of the file.
-private struct FilePieces: AsyncSequence, Sendable {
+struct FilePieces: AsyncSequence, Sendable {
     typealias Element = [UInt8]
 
-    let file: FileHandle
+    let url: URL
     let byteCount: Int
 
     struct AsyncIterator: AsyncIteratorProtocol {
-        let file: FileHandle
+        let url: URL
         let byteCount: Int
-        var hasBegun = false
+        /// Opened by the first piece, and closed with the iterator.
+        ///
+        /// After a timeout, the first attempt may still read while the second one does. With one
+        /// handle and its one offset, each would get some of the other's pieces.
+        private var file: FileHandle?
+
+        fileprivate init(_ pieces: FilePieces) {
+            url = pieces.url
+            byteCount = pieces.byteCount
+        }
 
         mutating func next() async throws -> [UInt8]? {
-            // A retry iterates again over the handle that the previous try has advanced.
-            if !hasBegun { try file.seek(toOffset: 0) }
-            hasBegun = true
+            let file = try opened()
             guard let piece = try file.read(upToCount: byteCount), !piece.isEmpty else {
                 return nil
             }
             return Array(piece)
         }
+
+        private mutating func opened() throws(SyncError) -> FileHandle {
+            if let file { return file }
+            do {
+                let opened = try FileHandle(forReadingFrom: url)
+                file = opened
+                return opened
+            } catch {
+                throw SyncError(
+                    .assetFileNotFound,
+                    "The asset's file \(url.path) was removed while it was being sent."
+                )
+            }
+        }
     }
 
-    func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(file: file, byteCount: byteCount)
-    }
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 }
