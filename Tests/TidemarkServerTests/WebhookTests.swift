@@ -7,6 +7,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
+import NIOCore
 import Testing
 import Tidemark
 import TidemarkLock
@@ -147,6 +148,46 @@ import TidemarkModel
                 #expect(receiver.all.count == 1)
                 #expect(try await directory.webhooks().isEmpty)
             }
+        }
+    }
+
+    /// A client that is gone before it receives anything.
+    private struct GoneWriter: ResponseBodyWriter {
+        struct Gone: Error {}
+
+        mutating func write(_ buffer: ByteBuffer) async throws { throw Gone() }
+
+        consuming func finish(_ trailingHeaders: HTTPFields?) async throws { throw Gone() }
+    }
+
+    @Test func `A webhook starts also if its administrator is gone before the answer`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let webhook = Webhook(
+                url: "http://127.0.0.1:1/hook",
+                container: .standard,
+                environment: .development,
+                key: server.keyID
+            )
+            let call = try JSONEncoder().encode(AdministrationRequest.addWebhook(webhook))
+            let head = HTTPRequest(
+                method: .post,
+                scheme: "http",
+                authority: "localhost",
+                path: "/tidemark/1/administration/directory"
+            )
+            let request = Request(
+                head: head,
+                body: RequestBody(buffer: ByteBuffer(bytes: Array(call)))
+            )
+            let response = await server.server.administerLocally(request, "directory")
+            await #expect(throws: GoneWriter.Gone.self) {
+                try await response.body.write(GoneWriter())
+            }
+            #expect(try await server.server.directory.webhooks().count == 1)
+            // A webhook that runs has a listener.
+            try await waitUntil { server.server.push.hub.count == 1 }
         }
     }
 

@@ -118,11 +118,14 @@ extension Server {
             body: ResponseBody { writer in
                 var line = line
                 do {
-                    line.code = try await CallAnswer(call, by: service).write(to: &writer)
-                    // This call may have added or removed a webhook.
-                    if Call.self == AdministrationRequest.self {
-                        try await self.push.webhooks.reload()
+                    do {
+                        line.code = try await CallAnswer(call, by: service).write(to: &writer)
+                    } catch {
+                        // The client is gone, but the call may have been made.
+                        try? await self.reloadWebhooks(after: Call.self)
+                        throw error
                     }
+                    try await self.reloadWebhooks(after: Call.self)
                     line.end(self.metrics, self.logger, status: 200)
                     try await writer.finish(nil)
                 } catch {
@@ -134,6 +137,13 @@ extension Server {
                 }
             }
         )
+    }
+
+    /// Starts and stops webhooks after a call that may have added or removed one.
+    private func reloadWebhooks<Call: AdministrationCall>(after call: Call.Type) async throws {
+        guard Call.self == AdministrationRequest.self else { return }
+        // In a task of its own: the task of a request whose client is gone may be cancelled.
+        try await Task { try await push.webhooks.reload() }.value
     }
 
     fileprivate static let lineHeaders: HTTPFields = [
