@@ -251,6 +251,21 @@ import Tidemark
         #expect(outcome.errors == "")
     }
 
+    @Test func `A store is kept also if its export fails`() async throws {
+        let outcome = try await script(
+            """
+            mkdir out
+            "$tidemark" exec --user ann --export out/notes.jsonl --keep -- sh -c './save first; rm -r out' 2>said ||
+                echo failed
+            grep -c 'out/notes.jsonl cannot be created' said
+            "$tidemark" exec --user ann --import "$(sed -n 's/^The store is kept in //p' said)" -- ./names
+            rm -r tmp/tidemark-kept-*
+            """
+        )
+        #expect(outcome.output == "failed\n1\nfirst\n")
+        #expect(outcome.errors == "")
+    }
+
     @Test func `A reset empties the server and keeps tokens valid`() async throws {
         let outcome = try await script(
             """

@@ -117,11 +117,13 @@ struct ExecCommand: AsyncParsableCommand {
         // First, so that a signal does not end this process before the folder is removed.
         ForwardedSignals.begin()
         let folder = try ExecFolder(isKept: keep)
+        var hasServer = false
         let status: Int32
         do {
-            status = try await run(in: folder.path)
+            status = try await run(in: folder.path, &hasServer)
         } catch {
-            folder.remove()
+            // An export that failed, for example, does not take the store with it.
+            if !keep || !hasServer { folder.remove() }
             throw error
         }
         if !keep { folder.remove() }
@@ -140,7 +142,9 @@ struct ExecCommand: AsyncParsableCommand {
 
     #if Server
     /// Runs the command with a server whose stores are in a folder; returns the command's status.
-    private func run(in folder: String) async throws -> Int32 {
+    ///
+    /// `hasServer` becomes true when there is a server, and so a store that can be kept.
+    private func run(in folder: String, _ hasServer: inout Bool) async throws -> Int32 {
         // Before the command runs: a path that cannot be written is reported at once, and not after
         // the tests.
         let file = try export.map { try ExportFile($0) }
@@ -157,6 +161,9 @@ struct ExecCommand: AsyncParsableCommand {
         ) { store in
             for path in imports where !isFolder(path) { try await fill(store, from: path) }
         }
+        hasServer = true
+        // Also after an error, when the path is needed most.
+        defer { if keep { note("The store is kept in \(server.path)") } }
         let status: Int32
         do {
             status = try await run(with: server)
@@ -168,7 +175,6 @@ struct ExecCommand: AsyncParsableCommand {
             throw error
         }
         try await server.close()
-        if keep { note("The store is kept in \(server.path)") }
         return status
     }
 
