@@ -40,15 +40,10 @@ package protocol Facts: Sendable {
     /// Throws if the log lacks one of them.
     func records(at sequences: [SequenceNumber]) throws(SyncError) -> [StoredRecord]
 
-    /// Returns at most `limit` records of a zone that the index lists as bound to a target, in slot
-    /// order.
+    /// Returns the records of a zone that the index lists as bound to a target, in slot order.
     ///
     /// Names with the same hash may be among them.
-    func referrers(
-        of target: UInt64,
-        in zone: ZoneKey,
-        limit: Int
-    ) throws(SyncError) -> [Referrer]
+    func referrers(of target: UInt64, in zone: ZoneKey) throws(SyncError) -> [Referrer]
 
     /// Returns the key of the record's last audience, even if the audience has ended; `nil` if the
     /// record is in none.

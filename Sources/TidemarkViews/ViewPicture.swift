@@ -147,11 +147,10 @@ extension ViewPicture {
     /// Returns the records of a zone that are bound to a target, in slot order.
     ///
     /// Names with the same hash may be among them, so that the caller must check their bodies.
-    /// `limit` stops the search in the index. O(referrers).
+    /// O(referrers).
     package func referrers(
         of target: UInt64,
-        in zone: ZoneKey,
-        limit: Int = .max
+        in zone: ZoneKey
     ) throws(ViewIndexError) -> [Referrer] {
         let key = ReferenceChange.key(of: target, in: zone)
         var bindings: [Slot: Binding] = [:]
@@ -161,7 +160,7 @@ extension ViewPicture {
             if case .word(zone.rawValue, let tag) = $1 {
                 bindings[$0.slot] = Binding(rawValue: tag)
             }
-            return bindings.count < limit
+            return true
         }
         var changes: [ReferenceChange] = []
         frozen?.references.visit(under: key, through: bound) { changes.append($0) }

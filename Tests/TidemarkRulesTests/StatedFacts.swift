@@ -99,12 +99,11 @@ struct StatedFacts: Facts {
         }
     }
 
-    func referrers(of target: UInt64, in zone: ZoneKey, limit: Int) -> [Referrer] {
+    func referrers(of target: UInt64, in zone: ZoneKey) -> [Referrer] {
         let key = ReferenceChange.key(of: target, in: zone)
-        let found = bindings.filter { $0.key.high == key && $0.value.zone == zone }
+        return bindings.filter { $0.key.high == key && $0.value.zone == zone }
             .map { Referrer(slot: $0.key.slot, binding: $0.value.binding) }
             .sorted { $0.slot < $1.slot }
-        return Array(found.prefix(limit))
     }
 
     func audience(of record: ViewKey) -> ZoneKey? { nil }

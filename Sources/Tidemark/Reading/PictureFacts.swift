@@ -44,13 +44,9 @@ private struct PictureFacts: Facts {
         try picture.views.records(at: sequences)
     }
 
-    func referrers(
-        of target: UInt64,
-        in zone: ZoneKey,
-        limit: Int
-    ) throws(SyncError) -> [Referrer] {
+    func referrers(of target: UInt64, in zone: ZoneKey) throws(SyncError) -> [Referrer] {
         try SyncError.wrapping { () throws(ViewIndexError) in
-            try picture.referrers(of: target, in: zone, limit: limit)
+            try picture.referrers(of: target, in: zone)
         }
     }
 

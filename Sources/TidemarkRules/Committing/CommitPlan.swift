@@ -306,8 +306,10 @@ package struct CommitPlan: Sendable {
         let before = old?.bindings(hash) ?? []
         let after = new?.bindings(hash) ?? []
         event.binds = !after.isEmpty
-        event.released = before.map(\.target).filter { target in
-            !after.contains { $0.target == target }
+        if !before.isEmpty {
+            // A set, because a record may have thousands of references.
+            let kept = Set(after.map(\.target))
+            event.released = before.map(\.target).filter { !kept.contains($0) }
         }
         // Bindings that stay are written too, since their kind may have changed.
         for (target, binding) in event.released.map({ ($0, Binding()) }) + after {

@@ -45,14 +45,11 @@ package struct Neighbours {
         return found.items[0].old == nil ? nil : found.items[0]
     }
 
-    /// Returns at most `limit` records that the index lists as bound to a target; a few may be
-    /// bound to another name with the same hash.
-    package func referrers(
-        of target: RecordPlace,
-        limit: Int = .max
-    ) throws(SyncError) -> [Referrer] {
+    /// Returns the records that the index lists as bound to a target; a few may be bound to another
+    /// name with the same hash.
+    package func referrers(of target: RecordPlace) throws(SyncError) -> [Referrer] {
         guard let zone = zones[target.zone].key else { return [] }
-        return try facts.referrers(of: hash.target(target.name), in: zone, limit: limit)
+        return try facts.referrers(of: hash.target(target.name), in: zone)
     }
 
     /// Returns the records that are bound to a target, each with its binding, as read from their

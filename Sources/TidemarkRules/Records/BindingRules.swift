@@ -29,6 +29,8 @@ package struct BindingRules {
     private let named: [RecordPlace: Int]
     /// The bindings that each save would create.
     private var bindings: [Int: [Name: Binding]] = [:]
+    /// The number of references that would delete their record with a target, by target.
+    private var deletedWith: [RecordPlace: Int] = [:]
 
     /// Returns true if a request involves bindings.
     package static func concern(
@@ -194,11 +196,19 @@ extension BindingRules {
         _ index: Int
     ) throws(SyncError) {
         let limit = limits.deleteSelfReferencesPerTarget
-        let referrers = try neighbours.referrers(of: target, limit: limit)
-        let deletedWith = referrers.count { $0.binding.contains(.deleteSelf) }
-        guard deletedWith + count <= limit else {
+        guard try deletedWith(target) + count <= limit else {
             throw .tooManyReferences(recordID(index), target.name, limit: limit)
         }
+    }
+
+    /// Returns the number of records whose references would delete them with a target before the
+    /// request.
+    private mutating func deletedWith(_ target: RecordPlace) throws(SyncError) -> Int {
+        if let known = deletedWith[target] { return known }
+        // All of them, because other kinds of bindings may come first in the index.
+        let count = try neighbours.referrers(of: target).count { $0.binding.contains(.deleteSelf) }
+        deletedWith[target] = count
+        return count
     }
 }
 

@@ -170,6 +170,27 @@ import TidemarkModel
         try store.close()
     }
 
+    @Test func `Only delete-self references count for the limit of a cascade`() async throws {
+        var options = StoreOptions()
+        options.limits.deleteSelfReferencesPerTarget = 3
+        let store = try Store.open(
+            at: folder.path("small.tide"),
+            access: .creating,
+            options: options
+        )
+        let bert = Client(store: store)
+        try await bert.createZone()
+        // Many bindings of another kind: the index lists those of all kinds in the order of hashes.
+        let children = try (0..<60).map { try save("c\($0)", parent: .set("a")) }
+        let results = try await bert.modify(
+            [try save("a")] + children + (0..<3).map { try save("s\($0)", to: ["a"]) }
+        )
+        #expect(results.saves.allSatisfy { $0.error == nil })
+        let more = try await bert.modify([try save("s9", to: ["a"])])
+        #expect(more.saves[0].error?.code == .limitExceeded)
+        try store.close()
+    }
+
     @Test func `A reference cannot leave its zone, however the zone is written`() async throws {
         let elsewhere = ZoneID(zoneName: "Other")
         let here = ZoneID(zoneName: "Notes", ownerName: ZoneID.currentOwner)
