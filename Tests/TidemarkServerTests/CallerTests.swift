@@ -8,6 +8,7 @@ import HTTPTypes
 import TestSupport
 import Testing
 import TidemarkModel
+import TidemarkWire
 
 @testable import TidemarkServer
 
@@ -340,12 +341,37 @@ import TidemarkModel
         for first in same {
             #expect(first.isValid(for: [], target: "/path", serverKey, now: now))
             let seen = SeenSignatures()
-            #expect(seen.takes(first, now: now))
-            for form in same { #expect(!seen.takes(form, now: now + 1_001)) }
+            #expect(try seen.takes(first, now: now))
+            for form in same { #expect(try !seen.takes(form, now: now + 1_001)) }
             // The same request, signed once more.
             let again = try forms()[0]
-            #expect(seen.takes(again, now: now + 1_001))
+            #expect(try seen.takes(again, now: now + 1_001))
         }
+    }
+
+    @Test func `Signatures are remembered as long as they are valid, up to a limit`() throws {
+        let key = P256.Signing.PrivateKey()
+        func signature(_ text: String) throws -> RequestSignature {
+            let bytes = try key.signature(for: Data(text.utf8)).rawRepresentation
+            return RequestSignature(
+                keyID: "key",
+                date: "",
+                signature: bytes.base64EncodedString()
+            )
+        }
+        let seen = SeenSignatures(limit: 2)
+        let first = try signature("1")
+        let kept = 2 * RequestSignature.window
+        #expect(try seen.takes(first, now: 0))
+        #expect(try seen.takes(signature("2"), now: kept))
+        #expect(try !seen.takes(first, now: kept))
+        let third = try signature("3")
+        let error = #expect(throws: WebError.self) { try seen.takes(third, now: kept) }
+        #expect(error?.code == "THROTTLED")
+        // A new stretch of time has begun, and the first one is kept beside it.
+        #expect(throws: WebError.self) { try seen.takes(third, now: kept + 1) }
+        #expect(try seen.takes(third, now: 2 * kept + 2))
+        #expect(try !seen.takes(third, now: 3 * kept + 2))
     }
 
     /// Returns the other valid signature that anyone can compute from one: (r, n - s).

@@ -24,6 +24,17 @@ import Tidemark
         for _ in 0..<3 { #expect(limits.wait(.user, "ann", now: 100 * second) == nil) }
     }
 
+    @Test(arguments: [Int64.max, Int64.max / 1_000_000_000, Int64.max / 2_000_000_000])
+    func `A rate may have any period`(seconds: Int64) {
+        let period = Duration(
+            secondsComponent: seconds,
+            attosecondsComponent: 999_999_999_999_999_999
+        )
+        let limits = RateLimits([.user: Throttling.Rate(1, per: period)])
+        #expect(limits.wait(.user, "ann", now: 1) == nil)
+        #expect(limits.wait(.user, "ann", now: 2) != nil)
+    }
+
     @Test func `A caller over the rate limit receives a retry time`() async throws {
         var options = ServerOptions()
         options.rateLimits[.user] = Throttling.Rate(2, per: .seconds(600))

@@ -106,7 +106,7 @@ struct Callers: Sendable {
         // In this order, only valid signatures are remembered. Otherwise anyone could fill the
         // table.
         guard signature.isValid(for: body, target: incoming.target, key, now: now),
-            seen.takes(signature, now: now)
+            try seen.takes(signature, now: now)
         else { throw .authenticationFailed }
         return caller(incoming, place, key.user, .serverKey(id: keyID), device: "server")
     }

@@ -6,6 +6,7 @@ import Crypto
 import Foundation
 import TidemarkLock
 import TidemarkModel
+import TidemarkWire
 
 /// The signature of a request by a server-to-server key (ECDSA-P256-SHA256).
 struct RequestSignature: Sendable {
@@ -87,25 +88,67 @@ struct RequestSignature: Sendable {
 
 /// The signatures that were seen, to refuse replayed requests.
 final class SeenSignatures: Sendable {
-    /// The time at which each signature was first seen, by its canonical form.
-    private let seen = Lock<[[UInt8]: Int64]>([:])
-    private static let limit = 100_000
+    /// The canonical form of a signature, shortened: another one with the same 128 bits cannot be
+    /// found.
+    private struct Form: Hashable {
+        var high: UInt64 = 0
+        var low: UInt64 = 0
+
+        init(_ canonical: [UInt8]) {
+            for (index, byte) in SHA256.hash(data: canonical).enumerated() {
+                if index < 8 { high = high << 8 | UInt64(byte) }
+                if index >= 8, index < 16 { low = low << 8 | UInt64(byte) }
+            }
+        }
+    }
+
+    /// The times at which signatures were first seen, in two stretches of time.
+    private struct State {
+        var recent: [Form: Int64] = [:]
+        var former: [Form: Int64] = [:]
+        /// The time at which `recent` began.
+        var start: Int64 = .min
+    }
+
+    private let state = Lock(State())
+    private let limit: Int
+
+    /// Remembers at most a number of signatures; the default takes about 50 MB.
+    init(limit: Int = 1_000_000) {
+        self.limit = limit
+    }
 
     /// Returns true if a signature is new, or is repeated within a second.
     ///
-    /// Programs that sign without randomness make the same signature for the same request.
-    func takes(_ signature: RequestSignature, now: Int64) -> Bool {
-        guard let form = signature.canonical else { return false }
-        return seen.withLock { seen in
-            if let first = seen[form] { return now - first <= 1_000 }
-            // A signature can be dropped once its time is outside the window: `isValid` then
-            // rejects it. A signature may be dated one window ahead, so it is kept for two.
-            if seen.count >= Self.limit {
-                seen = seen.filter { now - $0.value <= 2 * RequestSignature.window }
+    /// Programs that sign without randomness make the same signature for the same request. Throws
+    /// if no more signatures can be remembered: a request could then be replayed.
+    func takes(_ signature: RequestSignature, now: Int64) throws(WebError) -> Bool {
+        guard let form = signature.canonical.map(Form.init) else { return false }
+        // A signature can be dropped once its time is outside the window: `isValid` then rejects
+        // it. A signature may be dated one window ahead, so it is kept for two. Dropping a whole
+        // stretch takes no search, however many signatures there are.
+        let kept = 2 * RequestSignature.window
+        let isNew = state.withLock { state -> Bool? in
+            if state.start < now - kept {
+                // After twice that time the signatures of `recent` are old as well.
+                state.former = state.start < now - 2 * kept ? [:] : state.recent
+                state.recent = [:]
+                state.start = now
             }
-            seen[form] = now
+            if let first = state.recent[form] ?? state.former[form] { return now - first <= 1_000 }
+            guard state.recent.count + state.former.count < limit else { return nil }
+            state.recent[form] = now
             return true
         }
+        guard let isNew else {
+            throw WebError(
+                "THROTTLED",
+                status: 429,
+                "The server has received too many signed requests. Wait, then repeat the request.",
+                retryAfter: 60
+            )
+        }
+        return isNew
     }
 }
 #endif

@@ -97,11 +97,14 @@ final class RateLimits: Sendable {
 }
 
 extension Duration {
-    /// The duration in nanoseconds, at most the maximum of `Int64`.
+    /// The duration in nanoseconds, at most a quarter of the maximum of `Int64`, so that sums of a
+    /// few durations do not overflow.
     fileprivate var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        return overflow ? .max / 4 : product + attoseconds / 1_000_000_000
+        // Before the rest is added, because that may overflow too.
+        guard !overflow, product < .max / 4 else { return .max / 4 }
+        return product + attoseconds / 1_000_000_000
     }
 }
 #endif
