@@ -153,7 +153,12 @@ extension Directory {
     }
 
     private func applyQuotas() throws {
-        try store.setQuotas(state.withLock { $0.containers.mapValues(\.quota) })
+        // In one step. Otherwise, of two calls at once, the one that read the older limits could be
+        // the last to pass them on.
+        try quotaOrder.withLock { _ throws(SyncError) in
+            let quotas = state.withLock { $0.containers.mapValues(\.quota) }
+            try store.setQuotas(quotas)
+        }
     }
 }
 #endif

@@ -19,6 +19,11 @@ public final class Directory: Sendable {
     private let knownSessions: CredentialCache<Session>
     let uses = Lock(SessionUses())
     let state = Lock(State())
+    /// Held while limits are read and passed to the store.
+    ///
+    /// The locks of `state` and of the store are taken within it; neither calls anything that takes
+    /// this one.
+    let quotaOrder = Lock(())
 
     struct State {
         /// The containers with limits of their own.
