@@ -67,7 +67,7 @@ extension Query {
 
         /// Creates an order by the distance of a location field from a place, nearest first.
         ///
-        /// Records without the location come last in an ascending order. CloudKit has no descending
+        /// Records without the location come last in both directions. CloudKit has no descending
         /// one.
         public init(_ key: Key, distanceFrom origin: Location, ascending: Bool = true) {
             self.key = key

@@ -218,9 +218,11 @@ struct QueryStatement: Sendable {
                 guard let column = type.column(of: name, .location) else { return ["9e999"] }
                 let latitude = parameter(.real(origin.latitude))
                 let longitude = parameter(.real(origin.longitude))
-                // A record without a location is infinitely far away.
+                // The infinity that is last in the direction of the order, for records without a
+                // location.
+                let absent = descriptor.isAscending ? "9e999" : "-9e999"
                 let distance = "tidemark_distance(\(column.name), \(latitude), \(longitude))"
-                return ["coalesce(\(distance), 9e999)"]
+                return ["coalesce(\(distance), \(absent))"]
             }
             let columns = type.columns(of: name)
             guard !columns.isEmpty else { return ["NULL"] }

@@ -48,7 +48,7 @@ import Testing
         )
     }
 
-    @Test func `Near locations come first, and records without a location last`() throws {
+    @Test func `Records without a location come last in both orders by distance`() throws {
         let here = Location(latitude: 0, longitude: 179.9)
         let records = [
             try record("none", [:]),
@@ -59,6 +59,8 @@ import Testing
         #expect(
             names(records, by: .init("p", distanceFrom: here)) == ["near", "far", "none", "text"]
         )
+        let descending = Query.SortDescriptor("p", distanceFrom: here, ascending: false)
+        #expect(names(records, by: descending) == ["far", "near", "none", "text"])
     }
 
     @Test func `System fields define an order, and names break ties`() throws {

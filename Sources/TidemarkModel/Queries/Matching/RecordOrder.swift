@@ -67,9 +67,10 @@ extension Query.RecordOrder.Criterion {
                 in: right
             )
         }
-        // Infinity sorts records without a place last.
-        let near = value(in: first)?.coordinates(in: left).map(origin.distance) ?? .infinity
-        let far = value(in: second)?.coordinates(in: right).map(origin.distance) ?? .infinity
+        // Sorts records without a place last, in both directions.
+        let absent: Double = isAscending ? .infinity : -.infinity
+        let near = value(in: first)?.coordinates(in: left).map(origin.distance) ?? absent
+        let far = value(in: second)?.coordinates(in: right).map(origin.distance) ?? absent
         return Number.order(near, far)
     }
 
