@@ -59,13 +59,19 @@ extension FieldsBuilder {
 
     /// Returns the fields; of a duplicate name, as in a record with damaged bytes, the last one
     /// counts.
+    ///
+    /// If there are too many, the result is one field that cannot be stored and states the cause,
+    /// so that a save reports it: setting a field cannot throw.
     fileprivate mutating func finished() -> Fields {
         keepLastOfEachName()
-        do throws(SyncError) {
-            return try finish()
-        } catch {
-            preconditionFailure("fields of different names were rejected: \(error)")
-        }
+        if let fields = try? finish() { return fields }
+        setInvalid(
+            "fields",
+            because: "stands for more fields or bytes than a record can have: at most 65,535 fields "
+                + "and 4 GiB"
+        )
+        // A single short field is never too much.
+        return (try? finish()) ?? Fields()
     }
 }
 

@@ -121,6 +121,19 @@ import Testing
         }
     }
 
+    @Test func `Too many fields are an error of the save, not of setting a field`() throws {
+        var builder = FieldsBuilder()
+        for number in 0..<Int(UInt16.max) { try builder.set("f\(number)", .int64(1)) }
+        var fields = try builder.finish()
+        let value: Int? = 2
+        fields["f7"] = value
+        #expect(fields.count == Int(UInt16.max))
+        fields["more"] = value
+        let error = #expect(throws: SyncError.self) { try Limits().check(fields) }
+        #expect(error?.code == .invalidArguments)
+        #expect(error?.message.contains("at most 65,535 fields") == true)
+    }
+
     @Test(arguments: [
         FieldValue.double(.nan), .double(.infinity), .doubleList([0, -.infinity]),
         .location(Location(latitude: 90.1, longitude: 0)),
