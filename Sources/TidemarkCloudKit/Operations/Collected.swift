@@ -14,12 +14,10 @@ final class Collected<Items: Sendable>: Sendable {
         state = Lock(items)
     }
 
+    /// Adds results, in place: a copy of what was collected would make an operation with n items
+    /// take O(n²).
     func add(_ change: (inout Items) -> Void) {
-        state.withLock { items in
-            var copy = items
-            change(&copy)
-            items = copy
-        }
+        state.withLock { items in change(&items) }
     }
 
     var items: Items { state.withLock { $0 } }
