@@ -152,7 +152,15 @@ public final class TidemarkCloud: Sendable {
             defer { opened = .closed }
             return opened
         }
-        guard case .opening(let opening) = before else { return nil }
+        let opening: Task<Result<any DatabaseService, SyncError>, Never>
+        switch before {
+        case .opening(let task): opening = task
+        case .not:
+            // Also after an open that failed: it may have left files.
+            source.remove()
+            return nil
+        case .closed: return nil
+        }
         // Also waits for an open that is in progress: otherwise its store would stay open. `deinit`
         // does not wait for this task, which therefore captures the source and not the cloud.
         return Task(executorPreference: OwnThreads.shared) {
