@@ -158,6 +158,11 @@ extension Limits {
         guard name.withUnsafeBytes(isFieldName) else { throw fieldNameError(name) }
     }
 
+    /// Refuses a field's name that is not among a record's bytes, by the same rule.
+    func check(fieldName name: Name) throws(SyncError) {
+        try checkIdentifier(name, as: "field name", allowsDots: true)
+    }
+
     /// Returns true if a field may have a name.
     func isFieldName(_ name: UnsafeRawBufferPointer) -> Bool {
         isIdentifier(name, allowsDots: true)

@@ -237,6 +237,8 @@ import Testing
             refusal(try fields([("cloudkit.a", 1)]))?.message
                 == "The field \"cloudkit.a\" is reserved for the system; choose another name."
         )
+        let unnamed = try #require(refusal(try fields([("1a", 1)])))
+        #expect(unnamed.message.hasPrefix("The field name \"1a\" must be 1 to "))
         var limits = Limits()
         limits.recordTypesPerSchema = 2
         limits.fieldsPerRecordType = 8

@@ -96,7 +96,7 @@ extension SchemaGrowth {
         limits: Limits
     ) throws(SyncError) -> Schema.Field {
         guard environment == .development else { throw .newField(name, in: recordType) }
-        try limits.check(recordType: name)
+        try limits.check(fieldName: name)
         guard !name.isReservedForSystem else { throw .reservedName("field", name) }
         guard !isEncrypted || Schema.DeclaredType.canEncrypt(type) else {
             throw .cannotEncrypt(recordType, name, type)
