@@ -135,6 +135,34 @@ indirect enum JSONTree {
 }
 
 @Suite struct JSONReaderTests {
+    @Test func `Numbers in strings are written as in JSON`() {
+        func read<Value>(
+            _ text: String,
+            _ body: (inout JSONReader) throws(JSONError) -> Value
+        ) -> Value? {
+            Array("\"\(text)\"".utf8).withUnsafeBufferPointer { bytes in
+                var reader = JSONReader(bytes)
+                reader.webForm = WebFieldForm(callerName: nil, assetOfReceipt: { _ in nil })
+                return try? body(&reader)
+            }
+        }
+        func int64(_ text: String) -> Int64? {
+            read(text) { (it) throws(JSONError) in try it.int64() }
+        }
+        func double(_ text: String) -> Double? {
+            read(text) { (it) throws(JSONError) in try it.finiteDouble() }
+        }
+        #expect(int64("-9007199254740993") == -9_007_199_254_740_993)
+        #expect(double("-1.5e+2") == -150)
+        for text in ["+5", "0x10", "", " 5", "five"] {
+            #expect(int64(text) == nil, "\(text)")
+            #expect(double(text) == nil, "\(text)")
+        }
+        for text in ["0x1p3", "inf", "nan", "1e999"] {
+            #expect(double(text) == nil, "\(text)")
+        }
+    }
+
     @Test(arguments: 0..<4)
     func `Generated texts are parsed as Foundation parses them`(seed: Int) throws {
         var generator = SeededGenerator(seed: UInt64(seed))

@@ -43,7 +43,7 @@ extension JSONReader {
     private mutating func int64AsText() throws(JSONError) -> Int64 {
         let start = offset
         let text = try string()
-        guard let value = Int64(text) else {
+        guard text.isNumberOfJSON, let value = Int64(text) else {
             throw JSONError("The string is not a whole number of 64 bits.", at: start)
         }
         return value
@@ -54,7 +54,7 @@ extension JSONReader {
         if webForm != nil, try peek() == .string {
             let start = offset
             let text = try string()
-            guard let value = Double(text), value.isFinite else {
+            guard text.isNumberOfJSON, let value = Double(text), value.isFinite else {
                 throw JSONError("The string is not a finite number.", at: start)
             }
             return value
@@ -292,5 +292,14 @@ extension JSONReader {
             referenceChecksum: referenceChecksum,
             wrappingKey: wrappingKey
         )
+    }
+}
+
+extension String {
+    /// True if a text may be a number of JSON: Swift also reads `+5`, `0x10` and names.
+    fileprivate var isNumberOfJSON: Bool {
+        let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+        return utf8.first != UInt8(ascii: "+")
+            && utf8.allSatisfy { digits.contains($0) || "-+.eE".utf8.contains($0) }
     }
 }

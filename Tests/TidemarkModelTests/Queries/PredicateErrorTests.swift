@@ -40,6 +40,14 @@ import Testing
         ("a IN 1", 1, "IN needs a list such as {1, 2}; found INT64."),
         ("a IN {1, 'x'}", 10, "A list holds values of one type; this one begins with INT64"),
         ("a IN {1, {2}}", 10, "Expected a value in a list"),
+        (
+            "a IN {1.5, 9007199254740993}", 12,
+            "A list holds values of one type; 9007199254740993 among reals would be rounded."
+        ),
+        (
+            "a IN {9007199254740993, 1.5}", 25,
+            "A list holds values of one type; 9007199254740993 among reals would be rounded."
+        ),
         ("a IN {1 2}", 9, "Expected ','; found a number."),
         ("a IN {1,}", 9, "Expected a field or a value; found '}'."),
         ("a NOT IN {1}", 3, "Write NOT before the whole comparison"),

@@ -139,7 +139,7 @@ extension PredicateParser {
 
     /// Reads `{a, b, …}`: values of one type.
     ///
-    /// Integers become values of the type of the other elements.
+    /// Integers among reals become reals. Throws for one that no real number is equal to.
     mutating func list() throws(PredicateError) -> FieldValue {
         try expect("{")
         var elements: [FieldValue] = []
@@ -158,12 +158,11 @@ extension PredicateParser {
                 continue
             }
             switch (first, element) {
-            // A list has one type, so an integer above 2^53 is rounded here.
-            case (.double, .int64(let number)): elements.append(.double(Double(number)))
+            case (.double, .int64(let whole)): elements.append(try Self.real(whole, at: start))
             case (.int64, .double):
-                elements = elements.map { number in
+                elements = try elements.map { (number) throws(PredicateError) in
                     guard case .int64(let whole) = number else { return number }
-                    return .double(Double(whole))
+                    return try Self.real(whole, at: start)
                 }
                 elements.append(element)
             default:
@@ -178,6 +177,21 @@ extension PredicateParser {
         // No element shows the type of `{}`. The writer uses this form for an empty list of texts
         // only.
         return FieldValue(listOf: elements, ofType: elements.first?.type ?? .string)
+    }
+
+    /// Returns an integer as a real number of the same value.
+    private static func real(
+        _ whole: Int64,
+        at offset: Int
+    ) throws(PredicateError) -> FieldValue {
+        guard let real = Double(exactly: whole) else {
+            throw PredicateError(
+                "A list holds values of one type; \(whole) among reals would be rounded. Compare "
+                    + "with it separately.",
+                at: offset
+            )
+        }
+        return .double(real)
     }
 }
 
