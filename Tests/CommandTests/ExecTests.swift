@@ -363,6 +363,24 @@ import Tidemark
         )
     }
 
+    @Test func `Two exports to one path do not write one file`() throws {
+        let store = try Store.open(at: folder.path("s.tide"), access: .creating)
+        try FileManager.default.createDirectory(
+            atPath: folder.path("out"),
+            withIntermediateDirectories: false
+        )
+        let path = folder.path("out/notes.jsonl")
+        var files: [ExportFile] = try [ExportFile(path), ExportFile(path), ExportFile(path)]
+        try files.removeFirst().write(store)
+        try files.removeFirst().write(store)
+        files = []
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: folder.path("out"))
+                == ["notes.jsonl"]
+        )
+        try store.close()
+    }
+
     @Test func `A later run removes the folders of killed runs`() throws {
         func run(_ store: String?) throws -> (path: String, store: Store?) {
             let path = folder.path("tidemark-exec-\(UUID().uuidString)")

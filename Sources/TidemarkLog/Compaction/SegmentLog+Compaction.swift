@@ -138,10 +138,10 @@ extension SegmentLog {
     package func finishedSegments(
         through last: SequenceNumber
     ) throws(LogError) -> [SegmentLoad] {
+        // In the background too, which does one thing at a time: the writer may finish a segment and
+        // seal it meanwhile, and no segment may be sealed twice at once.
+        sealLeftovers()
         backgroundWork.wait()
-        for segment in manifest.manifest.segments where segment.fileByteCount == nil {
-            if segment.last != nil { seal(segment.id) }
-        }
         var loads: [SegmentLoad] = []
         for segment in manifest.manifest.segments {
             // Rewriting proceeds in the order of the log, so a segment that could not be sealed

@@ -80,7 +80,7 @@ extension SegmentLog {
         }
     }
 
-    /// Writes the footer of a finished segment.
+    /// Writes the footer of a finished segment; only called ``inBackground(_:)``.
     ///
     /// After a failure, the segment stays readable by its frames, and the next open tries again.
     func seal(_ id: SegmentID) {
@@ -114,7 +114,7 @@ extension SegmentLog {
         }
     }
 
-    /// Seals, in the background, segments that an earlier stop left without a footer.
+    /// Seals, in the background, segments that an earlier stop or failure left without a footer.
     ///
     /// The caller decides when, since an open has more urgent work for the disk.
     package func sealLeftovers() {

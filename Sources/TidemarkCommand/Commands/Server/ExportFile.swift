@@ -15,8 +15,11 @@ import Darwin
 /// A file that gets the change stream of a store, whole or not at all.
 final class ExportFile {
     private let path: String
+    /// The temporary name; random, so that two exports to one path do not write one file.
+    private let part: String
     private let descriptor: Int32
-    private var part: String { path + ".part" }
+    /// True until the file has got its name.
+    private var isPart = true
 
     /// Bytes that are gathered before they are written.
     private static let pieceByteCount = 64 << 10
@@ -25,7 +28,8 @@ final class ExportFile {
     init(_ path: String) throws {
         self.path = path
         // In the same folder, because a file is renamed only within a file system.
-        descriptor = open(path + ".part", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        part = "\(path).\(String(UInt32.random(in: 0 ... .max), radix: 16)).part"
+        descriptor = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else {
             throw CommandError(attempt: "\(path) cannot be created", errno)
         }
@@ -34,8 +38,7 @@ final class ExportFile {
     deinit {
         guard descriptor >= 0 else { return }
         close(descriptor)
-        // Nothing is there once the file has got its name.
-        unlink(part)
+        if isPart { unlink(part) }
     }
 
     /// Writes the commits of all databases but the server's own, and gives the file its name.
@@ -63,6 +66,7 @@ final class ExportFile {
         guard rename(part, path) == 0 else {
             throw CommandError(attempt: "\(path) cannot be created", errno)
         }
+        isPart = false
     }
 }
 #endif
