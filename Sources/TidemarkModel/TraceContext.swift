@@ -26,7 +26,11 @@ public struct TraceContext: Hashable, Sendable {
     /// For an unknown version, reads the first four parts, as W3C Trace Context requires.
     public init?(traceparent: String) {
         // The fifth part holds everything that a later version adds.
-        let parts = traceparent.utf8.split(separator: UInt8(ascii: "-"), maxSplits: 4)
+        let parts = traceparent.utf8.split(
+            separator: UInt8(ascii: "-"),
+            maxSplits: 4,
+            omittingEmptySubsequences: false
+        )
         // The specification declares version ff and ids of zeros invalid. Version 00 has exactly
         // four parts.
         guard parts.count >= 4, let version = Self.number(parts[0], digitCount: 2), version != 0xFF,

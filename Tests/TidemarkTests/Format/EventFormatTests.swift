@@ -320,6 +320,9 @@ import TidemarkModel
         ("00-00000000000000000000000000000000-b7ad6b7169203331-01", false),
         ("00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", false),
         ("00-0af7651916cd43dd8448eb211c80319-b7ad6b7169203331-01", false), ("", false),
+        ("00--0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", false),
+        ("-00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", false),
+        ("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-", false),
     ])
     func `A traceparent is parsed as W3C Trace Context specifies`(text: String, isValid: Bool) {
         let trace = TraceContext(traceparent: text)
