@@ -108,7 +108,9 @@ extension QueryIndex {
     /// Every statement reads one state of the database, so that no transaction is needed.
     private func read<Answer>(_ body: (Database) throws -> Answer) throws -> Answer {
         guard let readers else { return try database.unsafeRead(body) }
-        return try readers.read(body)
+        return try readers.read(body) { closed in
+            prepared.withLock { $0[closed] = nil }
+        }
     }
 
     /// Returns a statement that the connection keeps prepared.

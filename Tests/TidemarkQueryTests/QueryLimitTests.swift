@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 import TidemarkModel
 
@@ -142,5 +143,24 @@ import TidemarkModel
         }
         let kept = index.prepared.withLock { $0.values.map(\.count) }
         #expect(!kept.isEmpty && kept.allSatisfy { $0 <= 200 })
+    }
+
+    @Test func `A connection that is not kept is reported before it is closed`() throws {
+        let folder = try ScratchFolder()
+        let index = try QueryIndex(path: folder.path("index.sqlite"), identity: "x")
+        let readers = try #require(index.readers)
+        var closed: [ObjectIdentifier] = []
+        // Each read within another needs a connection of its own.
+        func read(_ depth: Int) throws {
+            try readers.read { _ in
+                if depth > 1 { try read(depth - 1) }
+            } onClose: { id in
+                closed.append(id)
+            }
+        }
+        try read(10)
+        // Eight are kept.
+        #expect(Set(closed).count == 2)
+        index.close()
     }
 }

@@ -35,11 +35,17 @@ final class QueryReaders: Sendable {
     }
 
     /// Reads with a connection that no other reader uses meanwhile.
-    func read<Answer>(_ body: (Database) throws -> Answer) throws -> Answer {
+    ///
+    /// `onClose` is called before a connection is closed, because more readers are idle than are
+    /// kept. What is noted of the connection must be dropped: another one may get its identifier.
+    func read<Answer>(
+        _ body: (Database) throws -> Answer,
+        onClose: (ObjectIdentifier) -> Void
+    ) throws -> Answer {
         let idle = try begin()
         defer { reading.leave() }
         let connection = try idle ?? DatabaseQueue(path: path, configuration: configuration)
-        defer { putBack(connection) }
+        defer { putBack(connection, onClose) }
         return try connection.unsafeRead(body)
     }
 
@@ -55,13 +61,15 @@ final class QueryReaders: Sendable {
         }
     }
 
-    private func putBack(_ connection: DatabaseQueue) {
+    private func putBack(_ connection: DatabaseQueue, _ onClose: (ObjectIdentifier) -> Void) {
         let isKept = state.withLock { state in
             guard !state.isClosed, state.idle.count < Self.idleCountLimit else { return false }
             state.idle.append(connection)
             return true
         }
-        if !isKept { try? connection.close() }
+        if isKept { return }
+        if let id = try? connection.unsafeRead({ ObjectIdentifier($0) }) { onClose(id) }
+        try? connection.close()
     }
 
     /// Waits for the reads under way, and closes the connections.
