@@ -67,8 +67,8 @@ extension FieldsBuilder {
         if let fields = try? finish() { return fields }
         setInvalid(
             "fields",
-            because: "stands for more fields or bytes than a record can have: at most 65,535 fields "
-                + "and 4 GiB"
+            because: "stands for more fields or bytes than a record can have: at most 65,535 "
+                + "fields and 4 GiB; leave fields out"
         )
         // A single short field is never too much.
         return (try? finish()) ?? Fields()

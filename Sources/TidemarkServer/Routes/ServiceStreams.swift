@@ -151,7 +151,6 @@ private struct ServiceListening: Sendable {
 }
 
 extension Response {
-
     /// Returns an answer whose body is a stream, until the connection or the server is closed.
     fileprivate static func streaming(
         _ type: String,
