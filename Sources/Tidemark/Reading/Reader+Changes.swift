@@ -155,6 +155,8 @@ extension Reader {
         _ picture: ViewPicture
     ) throws(SyncError) -> Start {
         guard let token = request.since else { return Start(quiet: quiet) }
+        // An error must not be taken for a zone without a horizon: a token that has expired would
+        // be answered, and deletions would be left out.
         let reach = try SyncError.wrapping { () throws(ViewIndexError) in
             try key.flatMap { (key) throws(ViewIndexError) in try picture.reach(of: key) }
         }
