@@ -13,6 +13,10 @@ final class Webhooks: Sendable {
     private struct State {
         var tasks: [String: Task<Void, Never>] = [:]
         var isRunning = false
+        /// The number of reloads that have begun.
+        var reloadCount = 0
+        /// The number of the latest reload that is in effect.
+        var lastReload = 0
     }
 
     let store: Store
@@ -42,9 +46,17 @@ final class Webhooks: Sendable {
 
     /// Starts webhooks that were added, and stops those that were removed.
     func reload() async throws {
+        let number = state.withLock { state in
+            state.reloadCount += 1
+            return state.reloadCount
+        }
         let wanted = try await directory.webhooks().map(\.value).filter { !$0.isDisabled }
         let ids = Set(wanted.map(\.id.text))
-        let ended = state.withLock { state in
+        let ended = state.withLock { state -> [Task<Void, Never>] in
+            // A reload that began later has read all that this one could. What this one has read may
+            // lack webhooks that have been started since.
+            guard number > state.lastReload else { return [] }
+            state.lastReload = number
             let ended = state.tasks.filter { !ids.contains($0.key) }.map(\.value)
             state.tasks = state.tasks.filter { ids.contains($0.key) }
             if state.isRunning {
