@@ -113,23 +113,28 @@ private struct ServiceListening: Sendable {
     /// (`ConnectionOptions.streamTimeout`), so two of three beats may be late.
     var beat: Duration { min(.seconds(20), server.options.heartbeat) }
 
-    /// Throws if another stream of the user would be refused.
+    /// Throws if the user has too many streams for another one.
     func check() throws(SyncError) {
         guard let collection = found.caller.notificationCollection else { return }
         do throws(ListenerHub.Refusal) {
             try server.push.hub.check(collection)
         } catch {
-            throw SyncError(error.webError)
+            // A stopping server ends the stream without a last line, and the client reconnects.
+            if error == .tooMany { throw SyncError(error.webError) }
         }
     }
 
     /// Adds the stream to the listeners of its user; returns `nil` for a stream without a user.
-    func begin() throws(SyncError) -> Listener? {
+    ///
+    /// Throws a `SyncError` for the client if the user has too many streams, and another error if
+    /// the server is stopping.
+    func begin() throws -> Listener? {
         guard let collection = found.caller.notificationCollection else { return nil }
         do throws(ListenerHub.Refusal) {
             return try server.push.hub.add(for: collection)
         } catch {
-            throw SyncError(error.webError)
+            if error == .tooMany { throw SyncError(error.webError) }
+            throw error
         }
     }
 
