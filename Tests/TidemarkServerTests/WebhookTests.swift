@@ -12,6 +12,7 @@ import Testing
 import Tidemark
 import TidemarkLock
 import TidemarkModel
+import TidemarkWire
 
 @testable import TidemarkServer
 
@@ -170,7 +171,7 @@ import TidemarkModel
                 environment: .development,
                 key: server.keyID
             )
-            let call = try JSONEncoder().encode(AdministrationRequest.addWebhook(webhook))
+            let call = try WireCoding.bytes(of: AdministrationRequest.addWebhook(webhook))
             let head = HTTPRequest(
                 method: .post,
                 scheme: "http",
@@ -179,7 +180,7 @@ import TidemarkModel
             )
             let request = Request(
                 head: head,
-                body: RequestBody(buffer: ByteBuffer(bytes: Array(call)))
+                body: RequestBody(buffer: ByteBuffer(bytes: call))
             )
             let response = await server.server.administerLocally(request, "directory")
             await #expect(throws: GoneWriter.Gone.self) {

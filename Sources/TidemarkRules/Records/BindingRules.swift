@@ -30,7 +30,7 @@ package struct BindingRules {
     /// The bindings that each save would create.
     private var bindings: [Int: [Name: Binding]] = [:]
     /// The number of references that would delete their record with a target, by target.
-    private var deletedWith: [RecordPlace: Int] = [:]
+    private var deleteSelfCounts: [RecordPlace: Int] = [:]
 
     /// Returns true if a request involves bindings.
     package static func concern(
@@ -204,10 +204,10 @@ extension BindingRules {
     /// Returns the number of records whose references would delete them with a target before the
     /// request.
     private mutating func deletedWith(_ target: RecordPlace) throws(SyncError) -> Int {
-        if let known = deletedWith[target] { return known }
+        if let known = deleteSelfCounts[target] { return known }
         // All of them, because other kinds of bindings may come first in the index.
         let count = try neighbours.referrers(of: target).count { $0.binding.contains(.deleteSelf) }
-        deletedWith[target] = count
+        deleteSelfCounts[target] = count
         return count
     }
 }

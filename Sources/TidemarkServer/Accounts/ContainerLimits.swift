@@ -155,7 +155,7 @@ extension Directory {
     private func applyQuotas() throws {
         // In one step. Otherwise, of two calls at once, the one that read the older limits could be
         // the last to pass them on.
-        try quotaOrder.withLock { _ throws(SyncError) in
+        try quotaOrder.withLock { (_) throws(SyncError) in
             let quotas = state.withLock { $0.containers.mapValues(\.quota) }
             try store.setQuotas(quotas)
         }

@@ -29,8 +29,8 @@ import TidemarkViews
         }
         var following = Following(position: 0)
         let empty = try picture(of: MemoryViewIndex())
-        let unknown = try following.zone(1, empty)
-        #expect(unknown == nil)
+        let isKnown = try following.zone(1, empty) != nil
+        #expect(!isKnown)
         let unreadable = try picture(of: UnreadableIndex())
         let error = #expect(throws: SyncError.self) {
             _ = try following.zone(1, unreadable)
