@@ -68,7 +68,7 @@ final class QueryReaders: Sendable {
             return true
         }
         if isKept { return }
-        if let id = try? connection.unsafeRead({ ObjectIdentifier($0) }) { onClose(id) }
+        onClose(connection.unsafeRead { ObjectIdentifier($0) })
         try? connection.close()
     }
 

@@ -6,7 +6,9 @@
 /// Readers of many events take them by the block: a call and a reference for each event would cost
 /// more than the rest of the read.
 package struct EventRun: Sendable {
-    /// The raw bytes of the block that holds the events. Keeping a run keeps them.
+    /// The raw bytes of the block that holds the events.
+    ///
+    /// Keeping a run keeps them.
     package let block: [UInt8]
     /// The events; at least one in a run that a reader gets.
     package internal(set) var rows: [EventRow]
