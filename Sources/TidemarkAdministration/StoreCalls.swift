@@ -7,6 +7,8 @@ import TidemarkModel
 public enum StoreCalls {
     /// All of them.
     public static let all: [any StoreCall.Type] = [
+        // A server makes its routes from this list: a call that is missing here cannot be sent to
+        // it.
         HistoryCall.self, BlameCall.self, AbsenceCall.self, CaseCall.self, PositionCall.self,
         DifferencesCall.self, BisectionCall.self, JournalCall.self, UsageCall.self, UsersCall.self,
         SetUserCall.self, LookUpUsersCall.self, AccountStatusCall.self, SchemaCall.self,

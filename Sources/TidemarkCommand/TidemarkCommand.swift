@@ -93,8 +93,11 @@ struct TidemarkCommand: AsyncParsableCommand {
     private static func end(with error: any Error) -> Never {
         let message = fullMessage(for: error)
         let bounded = message.bounded(echoing: Array(CommandLine.arguments.dropFirst()))
+        // A whole message is left to ArgumentParser, which prints help to standard output and
+        // errors to standard error.
         guard bounded != message else { exit(withError: error) }
         note(bounded)
+        // An `ExitCode` has no message, so the long one is not printed again.
         exit(withError: exitCode(for: error))
     }
 
@@ -103,6 +106,8 @@ struct TidemarkCommand: AsyncParsableCommand {
     private static func occupyStandardDescriptors() {
         // Reading from or writing to one of these then fails, as with a closed descriptor.
         if fcntl(STDIN_FILENO, F_GETFD) < 0 { _ = open("/dev/null", O_WRONLY) }
+        // `open` returns the lowest free number, so the first one above standard error shows that
+        // all three are occupied.
         while case let descriptor = open("/dev/null", O_RDONLY), descriptor >= 0 {
             guard descriptor > STDERR_FILENO else { continue }
             close(descriptor)

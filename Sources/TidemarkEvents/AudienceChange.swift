@@ -54,6 +54,8 @@ extension AudienceEvent {
         at sequence: SequenceNumber
     ) -> (slot: SlotChange, audience: AudienceChange) {
         (
+            // An audience lists records by the slots of their zone, so `record.slot` is valid in it
+            // too.
             SlotChange(
                 zone: place.key,
                 slot: record.slot,

@@ -71,6 +71,7 @@ package struct AudienceEvent: Hashable, Sendable {
         payload.append(kind.rawValue)
         payload.append(place.previousState == .tombstone ? Self.replacesTombstone : 0)
         payload.append(probeCount)
+        // Reserved: readers reject any other value.
         payload.append(0)
         payload.append(integer: place.key.rawValue)
         payload.append(integer: place.previous.rawValue)
@@ -83,6 +84,8 @@ package struct AudienceEvent: Hashable, Sendable {
     package init(_ payload: RawSpan) throws(EventFormatError) {
         var offset = Self.headerByteCount
         let (state, version) = try Self.version(in: payload)
+        // Any other value is of a form that this version does not know. The name must not be empty,
+        // since it identifies the record.
         guard payload.byte(at: 1) <= Self.replacesTombstone, payload.byte(at: 3) == 0,
             let name = payload.string(at: &offset), !name.isEmpty,
             let type = payload.extracting(offset..<payload.byteCount).withUnsafeBytes({

@@ -49,6 +49,7 @@ package struct BlobID: Hashable, Sendable {
 
     /// Returns true if two ids are equal.
     package static func == (lhs: BlobID, rhs: BlobID) -> Bool {
+        // Written out: `InlineArray` is not `Equatable`.
         lhs.words[0] == rhs.words[0] && lhs.words[1] == rhs.words[1]
             && lhs.words[2] == rhs.words[2] && lhs.words[3] == rhs.words[3]
     }

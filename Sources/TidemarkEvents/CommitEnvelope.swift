@@ -142,6 +142,8 @@ extension CommitEnvelope {
                 bytes.append(contentsOf: identity)
             }
         }
+        // No part from here on has a fixed offset: the reader depends on this order and on the
+        // flags.
         bytes.append(variableInteger: causalParent.rawValue)
         if let user { bytes.append(string: user) }
         if let device { bytes.append(string: device) }
@@ -178,7 +180,9 @@ extension CommitEnvelope {
         if flags & Flag.user != 0 { user = try Self.readString(span, at: &offset) }
         if flags & Flag.device != 0 { device = try Self.readString(span, at: &offset) }
         if flags & Flag.build != 0 { build = try Self.readString(span, at: &offset) }
+        // Always present: an empty list takes one byte. Only the list itself says where it ends.
         outcomes = try OutcomeList.read(span, at: &offset)
+        // Must be last: the extras have no count, and take all bytes up to the end.
         extras = try EnvelopeExtras(span.extracting(offset..<span.byteCount))
     }
 
@@ -198,6 +202,7 @@ extension CommitEnvelope {
     /// Returns true if the request of an envelope is remembered permanently.
     @inline(__always)
     package static func requestNeverExpires(in span: RawSpan) -> Bool {
+        // No check of the length: every caller has found a request key in this envelope before.
         span.byte(at: flagsOffset) & Flag.neverExpires != 0
     }
 
@@ -212,6 +217,8 @@ extension CommitEnvelope {
         guard span.byteCount >= offset + 24, let key = requestKey(in: span) else { throw cutOff }
         let contentHash = span.integer(at: offset + 16, as: UInt64.self)
         offset += 24
+        // The version decides, not the flag: an id with the flag is text if it is not of the form
+        // that `DerivedID` parses.
         let isNumbers = span.byte(at: 0) == derivedVersion
         var request = Request(
             id: try isNumbers
@@ -234,7 +241,9 @@ extension CommitEnvelope {
         else { throw cutOff }
         // An empty identity stands for the usual database, as `bytes` writes it.
         if count == 0 { return .standard }
+        // The conversion is safe, because `count` is at most the number of bytes that are left.
         let end = offset + Int(count)
+        // The span ends with the identity: a damaged count in it cannot read into the next part.
         guard let database = DatabaseID(span.extracting(0..<end), at: &offset), offset == end
         else { throw cutOff }
         return database

@@ -26,6 +26,7 @@ package struct DerivedID: Hashable {
     /// Parses an id; `nil` if the text is not exactly one that ``text`` returns.
     package init?(_ text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        // The first part is not checked here: the comparison with `text` below covers it.
         guard parts.count == 4, let high = UInt64(parts[1], radix: 36),
             let low = UInt64(parts[2], radix: 36), let occurrence = UInt64(parts[3])
         else { return nil }

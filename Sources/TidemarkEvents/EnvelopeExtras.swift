@@ -32,6 +32,7 @@ package struct EnvelopeExtras: Hashable, Sendable {
     /// Creates the optional parts for a commit of a caller.
     package init(of caller: Caller) {
         trace = caller.trace
+        // A missing part means that the program named the user (`Docs/formats/events.md`).
         authentication = caller.authentication == .inProcess ? nil : caller.authentication
     }
 }
@@ -44,6 +45,7 @@ extension EnvelopeExtras {
     /// Reads parts up to the end of a span; their tags ascend.
     init(_ span: RawSpan) throws(EventFormatError) {
         var offset = 0
+        // Tags begin at 1: a tag of 0 does not ascend from this value and is rejected.
         var last: UInt64 = 0
         while offset < span.byteCount {
             guard let tag = span.variableInteger(at: &offset),
@@ -62,6 +64,7 @@ extension EnvelopeExtras {
 
     private mutating func read(_ tag: UInt64, _ content: RawSpan) throws(EventFormatError) {
         switch tag {
+        // A trace of another length takes the last case: it is kept as bytes and written again.
         case Tag.trace where content.byteCount == Self.traceByteCount:
             trace = TraceContext(
                 traceHigh: content.integer(at: 0),
@@ -92,6 +95,8 @@ extension EnvelopeExtras {
         if let content = authentication?.extraBytes {
             parts.append(Part(tag: Tag.authentication, content: content))
         }
+        // Sorted together: an unknown tag can be lower than a known one, and readers reject tags
+        // that do not ascend.
         for part in parts.sorted(by: { $0.tag < $1.tag }) {
             bytes.append(variableInteger: part.tag)
             bytes.append(variableInteger: UInt64(part.content.count))

@@ -65,6 +65,8 @@ package struct EventDecoder: Sendable {
             return .compactionBegun(try CompactionRun(payload))
         case .audienceEntered, .audienceLeft:
             return .audienceChanged(DecodedEvent.Audience(try AudienceEvent(payload)))
+        // Before the error: a newer version may write kinds from 128 on, and readers must skip
+        // them.
         case nil where event.isSkipped:
             return .skipped(kind: payload.byte(at: 0))
         case nil:

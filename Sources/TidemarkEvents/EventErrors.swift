@@ -22,6 +22,7 @@ extension SyncError {
             case .pruned: .invalidArguments
             case .cancelled: .operationCancelled
             }
+        // A `SyncError` has no path, so the place becomes a part of its message.
         let place = error.path.map { path in
             error.offset.map { " (\(path), byte \($0))" } ?? " (\(path))"
         }

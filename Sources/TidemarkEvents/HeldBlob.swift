@@ -17,6 +17,7 @@ package struct BlobHolder: Hashable, Sendable {
 
     /// Parses a folder's name; `nil` if it is not that of a database.
     package init?(folderName: String) {
+        // Only the form that `init(hash:)` makes: each database has exactly one folder name.
         let isDigits = folderName.utf8.allSatisfy { byte in
             (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
                 || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)

@@ -71,6 +71,8 @@ enum OutcomeList {
             return (0..<count).map { .event(start + $0) }
         case .listed:
             let count = try readCount(span, at: &offset)
+            // No space is reserved for `count`, which may be damaged. Every outcome takes at least
+            // one byte, so the length of the span bounds the list.
             var outcomes: [ItemOutcome] = []
             for _ in 0..<count {
                 outcomes.append(try readOne(span, at: &offset))
@@ -96,6 +98,7 @@ enum OutcomeList {
         _ span: RawSpan,
         at offset: inout Int
     ) throws(EventFormatError) -> ItemOutcome {
+        // The limit keeps the conversion to `Int` below from overflowing.
         guard let form = span.variableInteger(at: &offset), form < countLimit else {
             throw CommitEnvelope.cutOff
         }

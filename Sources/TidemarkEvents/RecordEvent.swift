@@ -118,6 +118,8 @@ extension RecordEvent {
             payload.append(integer: tag.incarnationBits)
         }
         if !released.isEmpty {
+            // Never truncates: the plan of a commit rejects a save with more bindings than
+            // `releasedLimit`.
             payload.append(integer: UInt16(truncatingIfNeeded: released.count))
             for target in released { payload.append(integer: target) }
         }
@@ -238,6 +240,7 @@ extension RecordEvent {
     @inline(__always)
     private static func policy(of payload: RawSpan) throws(EventFormatError) -> SavePolicy {
         let flags = payload.byte(at: 1)
+        // Three bits also hold 6 and 7, which stand for no policy.
         guard let policy = SavePolicy(rawValue: flags & Layout.policyMask) else {
             throw EventFormatError("A record event has unknown flags: \(flags).")
         }
@@ -247,6 +250,7 @@ extension RecordEvent {
     @inline(__always)
     private static func previousState(in payload: RawSpan, previous: SequenceNumber) -> RecordState?
     {
+        // Position 0 is that of no event, so the flag of a replaced tombstone means nothing then.
         if previous == 0 { return nil }
         return payload.byte(at: 1) & Layout.replacesTombstone == 0 ? .live : .tombstone
     }
@@ -314,6 +318,8 @@ extension RecordEvent {
     @inline(__always)
     package static func readLink(_ payload: RawSpan) throws(EventFormatError) -> Link {
         guard isShort(payload) else { return try readLongLink(payload) }
+        // Only for its error: this path must reject the same payloads as `read`, or the result of a
+        // replay would depend on the length of an event.
         _ = try policy(of: payload)
         let previous = payload.sequence(at: Layout.previous)
         return Link(
@@ -342,6 +348,7 @@ extension RecordEvent {
     private static func isShort(_ payload: RawSpan) -> Bool {
         // One comparison covers events with and without a held tag. Shorter events take the long
         // path, which checks each part.
+        // In Swift, `&` and `|` bind more tightly than `==`, unlike in C.
         payload.byteCount > Layout.headerByteCount + Layout.heldByteCount
             && payload.byte(at: 1) & Layout.releases | payload.byte(at: Layout.moreFlags) == 0
     }
@@ -391,6 +398,7 @@ extension RecordEvent {
             return range
         case .tombstone:
             var offset = bodyOffset
+            // A record's name has at least one byte, as in a body (`Docs/formats/record.md`).
             guard let range = payload.countedRange(at: &offset), !range.isEmpty else {
                 throw EventFormatError("A tombstone ends before its name.")
             }
@@ -405,11 +413,13 @@ extension RecordEvent {
         let payload = event.payload
         guard payload.count > 0 else { return }
         switch EventKind(rawValue: payload.span.bytes.byte(at: 0)) {
+        // A tombstone has no body, and the other kinds hold no record.
         case .recordSaved, .recordTouched: break
         default: return
         }
         let (_, bodyOffset) = try start(of: payload.span.bytes)
         do throws(BodyError) {
+            // Offsets count from the payload's start. A slice keeps the indexes of its block.
             _ = try RecordBody(validating: payload[(payload.startIndex + bodyOffset)...])
         } catch {
             throw EventFormatError(

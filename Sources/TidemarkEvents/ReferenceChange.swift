@@ -41,6 +41,8 @@ package struct ReferenceChange: Hashable, Sendable {
     /// Two targets may share a key by chance: each entry contains its zone, and the source's body
     /// contains the target's name.
     package static func key(of target: UInt64, in zone: ZoneKey) -> UInt64 {
+        // `Docs/formats/views.md` defines the constants and the fold. Keys are in the view index:
+        // another function needs another version of the views.
         let product = (zone.rawValue ^ 0x9E37_79B9_7F4A_7C15)
             .multipliedFullWidth(by: target ^ 0xBF58_476D_1CE4_E5B9)
         return product.high ^ product.low

@@ -19,6 +19,7 @@ package struct StoreHash: Hashable, Sendable {
     package init(store: StoreID, slotMask: UInt64 = .max) {
         self.slotMask = slotMask
         var bytes: [UInt8] = []
+        // The low word first, as on disk: the seed is defined over the bytes of the id there.
         bytes.append(integer: store.low)
         bytes.append(integer: store.high)
         seed = xxh3(bytes.span.bytes, seed: 0)
@@ -40,6 +41,7 @@ package struct StoreHash: Hashable, Sendable {
     /// Returns the first slot in the search for a record's name in its zone.
     @inline(__always)
     package func slot(ofName name: RawSpan) -> Slot {
+        // The sum wraps: the seed can be any 64-bit value.
         Slot(rawValue: xxh3(name, seed: seed &+ Use.recordName.rawValue) & slotMask)
     }
 

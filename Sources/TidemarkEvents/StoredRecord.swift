@@ -26,6 +26,7 @@ package struct StoredRecord: Sendable {
         self.sequence = sequence
         self.zone = zone
         self.payload = payload
+        // The body is not read here: many callers need only the header.
         (event, bodyOffset) = try RecordEvent.read(payload.span.bytes)
     }
 

@@ -65,6 +65,8 @@ extension ZoneIdentity {
 
     /// The system zone with the zone's identity; `nil` for other zones.
     package var systemZone: SystemZone? {
+        // The name alone does not decide: the zone must also be in the database where the store
+        // keeps it.
         guard let zone = SystemZone(zoneName), zone.home(for: database) == database else {
             return nil
         }

@@ -148,6 +148,7 @@ extension TokenContent {
         // Before the check, whose seed is the store's: otherwise a token of another store would
         // count as damaged.
         guard span.integer(at: 2, as: UInt64.self) == store.low else { throw .otherStore }
+        // The check is last, so one rule finds it in tokens of every length.
         let end = span.byteCount - Self.checkByteCount
         let check = hash.tokenCheck(span.extracting(0..<end))
         guard span.integer(at: end, as: UInt64.self) == check else { throw .damaged }
@@ -169,6 +170,7 @@ extension TokenContent {
             }
             return
         }
+        // At this level `known` is always written, so the check begins at offset 50 or later.
         guard end >= Self.byteCount, (end - Self.byteCount) % Self.walkByteCount == 0 else {
             throw .damaged
         }

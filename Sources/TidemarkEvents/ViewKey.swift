@@ -42,6 +42,7 @@ package struct ViewKey: Hashable, Comparable, Sendable {
 
     @inlinable @inline(__always)
     package static func < (lhs: ViewKey, rhs: ViewKey) -> Bool {
+        // Must agree with the order of the stored bytes (`Docs/formats/views.md`, "Keys").
         lhs.high == rhs.high ? lhs.low < rhs.low : lhs.high < rhs.high
     }
 

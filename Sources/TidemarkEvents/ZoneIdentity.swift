@@ -53,6 +53,7 @@ package struct ZoneIdentity: Hashable, Sendable {
 
     /// Reads the bytes that `bytes` returned and moves past them; `nil` for other bytes.
     package init?(_ span: RawSpan, at offset: inout Int) {
+        // Assigned back only on success, so that the caller's offset stays where it was otherwise.
         var position = offset
         guard let database = DatabaseID(span, at: &position),
             let zone = span.string(at: &position)

@@ -17,6 +17,8 @@ extension ZoneIdentity {
                 scope: .shared,
                 owner: database.owner
             ),
+            // The NUL separates: otherwise the zone `a` with the token `bc` and the zone `ab` with
+            // the token `c` would share an audience.
             zoneName: Name(zoneName.string + "\0" + token)
         )
     }

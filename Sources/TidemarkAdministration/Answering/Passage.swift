@@ -20,6 +20,8 @@ private final class Passage<Element: Sendable>: Sendable {
     private static var batchLimit: Int { 2 }
 
     init() {
+        // The stream's buffer has no limit: `room` limits it. A bounded stream would drop batches
+        // instead of making the visit wait.
         (batches, continuation) = AsyncStream.makeStream()
         for _ in 0..<Self.batchLimit { room.signal() }
     }
@@ -28,10 +30,13 @@ private final class Passage<Element: Sendable>: Sendable {
     func run<Answer: Sendable>(
         _ visit: @Sendable ((Element) -> Bool) async throws -> Answer
     ) async throws -> Answer {
+        // Also if the visit fails: the receiver would wait for the next batch forever.
         defer { continuation.finish() }
         var batch: [Element] = []
         let answer = try await visit { element in
             batch.append(element)
+            // Elements arrive when a batch is full or the visit ends, so a visit must not wait for
+            // new elements.
             if batch.count == Self.batchCount {
                 put(batch)
                 batch = []
@@ -70,6 +75,8 @@ func passing<Element: Sendable, Answer: Sendable>(
     _ visit: @escaping @Sendable (_ take: (Element) -> Bool) async throws -> Answer
 ) async throws -> Answer {
     let passage = Passage<Element>()
+    // A child task inherits the executor of the call, so `put` blocks a thread of
+    // `StoreAdministration`.
     async let answer = passage.run(visit)
     do {
         for await batch in passage.batches {

@@ -49,6 +49,8 @@ public struct StoreAdministration: AdministrationService {
         report: @escaping @Sendable (UInt64, UInt64) -> Void,
         receive: (Call.Piece) async throws -> Void
     ) async throws -> Call.Answer {
+        // Dynamic casts: the protocol of services admits any call, and only those that conform to
+        // `StoreCall` can be answered by a store.
         guard let type = Call.self as? any StoreCall.Type,
             let handler = type.handler as? CallHandler<Self, Call>
         else { throw SyncError.noCall(Call.name) }
@@ -87,10 +89,12 @@ private final class AdministrationThreads: TaskExecutor {
     private let queue = DispatchQueue(
         label: "tidemark.administration",
         qos: .utility,
+        // Jobs block their threads. On a serial queue, one long call would stop all others.
         attributes: .concurrent
     )
 
     func enqueue(_ job: consuming ExecutorJob) {
+        // An `ExecutorJob` cannot be copied, so an escaping closure cannot capture it.
         let job = UnownedJob(job)
         queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }

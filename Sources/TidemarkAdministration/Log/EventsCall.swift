@@ -82,6 +82,8 @@ public struct EventsCall: StoreCall {
             try LongWork.run { () throws(LogError) in try reader.settle() }
         }
         var (next, last) = try positions(in: reader)
+        // Counts the events that were received. `scan` has a count of its own, because it reads
+        // ahead of the receiver.
         var left = limit ?? .max
         var unknown: [LogError] = []
         var decoder = EventDecoder(source: reader)
@@ -105,9 +107,12 @@ public struct EventsCall: StoreCall {
             // Everything through `last` was read, even if the last positions hold no events.
             next = max(next, last.next)
             do {
+                // Polled: the writer may be another process, which does not notify readers.
                 try await Task.sleep(for: Self.pause)
                 _ = try reader.refresh()
             } catch is CancellationError {
+                // Cancellation is the usual end of a call that follows the log. The damage found so
+                // far is still answered.
                 break
             }
             last = reader.durableSequence
@@ -121,6 +126,7 @@ public struct EventsCall: StoreCall {
     ) throws(LogError) -> (SequenceNumber, SequenceNumber) {
         var first = max(self.first ?? .zero, SequenceNumber(rawValue: 1))
         var last = source.durableSequence
+        // A given first event counts more than a number of newest ones.
         if let newest, self.first == nil { first = try start(of: newest, in: source) }
         if let end = self.last { last = min(last, end) }
         if let since, since > .min {
@@ -151,7 +157,10 @@ public struct EventsCall: StoreCall {
                 found.append(event.sequence)
                 return true
             }
+            // The conversion cannot fail: `newest` is at most the length of an array.
             if found.count >= newest { return found[found.count - Int(newest)] }
+            // A filter may match no event at all. Without the limit, the first answer would wait
+            // for a read of the whole log.
             guard width < last.rawValue, width < Self.newestLimit else { return first }
             width = min(last.rawValue, width * 4)
         }
@@ -183,6 +192,7 @@ public struct EventsCall: StoreCall {
             } catch let error as BodyError {
                 unknown.append(LogError(.corrupted, "Event \(event.sequence): \(error.message)"))
             } catch {
+                // The scan's closure cannot throw, so the error is thrown after the scan has ended.
                 failure = error as? LogError ?? LogError(.corrupted, "\(error)")
                 return false
             }
@@ -206,6 +216,8 @@ extension EventsCall.Filter {
     ///
     /// The server's own container, with its accounts and secrets, must be named.
     private func isOpen(_ found: ContainerID?) -> Bool {
+        // Events of the store itself are in no container. They are shown unless a container is
+        // named.
         container.map { $0 == found } ?? (found != .server)
     }
 

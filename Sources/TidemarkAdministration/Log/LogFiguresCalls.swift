@@ -90,6 +90,8 @@ public struct StatisticsCall: StoreCall {
         answer.spareByteCount = log.spareByteCount
         answer.rawByteCount = log.rawByteCount
         answer.viewByteCount = Self.byteCount(ofFolder: reader.viewsPath)
+        // A segment has a first position before it has events. Of an empty log, this would name an
+        // event that does not exist.
         answer.firstSequence = log.eventCount == 0 ? .zero : log.segments.first?.id.first ?? .zero
         // Of a log that is damaged where a zone begins, records cannot be counted.
         let isSound = reader.damage.isEmpty
@@ -117,6 +119,7 @@ public struct StatisticsCall: StoreCall {
     }
 
     private static func byteCount(ofFolder path: String) -> UInt64 {
+        // Views are a cache. A store without their folder has 0 bytes of them, which is no error.
         let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
         return names.reduce(0) { sum, name in
             let attributes = try? FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")

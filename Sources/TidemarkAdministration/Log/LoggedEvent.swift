@@ -94,6 +94,8 @@ extension LoggedEvent {
             // A touch is no save of a client, so it has no policy.
             if !saving.isTouch { policy = saving.policy }
             if saving.isRecreation { isRecreation = true }
+            // No event contains its own tag: a tag follows from the position and the store's
+            // incarnations.
             changeTag = TagContent(of: sequence, in: line).tag
             fields = body.fields
         case .recordDeleted(_, _, let link): take(link)
@@ -107,6 +109,7 @@ extension LoggedEvent {
             tombstones = run.tombstones.rawValue
             requests = run.requests.rawValue
         case .skipped(let kind): self.kind = kind
+        // The members above already name the zone and the request.
         case .zoneCreated, .requestNoted: break
         }
     }
@@ -148,6 +151,7 @@ extension LoggedEvent.Commit {
             request: envelope.request?.id,
             authentication: envelope.extras.authentication?.text,
             traceparent: envelope.extras.trace?.traceparent,
+            // A causal parent of 0 is that of a client that did not state one.
             seen: envelope.causalParent > .zero ? envelope.causalParent.rawValue : nil
         )
     }

@@ -44,6 +44,8 @@ public struct JournalCall: StoreCall {
 
     private func isWanted(_ entry: JournalEntry) -> Bool {
         if refusals, case .told = entry.content { return false }
+        // Entries of the store itself stay under every filter: they say what the journal holds from
+        // when on.
         guard let caller = entry.content.caller else { return true }
         return (device == nil || caller.device.map { Name($0) } == device.map { Name($0) })
             && (user == nil || caller.user == user)

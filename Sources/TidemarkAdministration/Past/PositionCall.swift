@@ -47,6 +47,7 @@ public struct PositionCall: StoreCall {
         // A search by time may end too early where a log is damaged.
         let newest = try store.eventSource.durableSequence
         let position =
+            // No initializer sets both. If a call on the wire has both, the token counts.
             if let token { try store.position(of: token) } else if let time {
                 try store.position(atOrBefore: time)
             } else { newest }

@@ -63,6 +63,8 @@ public struct RecordsCall: StoreCall {
     ) async throws -> Nothing {
         let store = try administration.store
         return try await passing(to: receive) { take in
+            // Synchronous work does not notice that its task is cancelled. `LongWork.run` ends it
+            // then, and reports its progress.
             try LongWork.run { () throws(SyncError) in
                 try store.visitRecords(of: database, in: zone, asOf: position, take)
             }
@@ -159,6 +161,8 @@ public struct QueryCall: StoreCall {
         let store = try administration.store
         let caller = administration.vouching(for: caller)
         var request = request
+        // An operator gets the largest pages. Without a limit, the store would use
+        // `recordsPerQueryPage`.
         let most = store.options.limits.recordsPerPage
         request.limit = min(request.limit ?? most, most)
         guard let position else { return try await store.query(request, as: caller) }

@@ -49,6 +49,7 @@ public struct ZonesCall: StoreCall {
         receive: (Never) async throws -> Void
     ) async throws -> [Entry] {
         let store = try administration.store
+        // The store lists zones for a caller, and the owner of the database may see all of them.
         let caller = administration.vouching(
             for: Caller(database: database, user: database.owner)
         )

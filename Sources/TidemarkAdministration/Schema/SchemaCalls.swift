@@ -56,6 +56,7 @@ public struct ImportSchemaCall: StoreCall {
         from administration: StoreAdministration,
         receive: (Never) async throws -> Void
     ) async throws -> [String] {
+        // In words, because `SchemaChange` has no encoded form.
         try await administration.store.importSchema(schema, into: container).changes.map { "\($0)" }
     }
 }

@@ -52,6 +52,8 @@ public struct SchemaDriftCall: StoreCall {
     ) async throws -> Answer {
         let store = try administration.store
         let drift = try store.schemaDrift(of: container, since: first)
+        // Read after the drift: a field that was added in between is then reported as ready for a
+        // promotion.
         let development = try store.schema(of: container)
         let entries = drift.byBuild.flatMap(\.entries).map { entry in
             Entry(

@@ -106,6 +106,7 @@ public struct ErasureCall: StoreCall {
         receive: (Never) async throws -> Void
     ) async throws -> ErasureReceipt {
         // An erasure needs the lock of the store, which this process would hold itself.
+        // A dry run only reads the log, and readers need no lock.
         guard isDryRun || administration.openStore == nil else {
             throw SyncError(
                 .serviceUnavailable,

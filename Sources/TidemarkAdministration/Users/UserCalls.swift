@@ -32,6 +32,7 @@ public struct UsersCall: StoreCall {
     ) async throws -> [UserAccount] {
         let store = try administration.store
         guard let user else { return try store.accounts(of: container, in: environment) }
+        // A user without an account gives an empty list, as a filter would.
         return [try store.account(of: user, of: container, in: environment)].compactMap(\.self)
     }
 }

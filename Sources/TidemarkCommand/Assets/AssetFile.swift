@@ -12,6 +12,7 @@ enum AssetFile {
     /// Returns the content of a file in pieces; `-` is standard input.
     static func pieces(of path: String) throws -> AsyncThrowingStream<[UInt8], any Error> {
         let file = try FileHandle.reading(path)
+        // The closure runs only when a piece is requested, so one piece at a time is in memory.
         return AsyncThrowingStream {
             let piece = try file.read(upToCount: pieceByteCount).map { [UInt8]($0) } ?? []
             return piece.isEmpty ? nil : piece
@@ -27,6 +28,8 @@ enum AssetFile {
 
     /// Writes bytes to a new file, which is there only if all of them were right.
     static func write(_ pieces: AssetDownload, to path: String) async throws {
+        // `O_EXCL`: a failed download removes the file, which must not be one that was there
+        // before.
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL, 0o644)
         guard descriptor >= 0 else {
             throw CommandError(attempt: "\(path) cannot be created", errno)

@@ -78,6 +78,8 @@ struct AssetFolder {
     /// folder and not in the store.
     mutating func read(into store: Store) async throws {
         for named in named {
+            // Per database: bytes that another database holds do not count
+            // (`Docs/formats/assets.md`).
             if (try? store.openAsset(named.asset, of: named.database)) != nil { continue }
             let file = file(of: named.asset)
             guard FileManager.default.fileExists(atPath: file) else {
@@ -90,6 +92,7 @@ struct AssetFolder {
                 in: named.database
             )
         }
+        // `known` stays: an asset that many lines name is read once per import.
         named = []
     }
 }

@@ -16,6 +16,8 @@ extension [UInt8] {
         if let name = event.zoneName, let database = event.database {
             append(jsonZone: name, in: database)
         } else if event.zoneKey != 0 {
+            // The event that created the zone cannot be read, so its key stands for its name. Events
+            // of the store itself have the key 0.
             append(literal: ",\"zone\":null,\"zoneKey\":")
             append(jsonNumber: event.zoneKey)
         }
@@ -94,6 +96,7 @@ extension [UInt8] {
 extension LoggedEvent {
     /// The event as a line of text.
     var text: String {
+        // The name of an audience has a NUL between the zone's name and the token of the share.
         let place = zoneName?.replacing("\0", with: "/") ?? "(created by event \(zoneKey))"
         let record = "\(place)/\(recordName ?? "")  \(recordType ?? "")"
         let over = replaces.map { $0 == 0 ? "" : "  (replaces \($0))" } ?? ""
@@ -116,6 +119,7 @@ extension LoggedEvent {
             }
         let who = [commit.user, commit.device].compactMap(\.self).joined(separator: " on ")
         let time = RFC3339.text(milliseconds: commit.time)
+        // Once for the whole line: each of its names may come from a client.
         return "\(sequence)  \(time)  \(who)  \(what)".printable
     }
 }

@@ -42,6 +42,8 @@ final class GitBlobs {
     func next() throws -> Content {
         try reader.skip(count: unreadByteCount)
         unreadByteCount = 0
+        // A blob must have been requested before. Without a pending query, the read below would
+        // wait forever.
         if unansweredCount == 0 { try ask() }
         unansweredCount -= 1
         // `ID blob BYTES`, then the content and an end of line; or `ID missing`.
@@ -58,6 +60,7 @@ final class GitBlobs {
             unreadByteCount = byteCount + 1
             return .tooLarge(byteCount: byteCount)
         }
+        // The end of line that git writes after each content.
         unreadByteCount = 1
         return .bytes(try reader.next(count: byteCount))
     }

@@ -24,6 +24,8 @@ struct GitChange: Equatable {
     init?(header: ArraySlice<UInt8>, path: ArraySlice<UInt8>) {
         let words = header.split(separator: UInt8(ascii: " "))
         guard words.count == 5, words[0].first == UInt8(ascii: ":") else { return nil }
+        // Modes and ids come in pairs, before and after the commit. Only the state after it is
+        // imported.
         mode = String(decoding: words[1], as: UTF8.self)
         blob = String(decoding: words[3], as: UTF8.self)
         self.path = Array(path)

@@ -37,6 +37,7 @@ final class GitHistory: CommitLines {
         while let commit = try log.next() {
             commitCount += 1
             commitID = commit.id
+            // Git has seconds and a change stream milliseconds. The product may have more than 64 bits.
             let (time, isTooLate) = commit.committerTime.multipliedReportingOverflow(by: 1000)
             if isTooLate {
                 throw CommandError(
@@ -46,6 +47,7 @@ final class GitHistory: CommitLines {
             // The log's times never go back, and clocks of committers do.
             lastTime = max(lastTime, time)
             let changes = commit.changes.filter { Self.isRecordName($0.path) }
+            // A skipped path does not stop the import. The count is reported at the end.
             skippedPathCount += commit.changes.count - changes.count
             if !changes.isEmpty {
                 try encode(commit, changes)
@@ -88,6 +90,8 @@ final class GitHistory: CommitLines {
         // All blobs of the commit at once, in the order in which `appendFields` takes them.
         blobs.request(changes.filter(\.hasContent).map(\.blob))
         line.removeAll(keepingCapacity: true)
+        // Ids, modes and hashes are digits and letters, so they are written without escapes. Paths
+        // and contents are escaped.
         append(#"{"time":\#(lastTime),"user":"\#(Self.user(commit.author))","#)
         append(#""request":"\#(commit.id)","changes":["#)
         for (index, change) in changes.enumerated() {
@@ -103,6 +107,8 @@ final class GitHistory: CommitLines {
 
     private func appendFields(of change: GitChange) throws {
         append(#","recordType":"File","fields":{"mode":"\#(change.mode)""#)
+        // The same condition as for the requests in `encode`. Otherwise each later change would get
+        // the content of another blob.
         if change.hasContent {
             switch try blobs.next() {
             case .bytes(let bytes):

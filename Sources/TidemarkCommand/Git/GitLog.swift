@@ -75,12 +75,15 @@ final class GitLog {
             else { throw malformed("a change") }
             changes.append(change)
         }
+        // Only the status of git tells a complete history from one that was cut off by a failure.
         isAtEnd = true
         try process.finish()
     }
 
     private func text() throws -> String {
         guard let field = try reader.next(until: 0) else { throw malformed("a commit") }
+        // An author in another encoding gets replacement characters: the same ones each time, so
+        // the hash of the name is stable.
         return String(decoding: field, as: UTF8.self)
     }
 
@@ -96,6 +99,7 @@ final class GitLog {
             input: .nothing
         )
         var reader = ByteReader(process.outputDescriptor, name: "git rev-list")
+        // A failure of git is reported by `finish`, and not as a missing number.
         let line = try reader.next(until: UInt8(ascii: "\n")).map { Array($0) } ?? []
         try process.finish()
         return Int(String(decoding: line, as: UTF8.self)) ?? 0

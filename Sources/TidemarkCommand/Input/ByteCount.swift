@@ -10,6 +10,8 @@ enum ByteCount {
         else { return Int(text) }
         let power = units.distance(from: units.startIndex, to: unit) + 1
         guard let number = Int(text.dropLast()) else { return nil }
+        // A number from the command line can be of any size, and a plain product would end the
+        // process.
         let (product, overflows) = number.multipliedReportingOverflow(by: 1 << (10 * power))
         return overflows ? nil : product
     }

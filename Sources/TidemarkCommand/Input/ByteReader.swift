@@ -62,6 +62,8 @@ struct ByteReader: ~Copyable {
 
     /// Returns exactly `count` bytes; throws if the input ends before.
     mutating func next(count: Int) throws -> ArraySlice<UInt8> {
+        // The count has no limit here: the caller bounds it, because the buffer grows to hold all
+        // bytes.
         while unread.count < count {
             guard try fill() else { throw endedEarly }
         }
@@ -74,6 +76,7 @@ struct ByteReader: ~Copyable {
         var left = count
         while left > unread.count {
             left -= unread.count
+            // The skipped bytes leave the buffer, so that `fill` does not grow it.
             unread = 0..<0
             guard try fill() else { throw endedEarly }
         }
@@ -115,6 +118,8 @@ struct ByteReader: ~Copyable {
                 return true
             }
             if count == 0 {
+                // Kept, because another read of a terminal after its end would wait for input
+                // again.
                 hasEnded = true
                 return false
             }

@@ -22,12 +22,14 @@ final class ChildProcess {
     /// Starts a program that is found on `PATH`.
     init(_ arguments: [String], input: Input) throws {
         name = arguments.first ?? ""
+        // `Process` takes a path and does not search `PATH`. `env` does.
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = arguments
         // Its errors go to ours: a pipe for them that nobody reads would fill, and stop the
         // process.
         process.standardOutput = output
         switch input {
+        // Without this, the program would share our standard input and could take bytes from it.
         case .nothing: process.standardInput = FileHandle.nullDevice
         case .file(let file): process.standardInput = file
         case .pipe: process.standardInput = self.input

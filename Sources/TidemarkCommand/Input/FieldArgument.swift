@@ -30,6 +30,7 @@ struct FieldArgument {
     ///
     /// The reader of the JSON checks if the value matches its type.
     init(_ text: String) throws(ValidationError) {
+        // The first `=` ends the name and the type, so a value may contain more of them.
         guard let end = text.firstIndex(of: "=") else {
             throw ValidationError("'\(text)' is not a field; write NAME=VALUE.")
         }
@@ -74,6 +75,8 @@ struct FieldArgument {
     /// if they can be parsed as such.
     private static func json(_ value: String) -> [UInt8] {
         switch value.utf8.first {
+        // A mistake in such a value is then an error of the JSON reader. Otherwise it would be
+        // stored as text.
         case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\""): Array(value.utf8)
         default: isJSON(Array(value.utf8)) ? Array(value.utf8) : quoted(value)
         }
@@ -95,8 +98,12 @@ struct FieldArgument {
         case .location where value.utf8.first != UInt8(ascii: "{"):
             let parts = value.split(separator: ",", omittingEmptySubsequences: false)
             guard parts.count == 2 else { return Array(value.utf8) }
+            // The parts are not checked here: the reader of the JSON rejects a part that is not a
+            // number.
             return Array("{\"latitude\":\(parts[0]),\"longitude\":\(parts[1])}".utf8)
         case .timestamp:
+            // JSON has milliseconds, so a time is converted. Other texts stay for the JSON reader
+            // to check.
             return RFC3339.milliseconds(value).map { Array(String($0).utf8) } ?? Array(value.utf8)
         default:
             return Array(value.utf8)
@@ -135,6 +142,8 @@ extension Fields {
     init(_ arguments: [String], removing removals: [String]) throws {
         var json: [UInt8] = [UInt8(ascii: "{")]
         var members = try arguments.map { try FieldArgument($0).member }
+        // Removals are members with `null` of the same object. A field that is set and removed is
+        // therefore rejected as given twice.
         for name in removals {
             var member: [UInt8] = []
             member.append(jsonString: name)

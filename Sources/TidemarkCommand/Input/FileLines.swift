@@ -68,6 +68,8 @@ final class FileLines: CommitLines {
     private func nextLine() throws -> ArraySlice<UInt8>? {
         let line: ArraySlice<UInt8>?
         do {
+            // The limit applies while a line is read, so a file without line ends cannot exhaust
+            // the memory.
             line = try reader.next(until: UInt8(ascii: "\n"), limit: lineLimit)
         } catch is ByteReader.PieceTooLong {
             throw CommandError(
@@ -89,6 +91,7 @@ final class FileLines: CommitLines {
     private(set) var place = "line 0"
 
     var part: Double? {
+        // For compressed input too, both numbers count compressed bytes.
         guard byteCount > 0 else { return nil }
         return Double(lseek(file.fileDescriptor, 0, SEEK_CUR)) / Double(byteCount)
     }

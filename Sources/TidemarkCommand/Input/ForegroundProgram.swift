@@ -29,6 +29,7 @@ struct ForegroundProgram {
     ) async throws -> Int32 {
         do {
             let result = try await Subprocess.run(
+                // As a shell does: a name with a slash is a path and is not searched for on `PATH`.
                 name.contains("/") ? .path(.init(name)) : .name(name),
                 arguments: Arguments(arguments),
                 environment: .inherit.updating(variables),
@@ -36,6 +37,7 @@ struct ForegroundProgram {
                 output: .currentStandardOutput,
                 error: .currentStandardError
             ) { execution in
+                // Here the program is known to run. Signals that arrived before are sent to it now.
                 ForwardedSignals.forward(to: execution.processIdentifier.value)
             }
             // The program has ended, and its number may soon belong to another process.

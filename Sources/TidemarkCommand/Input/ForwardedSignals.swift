@@ -41,10 +41,14 @@ enum ForwardedSignals {
 
     /// Keeps the signals from ending this process, from here on.
     static func begin() {
+        // Before the handler is installed. These accesses also initialize both statics, which is
+        // not safe inside a handler.
         program.store(0, ordering: .sequentiallyConsistent)
         early.store(0, ordering: .sequentiallyConsistent)
         var action = sigaction()
         sigemptyset(&action.sa_mask)
+        // `SA_SIGINFO` gives the handler the sender of the signal. `SA_RESTART` continues reads and
+        // writes that a signal interrupts.
         action.sa_flags = Int32(SA_SIGINFO) | Int32(SA_RESTART)
         #if canImport(Darwin)
         action.__sigaction_u.__sa_sigaction = handle

@@ -9,6 +9,7 @@ extension FileHandle {
     /// Throws a `CommandError` also for a folder, which could be opened and not read.
     static func reading(_ path: String) throws -> FileHandle {
         if path == "-" {
+            // `occupyStandardDescriptors` opens a closed standard input for writing only.
             guard fcntl(STDIN_FILENO, F_GETFL) & O_ACCMODE != O_WRONLY else {
                 throw CommandError(
                     "Standard input is closed. Redirect a file to it, or name the file in place of -."
@@ -22,6 +23,7 @@ extension FileHandle {
         }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         var status = stat()
+        // Checked on the descriptor, so that the check and the reads are of the same file.
         if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
             throw CommandError("\(path) is a folder. Name a file in it.")
         }

@@ -48,6 +48,8 @@ struct LineImport {
                 lineCount += 1
                 if let acknowledgeEvery, lineCount % acknowledgeEvery == 0 {
                     try await changes.finish()
+                    // On standard error, because standard output has the report at the end. Only
+                    // after `finish`: the count is a promise about the disk.
                     note("{\"acknowledged\":\(lineCount)}")
                 }
                 progress.update(part: lines.part, "\(lineCount) commits")
@@ -59,6 +61,7 @@ struct LineImport {
             throw error
         }
         try await changes.finish()
+        // Only at the end: any later line may save the root of a share (`Docs/formats/changes.md`).
         for waiting in try changes.waitingShares() {
             note(
                 "The share \(waiting.share) shows nothing yet: no line has brought its root "

@@ -34,9 +34,12 @@ struct NewFolder {
         // If the position cannot be read, the folder stays.
         guard wasFree, (try? store.position(atOrBefore: .max)) == .zero else { return }
         var target = path
+        // With its slash, the new name would be inside the folder, and no folder can be moved into
+        // itself.
         while target.count > 1, target.hasSuffix("/") { target.removeLast() }
         target += ".removed-\(UInt64.random(in: .min ... .max))"
         guard rename(path, target) == 0 else { return }
+        // The path is free again at this point. If the removal fails, the renamed folder stays.
         try? FileManager.default.removeItem(atPath: target)
     }
 }

@@ -34,6 +34,8 @@ struct RecordRequests {
         byteCount += added
         if let last = requests.last {
             let itemCount = last.saves.count + last.deletions.count
+            // The new item is in `byteCount` already but not in `itemCount`, so the comparisons
+            // differ.
             let isFull = itemCount >= limits.itemsPerRequest || byteCount > limits.bytesPerRequest
             // An atomic request is never divided, whatever its size: the store rejects one that is
             // too large.

@@ -24,6 +24,7 @@ extension UserID {
     /// The user that a command names: by the name of the user's record, or with `account:` before it by the
     /// account of a CloudKit program, which has another record name in each container.
     init(named name: String, in container: ContainerID) {
+        // The options that use this cannot name a user whose record name begins so.
         let prefix = "account:"
         if name.hasPrefix(prefix) {
             self.init(account: String(name.dropFirst(prefix.count)), in: container)

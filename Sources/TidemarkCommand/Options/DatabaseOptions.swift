@@ -65,6 +65,7 @@ struct DatabaseOptions: ParsableArguments {
     /// after whose it is.
     func zone(_ name: String?) -> ZoneID {
         guard let name else { return .default }
+        // Only the first slash ends the owner's name. The name of the zone may contain more.
         let parts = name.split(separator: "/", maxSplits: 1)
         guard database == .shared, parts.count == 2 else { return ZoneID(zoneName: name) }
         return ZoneID(zoneName: String(parts[1]), ownerName: String(parts[0]))

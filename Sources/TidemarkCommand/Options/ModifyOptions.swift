@@ -26,6 +26,8 @@ struct ModifyOptions: ParsableArguments {
     func readRequests(
         _ add: (RecordLine, inout RecordRequests) throws(JSONError) -> Void
     ) throws -> [ModifyRecordsRequest] {
+        // The default limits: requests are made before the store is opened, and commands open it
+        // with these limits.
         var requests = RecordRequests(isAtomic: atomic, limits: Limits())
         let lines = try FileLines(path: "-")
         var reader = RecordLineReader()

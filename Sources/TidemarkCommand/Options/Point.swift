@@ -20,6 +20,8 @@ enum Point: Equatable {
 
     /// Reads a point; `now` returns the time from which an age counts, in milliseconds since 1970.
     init(_ text: String, now: () -> Int64 = PastTime.wallClock) throws(ValidationError) {
+        // First, because no other form begins like a token. A damaged token is then reported as a
+        // token and not as an unknown form.
         if text.hasPrefix("t.") {
             self = .token(text)
         } else if let sequence = Self.number(text[...]) {
@@ -71,6 +73,7 @@ enum Point: Equatable {
         switch self {
         case .sequence(let number):
             return SequenceNumber(rawValue: number)
+        // A search works because commit times never decrease along the log.
         case .time(let time):
             return try store.position(atOrBefore: time)
         case .back(let count):

@@ -24,6 +24,7 @@ func retention(_ text: String) throws -> CompactionPolicy.Retention {
                 """
             )
         }
+        // An overflowing product is longer than the age of any store.
         return milliseconds == .max ? .all : .atLeast(.milliseconds(milliseconds))
     }
 }
@@ -41,8 +42,10 @@ func duration(_ text: String) throws -> Duration {
 /// The milliseconds of a number and a unit, at most as many as there are numbers for; `nil` for anything
 /// else.
 private func milliseconds(_ text: String) -> Int64? {
+    // Before the table, in which the last letter of `ms` means seconds.
     let isMilliseconds = text.hasSuffix("ms")
     guard let unit = isMilliseconds ? 1 : text.last.flatMap({ units[$0] }),
+        // `Int64` would accept a sign, which a duration must not have.
         text.first?.isNumber ?? false, let number = Int64(text.dropLast(isMilliseconds ? 2 : 1))
     else { return nil }
     let (product, overflow) = number.multipliedReportingOverflow(by: unit)

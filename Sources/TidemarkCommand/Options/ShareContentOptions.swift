@@ -78,6 +78,8 @@ struct ShareContentOptions: ParsableArguments {
     }
 
     private func add(_ participant: ShareParticipant, to content: inout ShareContent) {
+        // The same option changes the permission of a participant, so an earlier entry of the
+        // person is replaced.
         content.participants.removeAll { known in
             participant.user != nil && known.user == participant.user
                 || !participant.email.isEmpty && known.email == participant.email
@@ -88,6 +90,8 @@ struct ShareContentOptions: ParsableArguments {
 
     /// The fields of the share's record that the options name.
     var fields: Fields {
+        // CloudKit's name of the field. Without `--title` no field is sent, and the save keeps the
+        // title.
         get throws { try title.map { try Fields(["cloudkit.title": .string($0)]) } ?? Fields() }
     }
 }

@@ -134,6 +134,7 @@ struct StoreArgument: ParsableArguments {
                 throw error
             }
         }
+        // After a success too: a command can skip damaged events without an error.
         try finish(try store.eventSource)
     }
 }

@@ -38,6 +38,7 @@ struct WrittenStoreArgument: ParsableArguments {
 
     /// Retries an operation that fails because the store is locked, until the waiting time is over.
     func waiting<Result>(_ body: () async throws -> Result) async throws -> Result {
+        // This clock does not jump when the machine's time is set.
         let end = ContinuousClock.now + wait
         var hasSaidSo = false
         while true {
@@ -51,6 +52,7 @@ struct WrittenStoreArgument: ParsableArguments {
                 }
                 if !hasSaidSo { note("\(error.text) Waiting.") }
                 hasSaidSo = true
+                // Polled: a file lock cannot be waited for with a time limit.
                 try await Task.sleep(for: Self.pause)
             }
         }
@@ -69,6 +71,7 @@ struct WrittenStoreArgument: ParsableArguments {
             try? store.close()
             throw error
         }
+        // An error here counts: closing writes what is still pending.
         try store.close()
     }
 
@@ -86,6 +89,8 @@ struct WrittenStoreArgument: ParsableArguments {
                 return try await command(served)
             } catch let error as SyncError where error.code == .networkUnavailable {
                 // A server that was killed leaves its socket behind, and no process answers there.
+                // Other errors are not caught: after a lost connection the server may have done the
+                // call.
             }
         }
         try await write(access) { store in try await command(argument.service(of: store)) }

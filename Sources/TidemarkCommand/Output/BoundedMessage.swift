@@ -25,7 +25,9 @@ extension String {
                 [input]
                 + (input.firstIndex(of: "=").map { [String(input[input.index(after: $0)...])] }
                     ?? [])
+            // Counted in bytes, which needs no pass over the text. `echoed` decides by characters.
             for part in parts where part.utf8.count > Self.echoCount {
+                // An error may quote an input as it is, or with its control characters replaced.
                 for form in [part, part.printable] {
                     message = message.replacing(form, with: part.echoed)
                 }

@@ -22,6 +22,7 @@ struct CommandError: Error, CustomStringConvertible {
 
     /// Describes a failed system call: the attempt, the system's message and, if known, a remedy.
     init(attempt: String, _ errorNumber: Int32) {
+        // Made only for its remedy, which does not contain the path.
         let error = FileError(call: .open, path: "", errorNumber: errorNumber)
         let remedy = errorNumber == ENOENT ? "Check the path." : error.remedy
         let failure = "\(attempt): \(describe(errorNumber))."

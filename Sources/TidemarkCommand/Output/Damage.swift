@@ -28,6 +28,7 @@ extension String {
 ///
 /// Throws, for status 1, if anything was damaged.
 func finish(_ reader: any EventSource, and more: [LogError] = []) throws {
+    // First, because damage ends the command with an error.
     noteTornTail(reader.tornByteCount)
     try finish(reader.damage + more)
 }

@@ -35,6 +35,8 @@ extension [UInt8] {
         append(jsonString: difference.kind.rawValue)
         append(membersOf: difference.fields)
         append(membersOf: difference.parent)
+        // A record that was added or removed has only one side, so nothing is compared inside its
+        // values.
         if difference.kind == .changed {
             append(texts: difference.fields)
             append(lists: difference.fields)

@@ -15,6 +15,7 @@ extension [UInt8] {
             append(UInt8(ascii: "\""))
             append(literal: figure.name)
             append(literal: "\":")
+            // Not escaped: the value is JSON already.
             append(contentsOf: figure.value.utf8)
         }
         append(UInt8(ascii: "}"))
@@ -24,6 +25,7 @@ extension [UInt8] {
 /// Returns the number of raw bytes for each stored byte, with two decimal digits.
 func ratioText(_ raw: UInt64, _ stored: UInt64) -> String {
     guard stored > 0 else { return "0.00" }
+    // Whole numbers round the same on every machine and need no formatter.
     let hundredths = (raw * 100 + stored / 2) / stored
     let rest = hundredths % 100
     return "\(hundredths / 100).\(rest < 10 ? "0" : "")\(rest)"

@@ -26,6 +26,7 @@ struct Ink {
     }
 
     init(isTerminal: Bool, _ environment: [String: String]) {
+        // By the convention of no-color.org, an empty variable does not count.
         isOn =
             isTerminal && environment["NO_COLOR", default: ""].isEmpty
             && environment["TERM"] != "dumb"

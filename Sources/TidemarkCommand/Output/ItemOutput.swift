@@ -28,6 +28,7 @@ struct ItemOutput {
             line.append(literal: "{\"")
             line.append(literal: done)
             line.append(literal: "\":")
+            // Deletions and zones have no record, so the item is printed.
             if let record { line.append(json: record) } else { line.append(json: item) }
             line.append(literal: "}")
             table.append(["\(done)", item.text, record?.changeTag?.text ?? ""])

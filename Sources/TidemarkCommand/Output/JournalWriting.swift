@@ -10,6 +10,7 @@ extension [UInt8] {
     mutating func append(json entry: JournalEntry) {
         append(literal: "{\"time\":")
         append(jsonNumber: entry.time)
+        // An entry that could not be written cannot say so itself, so the next one has the number.
         if entry.lostCount > 0 {
             append(literal: ",\"lostBefore\":")
             append(jsonNumber: entry.lostCount)

@@ -39,6 +39,7 @@ extension String {
         var bytes: [UInt8] = []
         append(&bytes)
         let text = String(decoding: bytes, as: UTF8.self).printable
+        // One less, because the ellipsis counts too.
         return text.count <= shortCount ? text : "\(text.prefix(shortCount - 1))…"
     }
 
@@ -160,6 +161,7 @@ extension FieldChange {
         switch (old, new) {
         case (let old?, let new?): return "\(old) → \(new)"
         case (let old?, nil): return "\(old) → removed"
+        // Without the previous version, a new field and a changed one look the same.
         case (nil, let new?): return isBeforeKnown ? new : "? → \(new)"
         case (nil, nil): return "removed"
         }

@@ -29,6 +29,8 @@ struct Progress: ~Copyable {
         guard isShown else { return }
         let elapsed = start.duration(to: .now)
         guard elapsed >= nextDrawing else { return }
+        // Counted from this drawing and not from the one that was due, so that a slow terminal does
+        // not cause a burst.
         nextDrawing = elapsed + .milliseconds(100)
         hasDrawn = true
         draw(Self.line(part: part, counted: counted(), elapsed: elapsed))
@@ -44,6 +46,8 @@ struct Progress: ~Copyable {
     static func line(part: Double?, counted: String, elapsed: Duration) -> String {
         let seconds = "\(elapsed.components.seconds) s"
         guard let part else { return "\(counted)  \(seconds)" }
+        // A file that grows while it is read gives a part above 1, and `repeating:count:` must not
+        // get a negative count.
         let known = min(max(part, 0), 1)
         let filled = Int(known * Double(barWidth))
         let bar =

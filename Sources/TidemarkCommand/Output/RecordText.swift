@@ -16,6 +16,8 @@ extension Record {
         ]
         if let parent = body.parentName { lines.append("    parent: \(parent.printable)") }
         let fields = fields.present.map {
+            // Made printable before the widths are measured: a replaced character may change the
+            // count.
             (name: $0.name.printable, value: $0.value?.wholeText ?? "")
         }
         let width = fields.map(\.name.count).max() ?? 0

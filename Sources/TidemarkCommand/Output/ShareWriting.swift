@@ -51,6 +51,7 @@ extension OutputOptions {
             ModifyRecordsRequest(saves: [save]),
             as: caller
         )
+        // The request has one save, so its result has one outcome.
         let record = try result.saves[0].get()
         try print([ShownShare(record, of: store)].compactMap(\.self))
     }

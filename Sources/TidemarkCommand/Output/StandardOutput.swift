@@ -36,6 +36,7 @@ struct StandardOutput: ~Copyable {
     mutating func line(_ appendLine: (inout [UInt8]) -> Void) throws {
         appendLine(&buffer)
         buffer.append(UInt8(ascii: "\n"))
+        // Checked after a whole line, so a line is never divided between two flushes.
         if writesEachLine || buffer.count >= Self.flushByteCount { try flush() }
     }
 

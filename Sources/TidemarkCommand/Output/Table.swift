@@ -26,6 +26,8 @@ struct Table {
     var lines: [String] {
         let headings = columns.map(\.heading)
         let widths = columns.indices.map { column in
+            // Counts characters. One that takes two columns of a terminal shifts the rest of its
+            // row.
             ([headings] + rows).map { $0[column].count }.max() ?? 0
         }
         return ([headings] + rows).map { row in

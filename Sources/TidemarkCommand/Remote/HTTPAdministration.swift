@@ -72,12 +72,14 @@ struct HTTPAdministration: AdministrationTransport {
         } catch {
             throw failure(error, .networkUnavailable, "The server at \(base) cannot be reached")
         }
+        // After a status of 200, an error of the call is the last line, not the status.
         guard response.status == .ok else { throw try await refusal(response) }
         var lines = Lines(limit: Self.lineByteLimit)
         var ended: (any Error)?
         do {
             for try await piece in response.body {
                 do {
+                    // An empty line only shows that the server still works on the call.
                     for line in try lines.take(piece.readableBytesView) where !line.isEmpty {
                         try await receive(line)
                     }
@@ -131,6 +133,7 @@ private struct Lines {
     /// Takes a piece, and returns the lines that end in it.
     mutating func take(_ piece: some Collection<UInt8>) throws(SyncError) -> [[UInt8]] {
         var parts = piece.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        // There is always a last part: without omitted parts, even an empty piece has one.
         let last = parts.removeLast()
         var lines: [[UInt8]] = []
         for part in parts {
@@ -138,6 +141,8 @@ private struct Lines {
             rest.removeAll()
         }
         rest += last
+        // Only the unfinished line is checked: a complete one ends in this piece and is at most a
+        // piece longer.
         guard rest.count <= limit else {
             throw SyncError(.internalError, "A line of the answer has more than \(limit) bytes.")
         }

@@ -68,6 +68,8 @@ struct ServerAddress {
         _ arguments: [String],
         of root: any ParsableCommand.Type
     ) -> [String] {
+        // STORE is a required argument: with `--url` alone, the parser would take the argument
+        // after it for the store.
         guard let url = address(in: arguments) else { return arguments }
         var place = 0
         var command = root
@@ -79,6 +81,7 @@ struct ServerAddress {
             command = next
             place += 1
         }
+        // Without a command name, the parser reports the arguments as they are.
         guard place > 0 else { return arguments }
         var arguments = arguments
         arguments.insert(url, at: place)
