@@ -86,6 +86,8 @@ struct ChangesCommand: AsyncParsableCommand {
             }
             left -= page.changes.count
             since = page.token
+            // The token is printed last. A reader that is cut off before has no newer token, and
+            // repeats from its old one without a loss.
             guard page.moreComing, left > 0 else {
                 if !isJSON {
                     let more = page.moreComing ? ", with more to come" : ""

@@ -102,6 +102,7 @@ extension CompactionReport {
                 "\(requestCount) replaced versions stay, since their requests may be asked again."
             )
         }
+        // Devices with such tokens have to fetch everything again, so each zone is named.
         for expiry in expiries {
             lines.append(
                 "Zone \(expiry.zoneName) of \(expiry.database): change tokens from before event "

@@ -39,6 +39,7 @@ struct DeleteCommand: AsyncParsableCommand {
 
     @OptionGroup var options: ModifyOptions
 
+    // Only alone: among other names, a hyphen is the name of a record.
     private var readsInput: Bool { names == ["-"] }
 
     func validate() throws {

@@ -49,6 +49,7 @@ struct EraseCommand: AsyncParsableCommand {
             throw ValidationError("Name a user with --user, or a zone with --zone, and not both.")
         }
         if user?.isEmpty ?? false { throw ValidationError("--user names a user; it is empty.") }
+        // These options have defaults, so only a value that differs shows that one was given.
         if user != nil, database.id != .standard {
             throw ValidationError(
                 "A user is erased from all databases of all containers and environments: leave out "
@@ -85,6 +86,8 @@ struct EraseCommand: AsyncParsableCommand {
 
     func run() async throws {
         let receipt = try await store.administerFiles { service in
+            // A server has no pending erasure: its store was opened for writing, which completes
+            // one first.
             let isServed = service is StoreAdministration == false
             // An erasure that was cut off must be ended, even if the check would find nothing more
             // to erase.
@@ -223,6 +226,7 @@ extension [UInt8] {
 extension ErasureReceipt {
     /// True if there was nothing to erase.
     fileprivate var isEmpty: Bool {
+        // Views and query indexes do not count: every erasure removes all of them.
         zoneCount == 0 && removedCount == 0 && redactedCount == 0 && journalCount == 0
             && assets.count == 0
     }

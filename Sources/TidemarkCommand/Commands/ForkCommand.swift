@@ -41,6 +41,7 @@ struct ForkCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
+        // Before anything is written: a wrong point leaves no folder behind.
         let position = try at?.position(inStoreAt: store.folder)
         let path = try store.folder
         let report = try await Progress.showing("segments") {

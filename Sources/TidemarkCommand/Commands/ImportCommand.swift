@@ -80,6 +80,7 @@ struct ImportCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        // The input is opened before the store: a missing file must not leave a new store.
         let lines: any CommitLines =
             if let git {
                 try GitHistory(repository: git)
@@ -105,6 +106,7 @@ struct ImportCommand: AsyncParsableCommand {
             // Report the first failure.
             failure = failure ?? error
         }
+        // Also after a failure: the lines before it are kept, and the report counts them.
         var output = StandardOutput()
         if options.isJSON(output) {
             try output.line { $0.append(json: report.figures) }

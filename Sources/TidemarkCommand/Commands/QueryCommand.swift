@@ -135,6 +135,7 @@ struct QueryCommand: AsyncParsableCommand {
 
     /// Returns a table with a column for each field that was requested, or that a record has.
     private func table(of records: [Record]) -> Table {
+        // Sorted, because a set has another order in every process.
         let met = Set(records.flatMap { $0.fields.present.map { Name($0.name) } }).sorted()
         let fields = desiredKeys ?? met.map(\.string)
         var columns: [(heading: String, alignment: Table.Alignment)] = [("record", .left)]
@@ -170,6 +171,7 @@ private func readOrder(_ text: String) throws -> Query.SortDescriptor {
     }
     let numbers = rest.split(separator: ",", omittingEmptySubsequences: false).map { Double($0) }
     guard numbers.count == 2, let latitude = numbers[0], let longitude = numbers[1],
+        // `Double` also reads `nan` and `inf`. The ranges reject both.
         (-90...90).contains(latitude), (-180...180).contains(longitude)
     else {
         throw ValidationError(

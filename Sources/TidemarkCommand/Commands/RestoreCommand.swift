@@ -42,6 +42,7 @@ struct RestoreCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
+        // Before anything is written: a wrong point leaves no folder behind.
         let position = try at?.position(inStoreAt: backup)
         let report = try await Progress.showing("segments") {
             try Store.restore(from: backup, to: store, through: position)

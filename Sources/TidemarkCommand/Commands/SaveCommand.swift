@@ -116,6 +116,8 @@ struct SaveCommand: AsyncParsableCommand {
 
     func run() async throws {
         if name == "-" {
+            // Before the store is opened, so that its lock is not held while another program writes
+            // the input.
             let requests = try options.readRequests(add)
             return try await store.write(.creating) { store in
                 try await options.send(requests, to: store)

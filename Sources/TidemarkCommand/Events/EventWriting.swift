@@ -16,8 +16,8 @@ extension [UInt8] {
         if let name = event.zoneName, let database = event.database {
             append(jsonZone: name, in: database)
         } else if event.zoneKey != 0 {
-            // The event that created the zone cannot be read, so its key stands for its name. Events
-            // of the store itself have the key 0.
+            // The event that created the zone cannot be read, so its key stands for its name.
+            // Events of the store itself have the key 0.
             append(literal: ",\"zone\":null,\"zoneKey\":")
             append(jsonNumber: event.zoneKey)
         }

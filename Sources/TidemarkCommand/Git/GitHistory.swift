@@ -37,7 +37,7 @@ final class GitHistory: CommitLines {
         while let commit = try log.next() {
             commitCount += 1
             commitID = commit.id
-            // Git has seconds and a change stream milliseconds. The product may have more than 64 bits.
+            // Git has seconds and a change stream milliseconds. The product may exceed 64 bits.
             let (time, isTooLate) = commit.committerTime.multipliedReportingOverflow(by: 1000)
             if isTooLate {
                 throw CommandError(

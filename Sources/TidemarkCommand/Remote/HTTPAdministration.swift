@@ -52,6 +52,7 @@ struct HTTPAdministration: AdministrationTransport {
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         do {
             try await receiveLines(of: request, by: client, receive)
+            // A client must be shut down before it is released.
             try await client.shutdown()
         } catch {
             try? await client.shutdown()

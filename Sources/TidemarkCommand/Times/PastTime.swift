@@ -18,6 +18,7 @@ enum PastTime {
     /// that can be represented.
     static func milliseconds(_ text: String, now: () -> Int64 = wallClock) -> Int64? {
         if let time = RFC3339.milliseconds(text) { return time }
+        // Only a date fits here: with a time of its own, the text would have two.
         if let start = RFC3339.milliseconds("\(text)T00:00:00Z") { return start }
         let words = text.split(separator: " ")
         guard words.count == 3, words[2] == "ago", let unit = units[singular(words[1])],

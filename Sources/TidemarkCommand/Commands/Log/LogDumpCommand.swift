@@ -30,6 +30,7 @@ struct LogDumpCommand: AsyncParsableCommand {
         range.set(&call)
         var printer = EventPrinter(options)
         let found = try await store.serviceOfFiles().answer(call) { try printer.print($0) }
+        // Before the notes: if both outputs lead to one file, the notes follow the events.
         try printer.flush()
         noteTornTail(found.tornByteCount)
         try finish(found.damage)

@@ -59,6 +59,7 @@ struct LogSalvageCommand: ParsableCommand {
         try output.flush()
         if salvaged.erasing != nil { noteCutOffErasure() }
         try finish(salvaged.damage)
+        // `finish` throws for damage only, and lost events must give the status 1 too.
         if !salvage.lost.isEmpty || !salvage.incomplete.isEmpty { throw ExitCode.failure }
     }
 }

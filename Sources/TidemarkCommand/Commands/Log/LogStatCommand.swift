@@ -50,6 +50,7 @@ struct LogStatCommand: AsyncParsableCommand {
         } else {
             var table = Table([("", .left), ("", .right)])
             for figure in figures { table.append(["\(figure.name)", figure.value]) }
+            // A table always begins with its headings, which are empty here.
             for line in table.lines.dropFirst() { try output.line(line) }
         }
         try output.flush()

@@ -53,10 +53,12 @@ struct LogTailCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        // Without a handler, Ctrl-C would end the process before the damage is reported.
         signal(SIGINT) { _ in wasInterrupted.store(true, ordering: .relaxed) }
         let service = try store.serviceOfFiles()
         var call = EventsCall(filter.filter)
         call.first = from.map { SequenceNumber(rawValue: $0) }
+        // Has no effect if `from` is given.
         call.newest = last
         call.limit = count
         call.follows = true
@@ -67,6 +69,7 @@ struct LogTailCommand: AsyncParsableCommand {
                 do {
                     return try await service.answer(call) { event in
                         try printer.print(event)
+                        // At once, because the next event may come hours later.
                         try printer.flush()
                     }
                 } catch is CancellationError {

@@ -30,6 +30,7 @@ struct LogVerifyCommand: AsyncParsableCommand {
             try await service.answer(VerificationCall(), report: report)
         }
         var output = StandardOutput()
+        // On standard output, unlike the damage that other commands meet: here it is the result.
         for finding in result.findings { try output.printFinding(finding, options) }
         try output.printSummary(result, options)
         try output.flush()

@@ -39,6 +39,7 @@ struct SchemaDriftCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await store.ask { service in
+            // A point includes its event, and the drift begins after it.
             let first = try await since?.position(by: service).next
             let drift = try await service.answer(
                 SchemaDriftCall(of: container, since: first ?? .zero)

@@ -21,6 +21,8 @@ struct SchemaExportCommand: AsyncParsableCommand {
             var output = StandardOutput()
             let call = SchemaCall(of: place.container, in: place.environment)
             let text = try await service.answer(call).text
+            // The text ends with a line feed, so the last part is empty. Empty lines inside the
+            // text stay.
             for line in text.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
                 try output.line(String(line))
             }

@@ -33,6 +33,8 @@ struct SchemaImportCommand: AsyncParsableCommand {
         let schema = try SchemaText(path: file).file().schema
         if dryRun {
             try await store.ask { service in
+                // Planned here, because the call that imports has no dry run and a reader needs no
+                // lock.
                 let plan = SchemaPlan.importing(
                     schema,
                     into: try await service.answer(SchemaCall(of: container, in: .development)),

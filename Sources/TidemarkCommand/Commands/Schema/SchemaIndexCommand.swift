@@ -61,11 +61,14 @@ struct SchemaIndexCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        // `validate` has rejected a field without a dot.
         guard let dot = field.lastIndex(of: ".") else { return }
         let recordType = Name(String(field[..<dot]))
         let name = Name(String(field[field.index(after: dot)...]))
         let asked = Schema.Indexes(indexes.map(\.indexes))
         let environments: [Environment] =
+            // Development first: if the second change fails, a later promotion keeps what the first
+            // one did.
             environment == .production ? [.development, .production] : [.development]
         try await store.administer { service in
             for environment in environments {

@@ -32,6 +32,7 @@ struct SchemaValidateCommand: AsyncParsableCommand {
             }
         }
         try output.flush()
+        // Warnings do not reject an import, so they do not change the status.
         let errorCount = problems.count { $0.0.severity == .error }
         if errorCount > 0 {
             throw CommandError(

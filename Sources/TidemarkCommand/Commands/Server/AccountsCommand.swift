@@ -61,6 +61,7 @@ struct AccountsAddCommand: AsyncParsableCommand {
 
 /// The first line of standard input.
 private func readPassword() throws -> String {
+    // Not an argument, because other processes of the machine can read those.
     guard let line = readLine() else {
         throw CommandError(
             "There is no password on standard input. Pipe one, as in `echo PASSWORD | tidemark …`."
@@ -150,6 +151,8 @@ struct AccountsInviteCommand: AsyncParsableCommand {
 
     func run() async throws {
         print(
+            // The answer is a path. A store without a running server does not know the public
+            // address.
             link.publicURL
                 + (try await account.store.administer(.invite(email: account.email)).text)
         )

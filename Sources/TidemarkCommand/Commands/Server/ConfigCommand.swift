@@ -33,6 +33,7 @@ struct ConfigCheckCommand: ParsableCommand {
             flags,
             environment: ProcessInfo.processInfo.environment
         )
+        // Only for their errors: the table shows the values as they were given.
         _ = try settings.options()
         _ = try settings.storeOptions()
         try output.print(

@@ -37,6 +37,7 @@ struct ContainerArgument: ParsableArguments {
 struct ContainerLimitOptions: ParsableArguments {
     /// A limit, or its absence.
     struct Limit: ExpressibleByArgument {
+        // Absent for `none`, which removes a limit. An option that is not given is absent itself.
         let value: Int?
 
         init?(argument: String) {
@@ -163,6 +164,7 @@ struct ContainersSetCommand: AsyncParsableCommand {
                 "There is no container \(container.container) on the server. Register it with `tidemark containers add`."
             )
         }
+        // All limits are sent back. A change by another command since `entry()` is overwritten.
         var limits = entry.limits
         options.apply(to: &limits)
         try await container.store.administer(.setContainer(limits))

@@ -127,7 +127,9 @@ struct ExecCommand: AsyncParsableCommand {
             throw error
         }
         if !keep { folder.remove() }
+        // After the run, so that the removal of old folders does not delay the command.
         ExecFolder.sweep()
+        // ArgumentParser ends the process with this status and prints nothing.
         throw ExitCode(status)
         #else
         throw CommandError.withoutServer
@@ -203,6 +205,7 @@ struct ExecCommand: AsyncParsableCommand {
     }
 
     private func run(with server: TemporaryServer) async throws -> Int32 {
+        // `validate` has rejected an empty command.
         let program = ForegroundProgram(name: command[0], arguments: Array(command.dropFirst()))
         let identifier = container.identifier
         return try await server.run { port in

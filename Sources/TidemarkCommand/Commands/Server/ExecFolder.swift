@@ -55,6 +55,7 @@ struct ExecFolder {
                 // was killed.
                 !stores.contains(where: { Store.hasWriter(at: path + "/" + $0) })
             else { continue }
+            // A run at the same time may sweep too, so a folder that is gone is no error.
             try? files.removeItem(atPath: path)
         }
     }

@@ -60,8 +60,10 @@ final class ExportFile {
             // another key.
             if line.database.container == TemporaryServer.ownContainer { return true }
             bytes.append(json: line)
+            // The closure cannot throw. `false` ends the visit, and `failure` keeps the error.
             return bytes.count < Self.pieceByteCount || flush()
         }
+        // `failure` is set in both cases, so the second error is never thrown.
         guard failure == nil, flush() else { throw failure ?? ClosedPipe() }
         guard rename(part, path) == 0 else {
             throw CommandError(attempt: "\(path) cannot be created", errno)

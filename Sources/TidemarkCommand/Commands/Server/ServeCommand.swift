@@ -45,6 +45,7 @@ struct ServeCommand: AsyncParsableCommand {
             environment: ProcessInfo.processInfo.environment
         )
         let options = try settings.options()
+        // After the settings are checked: a wrong one must not create a store.
         let opened = try Store.open(
             at: settings.store,
             access: .creating,
@@ -85,6 +86,7 @@ struct ServeCommand: AsyncParsableCommand {
         _ token: String
     ) {
         let scheme = options.certificate == nil ? "http" : "https"
+        // A client cannot connect to a wildcard address, so the printed address names this machine.
         let name =
             ["127.0.0.1", "::1", "0.0.0.0", "::"].contains(options.host)
             ? "localhost" : options.host

@@ -27,6 +27,8 @@ struct ServerSettings {
 
     /// The names and the default values of the settings.
     private static let standard: [(name: String, content: ConfigContent)] = [
+        // A default also gives the type of its setting, so a setting that may be absent has an
+        // empty text.
         ("store", .string("tidemark.tide")), ("port", .int(defaults.port)),
         ("host", .string(defaults.host)), ("public-url", .string("")),
         ("certificate", .string("")), ("private-key", .string("")),
@@ -48,6 +50,8 @@ struct ServerSettings {
         let path = flags.config ?? environment["TIDEMARK_CONFIG"]
         let file = try path.map { try Self.file(at: $0) }
         all = try Self.standard.map { name, content in
+            // The first source wins, and later ones are not read. A wrong value in a file is
+            // therefore no error if a flag replaces it.
             if let flag = Self.flag(name, flags) {
                 return Found(name: name, content: flag, source: "--" + name)
             }
@@ -196,6 +200,7 @@ struct ServerSettings {
         options.limits.bytesPerPrivateDatabase = try byteCount("user-quota")
         options.limits.bytesPerPublicDatabase = try byteCount("public-quota")
         let days = try number("journal-days", in: 1...36_500)
+        // In milliseconds. The range of the days keeps the product far below 64 bits.
         options.journalLifetime = Int64(days) * 24 * 60 * 60 * 1000
         return options
     }
@@ -203,6 +208,7 @@ struct ServerSettings {
     /// The options of the server.
     func options() throws -> ServerOptions {
         var options = ServerOptions()
+        // The system chooses a free port for 0.
         options.port = try number("port", in: 0...65_535)
         options.host = text("host") ?? options.host
         options.publicURL = text("public-url")

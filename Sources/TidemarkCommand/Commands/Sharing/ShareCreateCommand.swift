@@ -43,6 +43,7 @@ struct ShareCreateCommand: AsyncParsableCommand {
     func run() async throws {
         var shared = ShareContent(root: root)
         content.apply(to: &shared)
+        // CloudKit fixes the record name of a share of a whole zone.
         let recordName = name ?? root.map { "share-\($0)" } ?? Share.zoneWideName
         let save = RecordSave(
             RecordID(recordName: recordName, zone: ZoneID(zoneName: zone)),

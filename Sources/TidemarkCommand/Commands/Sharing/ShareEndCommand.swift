@@ -30,6 +30,7 @@ struct ShareEndCommand: AsyncParsableCommand {
                 FetchRecordsRequest([id]),
                 as: place.caller
             )[0].get()
+            // A mistyped name must not delete an ordinary record.
             guard record.share != nil else {
                 throw CommandError(
                     "The record \(id) is not a share. `tidemark share list` lists them."

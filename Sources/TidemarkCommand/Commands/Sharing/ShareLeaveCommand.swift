@@ -19,6 +19,8 @@ struct ShareLeaveCommand: AsyncParsableCommand {
     func run() async throws {
         try await store.write { store in
             let id = try await store.shareMetadata(of: link.link, as: link.caller).share.recordID
+            // In the shared database, deleting the share's record leaves the share
+            // (`Docs/semantics.md`).
             let result = try await store.modifyRecords(
                 ModifyRecordsRequest(deletions: [RecordDeletion(id)]),
                 as: link.caller

@@ -63,6 +63,8 @@ struct ShareSetCommand: AsyncParsableCommand {
             for who in remove {
                 let count = new.participants.count
                 new.participants.removeAll { participant in
+                    // The owner cannot be removed, so the owner's name is rejected as that of no
+                    // participant.
                     participant.role != .owner
                         && [
                             participant.id, participant.user?.userRecordName, participant.email,
@@ -75,6 +77,8 @@ struct ShareSetCommand: AsyncParsableCommand {
                     )
                 }
             }
+            // After the removals: a participant that is both removed and invited gets a new
+            // invitation.
             content.apply(to: &new)
             new.requesters = old.requesters.filter { !deny.contains($0.userRecordName) }
             new.blocked =

@@ -75,6 +75,8 @@ struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
             // that a writer has made.
             if catchUp { try await store.waitUntilNotified() }
             if !markRead.isEmpty {
+                // One call has processed all ids. The first error ends the command, and the other
+                // ids stay marked.
                 for answer in try await store.markNotificationsRead(markRead, as: caller) {
                     _ = try answer.get()
                 }
@@ -112,6 +114,7 @@ struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
                 break
             }
         }
+        // After the last page, because the widths of the columns depend on all rows.
         if !isJSON { for line in table.lines { try output.line(line) } }
         try output.flush()
     }

@@ -52,6 +52,7 @@ struct UsersLookupCommand: AsyncParsableCommand {
             } else {
                 let found = try await service.answer(LookUpUsersCall(lookups, as: caller))
                 try print(Array(zip(who, found)))
+                // Last: the users that were found are printed whatever the status.
                 if found.contains(nil) { throw ExitCode.failure }
             }
         }

@@ -30,6 +30,7 @@ struct ZonesListCommand: AsyncParsableCommand {
             let zones = try await service.answer(ZonesCall(of: database.id, asOf: position))
             if zones.isEmpty, position == nil { try await noteUnknownOwner(by: service) }
             if database.database == .shared { return try printShared(zones.map(\.zone)) }
+            // As of a point there are no figures: views have those of the present only.
             if position != nil { return try printNames(zones.map(\.zone)) }
             try print(
                 zones.compactMap { entry in entry.content.map { (entry.zone.zoneName, $0) } }
