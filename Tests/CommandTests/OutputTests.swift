@@ -8,6 +8,12 @@ import Testing
 @testable import TidemarkCommand
 
 @Suite struct OutputTests {
+    @Test func `A cell passes no control characters to the terminal`() {
+        var table = Table([("name", .left)])
+        table.append(["\u{1B}]0;title\u{07}Anna"])
+        #expect(table.lines.last == "\u{FFFD}]0;title\u{FFFD}Anna")
+    }
+
     @Test func `Table columns are as wide as their contents`() {
         var table = Table([("zone", .left), ("records", .right)])
         table.append(["a", "12345678"])

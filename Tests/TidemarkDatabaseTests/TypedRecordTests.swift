@@ -166,6 +166,55 @@ import TidemarkModel
         #expect(await refusal(zone, Linked()).contains("Refer to other records by a Reference"))
     }
 
+    @Test func `A type that encodes itself without properties is rejected`() async throws {
+        struct Flat: RecordCodable {
+            static let recordType = "Flat"
+            var id = RecordName.unique()
+            func encode(to encoder: any Encoder) throws {
+                var list = encoder.unkeyedContainer()
+                try list.encode("a")
+            }
+        }
+        struct Single: RecordCodable {
+            static let recordType = "Single"
+            var id = RecordName.unique()
+            func encode(to encoder: any Encoder) throws {
+                var value = encoder.singleValueContainer()
+                try value.encode(1)
+            }
+        }
+        struct Piecewise: RecordCodable {
+            enum CodingKeys: String, CodingKey { case id, parts }
+            static let recordType = "Piecewise"
+            var id = RecordName.unique()
+            func encode(to encoder: any Encoder) throws {
+                var properties = encoder.container(keyedBy: CodingKeys.self)
+                var parts = properties.nestedUnkeyedContainer(forKey: .parts)
+                try parts.encode("a")
+            }
+        }
+        struct Grouped: Codable {
+            init() {}
+            init(from decoder: any Decoder) throws {}
+            func encode(to encoder: any Encoder) throws {
+                var list = encoder.unkeyedContainer()
+                try list.encode(1)
+                var inner = list.nestedUnkeyedContainer()
+                try inner.encode(2)
+            }
+        }
+        struct Holder: RecordCodable {
+            static let recordType = "Holder"
+            var id = RecordName.unique()
+            var groups = Grouped()
+        }
+        let zone = try await Garden().zone
+        #expect(await refusal(zone, Flat()).contains("without properties"))
+        #expect(await refusal(zone, Single()).contains("without properties"))
+        #expect(await refusal(zone, Piecewise()).contains("\"parts\" is written element by element"))
+        #expect(await refusal(zone, Holder()).contains("\"groups\" is a list with lists in it"))
+    }
+
     @Test func `An encoded value keeps its record and changes with any coder`() async throws {
         let garden = try await Garden()
         var chore = try await garden.zone.save(Chore(title: "Prune", tags: ["roses"]))

@@ -11,13 +11,10 @@ import TidemarkModel
 
 /// The streams of `/tidemark/1/…`: who may listen, and how often.
 @Suite struct ServiceStreamTests {
-    @Test(arguments: [ServerHost.router, .socketJSON])
-    func `A stream ends with the session or the token that it began with`(
-        host: ServerHost
-    ) async throws {
+    @Test func `A stream ends with the session or the token that it began with`() async throws {
         var options = ServerOptions()
         options.heartbeat = .milliseconds(100)
-        try await host.run(options: options) { hosted in
+        try await ServerHost.socketJSON.run(options: options) { hosted in
             let server = hosted.server.server
             let anna = try await hosted.device("anna")
             let first = try await anna.service.notificationToken(as: anna.caller)

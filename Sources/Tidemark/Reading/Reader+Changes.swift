@@ -60,10 +60,10 @@ extension Reader {
             zoneName: Name(request.zone.zoneName)
         )
         let (key, end) = try picture.zone(zone)
-        if key == nil {
-            // A zone that exists has a name within the limits, so only others are checked.
+        // Of the zones that exist, only system zones have names that clients may not use.
+        if key == nil || request.zone.isSystem {
             try options.limits.check(zone: request.zone)
-            if !zone.isImplicit { throw .zoneGone(request.zone, end ?? .deleted) }
+            if key == nil, !zone.isImplicit { throw .zoneGone(request.zone, end ?? .deleted) }
         }
         if options.isStrict, zone.isImplicit { throw .noDelta(of: request.zone) }
         // Permissions are those of now, also for a page as of a position. The token is checked

@@ -70,10 +70,15 @@ final class GitBlobs {
         waiting = waiting.dropFirst(batch.count)
         unansweredCount = batch.count
         let questions = batch.flatMap { Array($0.utf8) + [UInt8(ascii: "\n")] }
-        try writeAll(
-            questions[...],
-            to: process.inputDescriptor,
-            name: "the input of git cat-file"
-        )
+        do {
+            try writeAll(
+                questions[...],
+                to: process.inputDescriptor,
+                name: "the input of git cat-file"
+            )
+        } catch is ClosedPipe {
+            // Only a closed standard output is a normal end of the program.
+            throw CommandError("The command git cat-file ended before it was asked for all files.")
+        }
     }
 }

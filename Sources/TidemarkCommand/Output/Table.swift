@@ -17,9 +17,11 @@ struct Table {
     }
 
     /// Adds a row with one cell for each column.
+    ///
+    /// Cells may hold what users wrote, so their control characters do not reach the terminal.
     mutating func append(_ row: [String]) {
         precondition(row.count == columns.count, "a row has one cell for each column")
-        rows.append(row)
+        rows.append(row.map(\.printable))
     }
 
     /// The table as lines, headings first, without spaces at their ends.

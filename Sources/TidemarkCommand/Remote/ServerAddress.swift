@@ -57,7 +57,11 @@ struct ServerAddress {
     private var isExposed: Bool {
         guard url.hasPrefix("http://") else { return false }
         let host = URL(string: url)?.host() ?? ""
-        return host != "localhost" && host != "::1" && !host.hasPrefix("127.")
+        // A name such as 127.example.org is not an address of this machine.
+        let numbers = host.split(separator: ".", omittingEmptySubsequences: false)
+        let isLoopback =
+            numbers.count == 4 && numbers[0] == "127" && numbers.allSatisfy { UInt8($0) != nil }
+        return host != "localhost" && host != "::1" && !isLoopback
     }
 
     /// Replaces the store's folder in the arguments, after the command names, by the address that

@@ -42,13 +42,16 @@ final class RecordEncoder: Encoder {
         KeyedEncodingContainer(PropertiesEncoding<Key>(encoder: self))
     }
 
-    // A type that is not a structure with properties gets an error when it writes.
+    // A type that is not a structure with properties gets an error when it writes. Otherwise its
+    // records would be saved without fields.
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
-        ValueEncoder(field: recordType).unkeyedContainer()
+        refusing.unkeyedContainer()
     }
 
-    func singleValueContainer() -> any SingleValueEncodingContainer {
-        ValueEncoder(field: recordType)
+    func singleValueContainer() -> any SingleValueEncodingContainer { refusing }
+
+    private var refusing: ValueEncoder {
+        ValueEncoder(field: recordType, refusing: "is the record itself, without properties")
     }
 
     /// Sets a field to a value of any type that can be one.
@@ -126,7 +129,8 @@ private struct PropertiesEncoding<Key: CodingKey>: KeyedEncodingContainerProtoco
     }
 
     func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        ValueEncoder(field: key.stringValue).unkeyedContainer()
+        ValueEncoder(field: key.stringValue, refusing: "is written element by element")
+            .unkeyedContainer()
     }
 
     func superEncoder() -> any Encoder { encoder }

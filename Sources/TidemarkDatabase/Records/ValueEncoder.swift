@@ -6,6 +6,8 @@ import TidemarkModel
 /// An encoder for one field, a value or a list, for types that encode themselves.
 final class ValueEncoder: Encoder, SingleValueEncodingContainer {
     private let field: String
+    /// The reason to refuse whatever is written; `nil` for a property that can be a field.
+    private let defect: String?
     private var written = Written.nothing
 
     private enum Written {
@@ -15,8 +17,13 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer {
         case list([FieldValue])
     }
 
-    init(field: String) {
+    /// An encoder for a field; with a defect, one that throws it as an error of the field when
+    /// something is written.
+    ///
+    /// A container cannot be refused when it is requested, because that call cannot throw.
+    init(field: String, refusing defect: String? = nil) {
         self.field = field
+        self.defect = defect
     }
 
     var codingPath: [any CodingKey] { [] }
@@ -59,7 +66,12 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer {
         }
     }
 
-    private func set(_ value: FieldValue) { written = .one(value) }
+    private func write(_ value: Written) throws(SyncError) {
+        if let defect { throw refusal(defect) }
+        written = value
+    }
+
+    private func set(_ value: FieldValue) throws(SyncError) { try write(.one(value)) }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
         KeyedEncodingContainer(RefusedMembers<Key>(encoder: self))
@@ -72,30 +84,35 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer {
 
     func singleValueContainer() -> any SingleValueEncodingContainer { self }
 
-    func encodeNil() { written = .absent }
-    func encode(_ value: Bool) { set(value.fieldValue) }
-    func encode(_ value: String) { set(.string(value)) }
-    func encode(_ value: Double) { set(.double(value)) }
-    func encode(_ value: Float) { set(.double(Double(value))) }
-    func encode(_ value: Int) { set(.int64(Int64(value))) }
-    func encode(_ value: Int8) { set(.int64(Int64(value))) }
-    func encode(_ value: Int16) { set(.int64(Int64(value))) }
-    func encode(_ value: Int32) { set(.int64(Int64(value))) }
-    func encode(_ value: Int64) { set(.int64(value)) }
-    func encode(_ value: UInt) throws { set(.int64(try Self.whole(value, of: field))) }
-    func encode(_ value: UInt8) { set(.int64(Int64(value))) }
-    func encode(_ value: UInt16) { set(.int64(Int64(value))) }
-    func encode(_ value: UInt32) { set(.int64(Int64(value))) }
-    func encode(_ value: UInt64) throws { set(.int64(try Self.whole(value, of: field))) }
+    func encodeNil() throws { try write(.absent) }
+    func encode(_ value: Bool) throws { try set(value.fieldValue) }
+    func encode(_ value: String) throws { try set(.string(value)) }
+    func encode(_ value: Double) throws { try set(.double(value)) }
+    func encode(_ value: Float) throws { try set(.double(Double(value))) }
+    func encode(_ value: Int) throws { try set(.int64(Int64(value))) }
+    func encode(_ value: Int8) throws { try set(.int64(Int64(value))) }
+    func encode(_ value: Int16) throws { try set(.int64(Int64(value))) }
+    func encode(_ value: Int32) throws { try set(.int64(Int64(value))) }
+    func encode(_ value: Int64) throws { try set(.int64(value)) }
+    func encode(_ value: UInt) throws { try set(.int64(try Self.whole(value, of: field))) }
+    func encode(_ value: UInt8) throws { try set(.int64(Int64(value))) }
+    func encode(_ value: UInt16) throws { try set(.int64(Int64(value))) }
+    func encode(_ value: UInt32) throws { try set(.int64(Int64(value))) }
+    func encode(_ value: UInt64) throws { try set(.int64(try Self.whole(value, of: field))) }
 
     func encode(_ value: some Encodable) throws {
         // First, because a type that can be a field must not encode itself: `Date` would become a
         // double, and `Data` a list of numbers.
         if let value = value as? any FieldConvertible {
-            set(value.fieldValue)
+            try set(value.fieldValue)
         } else {
             try value.encode(to: self)
         }
+    }
+
+    /// Returns an encoder of the same field that refuses whatever is written.
+    func refusing(_ defect: String) -> ValueEncoder {
+        ValueEncoder(field: field, refusing: defect)
     }
 
     /// The number of elements that were written.
@@ -105,6 +122,7 @@ final class ValueEncoder: Encoder, SingleValueEncodingContainer {
 
     /// Writes one more element.
     fileprivate func append(_ element: some Encodable) throws {
+        if let defect { throw refusal(defect) }
         let encoder = ValueEncoder(field: field)
         try encoder.encode(element)
         guard let value = try encoder.value(), value.type.element == nil else {
@@ -134,7 +152,10 @@ private struct ElementsEncoding: UnkeyedEncodingContainer {
         encoder.container(keyedBy: type)
     }
 
-    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { encoder.unkeyedContainer() }
+    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
+        encoder.refusing("is a list with lists in it").unkeyedContainer()
+    }
+
     func superEncoder() -> any Encoder { encoder }
 }
 
@@ -156,7 +177,7 @@ private struct RefusedMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
     ) -> KeyedEncodingContainer<NestedKey> { encoder.container(keyedBy: keyType) }
 
     func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        encoder.unkeyedContainer()
+        encoder.refusing("has members").unkeyedContainer()
     }
 
     func superEncoder() -> any Encoder { encoder }
