@@ -184,11 +184,11 @@ import TidemarkModel
             }
         }
         struct Piecewise: RecordCodable {
-            enum CodingKeys: String, CodingKey { case id, parts }
+            enum Keys: String, CodingKey { case parts }
             static let recordType = "Piecewise"
             var id = RecordName.unique()
             func encode(to encoder: any Encoder) throws {
-                var properties = encoder.container(keyedBy: CodingKeys.self)
+                var properties = encoder.container(keyedBy: Keys.self)
                 var parts = properties.nestedUnkeyedContainer(forKey: .parts)
                 try parts.encode("a")
             }
