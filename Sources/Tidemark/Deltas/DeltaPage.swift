@@ -47,71 +47,58 @@ struct DeltaPage {
     mutating func read(_ list: DeltaList, from source: any EventSource) throws(SyncError) {
         let entries = list.entries
         if entries.isEmpty { return }
-        let order = EntryOrder(entries)
-        var versions: [(sequence: SequenceNumber, place: Int)] = []
-        try Self.read(order, from: source) { (row, block, bytes, place) throws(EventFormatError) in
-            let payload = bytes.extracting(row.payloadRange)
-            let isGone = entries[place].isGone
-            if AudienceEvent.isOne(payload) {
-                let (state, version) = try AudienceEvent.version(in: payload)
-                // The event of a share names the version that it shows. Those versions are read in
-                // a second pass, in log order.
-                if state == .live, !isGone {
-                    versions.append((version, place))
-                    return true
-                }
-                noteRow(of: row, at: place)
-                lines.append(gone: try AudienceEvent(payload))
-            } else {
-                noteRow(of: row, at: place)
-                try lines.append(row, in: block, payload, isGone: isGone)
-            }
-            // After an event that is read later, it is not yet known if the page is full.
-            return !order.isOfList || !versions.isEmpty || byteCount < byteLimit
+        var reading = PageReading(EntryOrder(entries))
+        try source.visitRuns(reading.order.sequences) { (run) throws(EventFormatError) in
+            try take(run, for: entries, &reading)
         }
-        if !versions.isEmpty { try read(versions, from: source) }
+        if !reading.versions.isEmpty {
+            var reading = PageReading(EntryOrder(reading.versions))
+            try source.visitRuns(reading.order.sequences) { (run) throws(EventFormatError) in
+                try take(run, for: nil, &reading)
+            }
+        }
         count = entries.count
         if !isInOrder { sort() }
         if byteCount >= byteLimit { cut(entries.count) }
         trim(list)
     }
 
-    /// Reads versions that shares show, for places of the list.
-    private mutating func read(
-        _ versions: [(sequence: SequenceNumber, place: Int)],
-        from source: any EventSource
-    ) throws(SyncError) {
-        let order = EntryOrder(versions)
-        try Self.read(order, from: source) { (row, block, bytes, place) throws(EventFormatError) in
-            noteRow(of: row, at: place)
-            try lines.append(row, in: block, bytes.extracting(row.payloadRange), isGone: false)
-            return true
-        }
-    }
-
-    /// Reads events in the order in which they lie.
-    @inline(__always)
-    private static func read(
-        _ order: EntryOrder,
-        from source: any EventSource,
-        _ take: (EventRow, [UInt8], RawSpan, _ place: Int) throws(EventFormatError) -> Bool
-    ) throws(SyncError) {
-        let sequences = order.sequences
-        var next = 0
-        try source.visitRuns(sequences) { (run) throws(EventFormatError) in
-            let block = run.block
-            let bytes = block.span.bytes
-            for row in run.rows {
-                // A reader skips damaged events, and reads an event once even if two entries name
-                // it.
-                while next < sequences.count, sequences[next] < row.sequence { next += 1 }
-                while next < sequences.count, sequences[next] == row.sequence {
-                    guard try take(row, block, bytes, order.place(next)) else { return false }
-                    next += 1
+    /// Takes the events of a block; returns `false` once the page is full.
+    ///
+    /// Without entries, the events are the versions that shares show. One loop without closures:
+    /// it runs once per record.
+    private mutating func take(
+        _ run: EventRun,
+        for entries: [DeltaEntry]?,
+        _ reading: inout PageReading
+    ) throws(EventFormatError) -> Bool {
+        let block = run.block
+        let bytes = block.span.bytes
+        for row in run.rows {
+            // A reader skips damaged events, and reads an event once even if two entries name it.
+            while let place = reading.place(of: row.sequence) {
+                let payload = bytes.extracting(row.payloadRange)
+                let isGone = entries?[place].isGone ?? false
+                if entries != nil, AudienceEvent.isOne(payload) {
+                    let (state, version) = try AudienceEvent.version(in: payload)
+                    // The event of a share names the version that it shows. Those versions are read
+                    // in a second pass, in log order.
+                    if state == .live, !isGone {
+                        reading.versions.append((version, place))
+                        continue
+                    }
+                    noteRow(of: row, at: place)
+                    lines.append(gone: try AudienceEvent(payload))
+                } else {
+                    noteRow(of: row, at: place)
+                    try lines.append(row, in: block, payload, isGone: isGone)
                 }
+                // After an event that is read later, it is not yet known if the page is full.
+                let isKnown = entries != nil && reading.order.isOfList && reading.versions.isEmpty
+                if isKnown, byteCount >= byteLimit { return false }
             }
-            return true
         }
+        return true
     }
 
     @inline(__always)
@@ -166,6 +153,29 @@ struct DeltaPage {
     private mutating func removeRows(from rowCount: Int) {
         lines.rows.removeLast(places.count - rowCount)
         places.removeLast(places.count - rowCount)
+    }
+}
+
+/// The progress of reading the events of a page.
+private struct PageReading {
+    let order: EntryOrder
+    /// The versions that shares show, for places of the list.
+    var versions: [(sequence: SequenceNumber, place: Int)] = []
+    /// The index in the order of the next position to read.
+    private var next = 0
+
+    init(_ order: EntryOrder) {
+        self.order = order
+    }
+
+    /// Returns the place of the next entry if it is for the event at a position, and moves past it.
+    @inline(__always)
+    mutating func place(of sequence: SequenceNumber) -> Int? {
+        let sequences = order.sequences
+        while next < sequences.count, sequences[next] < sequence { next += 1 }
+        guard next < sequences.count, sequences[next] == sequence else { return nil }
+        defer { next += 1 }
+        return order.place(next)
     }
 }
 

@@ -146,7 +146,8 @@ struct BlockCursor {
         for target in wanted {
             if place.sequence < target {
                 guard try place.advance(in: bytes, to: target) else { return try checkEnd(place) }
-                bytes.prefetch(at: place.offset, byteCount: place.payload.count + 64)
+                // The next event's header and the texts of its record; a page reads no more.
+                bytes.prefetch(at: place.offset, byteCount: 128)
             }
             // If a position holds no event, the place is already at a later one.
             if place.sequence == target { rows.append(place.row) }

@@ -106,9 +106,12 @@ extension WebServices {
         try request.read { (it, name) throws(JSONError) in try it.member(name, of: &question) }
         // As Apple's service. The newer `changes/zone` accepts the default zone here
         // (Docs/web-services.md).
-        guard let zone = question.zone, !zone.isDefault else {
-            throw .badRequest("cannot get changes in default zone")
+        guard let zone = question.zone else {
+            throw .badRequest(
+                "cannot get changes in default zone, which a request without zoneID means"
+            )
         }
+        guard !zone.isDefault else { throw .badRequest("cannot get changes in default zone") }
         let changes = try await changes(of: zone, question, request.caller)
         var writer = WebWriter(self, request)
         writer.numbersAsStrings = question.numbersAsStrings ?? false
