@@ -101,22 +101,34 @@ extension OverlayGeneration {
         return low
     }
 
-    /// Visits a zone's entries after one position and at or before another that were their slots'
-    /// newest here at that bound, oldest first, until `visit` returns `false`.
-    package func visitNewest(
+    /// Returns the versions of a zone after one position and at or before another that were their
+    /// slots' newest here at that bound, oldest first; at most `limit`.
+    ///
+    /// Tombstones at or below `quiet` are left out.
+    package func newestVersions(
         in key: ZoneKey,
         after start: SequenceNumber,
         through bound: SequenceNumber,
-        _ visit: (Entry) -> Bool
-    ) {
+        quiet: SequenceNumber,
+        limit: Int
+    ) -> [RecordVersion] {
         withZone(key) { zone in
             let end = entryCount(of: zone, through: bound)
-            var position = entryCount(of: zone, through: start)
-            while position < end {
-                let entry = entries[Int(zone.entries[position])]
-                if isNewest(entry, through: bound), !visit(entry) { return }
-                position += 1
+            let first = entryCount(of: zone, through: start)
+            var versions: [RecordVersion] = []
+            if first >= end { return versions }
+            versions.reserveCapacity(min(limit, end - first))
+            // One reference to each list, and not one for each entry.
+            let entries = entries
+            for index in zone.entries[first..<end] {
+                let entry = entries[Int(index)]
+                guard isNewest(entry, through: bound) else { continue }
+                let version = entry.version
+                if version.isQuiet(below: quiet) { continue }
+                versions.append(version)
+                if versions.count == limit { break }
             }
-        }
+            return versions
+        } ?? []
     }
 }

@@ -124,13 +124,13 @@ extension ViewPicture {
         _ quiet: SequenceNumber,
         limit: Int
     ) -> [RecordVersion] {
-        var collected: [RecordVersion] = []
-        generation.visitNewest(in: zone, after: start, through: bound) { entry in
-            let version = entry.version
-            if !version.isQuiet(below: quiet) { collected.append(version) }
-            return collected.count < limit
-        }
-        return collected
+        generation.newestVersions(
+            in: zone,
+            after: start,
+            through: bound,
+            quiet: quiet,
+            limit: limit
+        )
     }
 }
 

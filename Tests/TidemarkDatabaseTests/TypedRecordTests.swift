@@ -211,7 +211,9 @@ import TidemarkModel
         let zone = try await Garden().zone
         #expect(await refusal(zone, Flat()).contains("without properties"))
         #expect(await refusal(zone, Single()).contains("without properties"))
-        #expect(await refusal(zone, Piecewise()).contains("\"parts\" is written element by element"))
+        #expect(
+            await refusal(zone, Piecewise()).contains("\"parts\" is written element by element")
+        )
         #expect(await refusal(zone, Holder()).contains("\"groups\" is a list with lists in it"))
     }
 

@@ -191,7 +191,7 @@ private struct EntryOrder {
     /// The order of the entries of a list.
     init(_ entries: [DeltaEntry]) {
         let sequences = entries.map(\.sequence)
-        if zip(sequences, sequences.dropFirst()).allSatisfy({ $0 < $1 }) {
+        if sequences.indices.dropFirst().allSatisfy({ sequences[$0 - 1] < sequences[$0] }) {
             self.init(sequences: sequences, places: nil)
         } else {
             self.init(sequences.indices.map { (sequences[$0], $0) })

@@ -108,7 +108,7 @@ extension WebServices {
         // (Docs/web-services.md).
         guard let zone = question.zone else {
             throw .badRequest(
-                "cannot get changes in default zone, which a request without zoneID means"
+                "The request has no zoneID, so it is for the default zone, which reports no changes."
             )
         }
         guard !zone.isDefault else { throw .badRequest("cannot get changes in default zone") }
