@@ -44,6 +44,25 @@ import TidemarkModel
         try await Command.run("export", store, "--owner", owner, "--zone", zone).output
     }
 
+    @Test func `An account is erased under its record name in a container`() async throws {
+        let folder = try ScratchFolder()
+        let store = folder.path("notes.tide")
+        let container = ["--container", "iCloud.org.example.app"]
+        let account = UserID(account: "anna", in: ContainerID("iCloud.org.example.app"))
+        let zone = ["zones", "create", store, "secret", "--owner", "account:anna"]
+        #expect(try await Command.run(zone + container, input: []).status == 0)
+        let user = ["erase", store, "--user", "account:anna"]
+        #expect(try await Command.run(user, input: []).status == 1)
+        let elsewhere = try await Command.run(
+            ["erase", store, "--user", account.userRecordName] + container,
+            input: []
+        )
+        #expect(elsewhere.errors.contains("leave out"))
+        #expect(try files(with: "secret", in: store).isEmpty == false)
+        #expect(try await Command.run(user + container, input: []).status == 0)
+        #expect(try files(with: "secret", in: store).isEmpty)
+    }
+
     @Test func `Erasing a name that is not in the log changes nothing`() async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)

@@ -19,7 +19,9 @@ struct EraseCommand: AsyncParsableCommand {
             A zone is erased with its records, shares and assets, from all of history. A user is \
             erased with all zones in all containers and environments, with account, roles, \
             subscriptions, notifications and participations in shares. Records that the user wrote \
-            into other users' zones stay, without the user's name.
+            into other users' zones stay, without the user's name. An account of a CloudKit \
+            program has another record name in each container: erase account:NAME once for each, \
+            with --container.
 
             No other process may have the store open, except a server. The server releases the \
             store meanwhile and answers that it will be back. The erasure needs space for a second \
@@ -50,7 +52,10 @@ struct EraseCommand: AsyncParsableCommand {
         }
         if user?.isEmpty ?? false { throw ValidationError("--user names a user; it is empty.") }
         // These options have defaults, so only a value that differs shows that one was given.
-        if user != nil, database.id != .standard {
+        // Only the record name of an account depends on a container.
+        let isAccount = user?.hasPrefix("account:") ?? false
+        let allowed = isAccount ? DatabaseID(container: database.container) : .standard
+        if user != nil, database.id != allowed {
             throw ValidationError(
                 "A user is erased from all databases of all containers and environments: leave out "
                     + "--container, --environment, --database and --owner, or name a zone with --zone."
