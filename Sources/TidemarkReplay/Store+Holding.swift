@@ -55,10 +55,14 @@ extension Store {
         let keys = try past.zoneKeys(of: database, in: zone)
         let matcher = try Query.Matcher(predicate, now: past.now)
         let type = type.map { Name($0) }
-        let schema =
+        // A store that does not check schemas answers queries with any names.
+        let unknown =
             options.checksSchema
-            ? try schema(of: database.container, in: database.environment) : Schema()
-        let unknown = try UnknownNames(of: predicate, recordType: type, in: schema)
+            ? try UnknownNames(
+                of: predicate,
+                recordType: type,
+                in: try schema(of: database.container, in: database.environment)
+            ) : nil
         return try await reading { () throws(SyncError) in
             var fold = HoldingFold(
                 matcher: matcher,
@@ -80,7 +84,8 @@ extension Store {
             // There may be no event after `first`, and no event follows the last commit to end it.
             fold.begin()
             fold.endCommit()
-            try fold.unknown.check()
+            let hasMatched = fold.holding.heldAtFirst || fold.holding.began != nil
+            try fold.unknown?.check(hasMatched: hasMatched)
             return fold.holding
         }
     }
@@ -106,7 +111,7 @@ struct HoldingFold {
     let matcher: Query.Matcher
     let type: Name?
     /// The names that would make a result meaningless.
-    private(set) var unknown: UnknownNames
+    private(set) var unknown: UnknownNames?
     let places: PastPlaces
     let first: SequenceNumber
     private(set) var holding = Holding()
@@ -122,7 +127,7 @@ struct HoldingFold {
     init(
         matcher: Query.Matcher,
         type: Name?,
-        unknown: UnknownNames,
+        unknown: UnknownNames?,
         places: PastPlaces,
         first: SequenceNumber
     ) {
@@ -164,7 +169,7 @@ struct HoldingFold {
         case .recordSaved, .recordTouched:
             let body = try PastVersion(event).body()
             let isMeant = type.map { $0.hasBytes(body.recordTypeBytes.span.bytes) } ?? true
-            if isMeant, !unknown.isEmpty { unknown.remove(namesOf: body) }
+            if isMeant, !(unknown?.isEmpty ?? true) { unknown?.remove(namesOf: body) }
             if isMeant, matcher.matches(body) {
                 fulfilling.insert(try places.step(event).place)
             } else if held {

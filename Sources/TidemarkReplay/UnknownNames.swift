@@ -12,11 +12,14 @@ struct UnknownNames: Sendable {
     private let recordType: Name?
     private var isTypeKnown: Bool
     private var fields: [Name]
+    /// The error of a comparison with a type of value that the schema's field does not have.
+    ///
+    /// Older records may have it, so that it counts only if no record matched.
+    private var mismatch: SyncError?
 
     /// Compares a predicate for records of a type, or of all types, with a schema.
     ///
-    /// Throws the errors of a query that no record can match, such as a comparison with another
-    /// type of value.
+    /// Throws the error of a predicate that no record can match whatever the schema is.
     init(
         of predicate: Query.Predicate,
         recordType: Name?,
@@ -26,9 +29,10 @@ struct UnknownNames: Sendable {
         var types = schema.recordTypes
         if let recordType {
             types = schema[recordType].map { [$0] } ?? []
-            let query = Query(recordType: recordType.string, predicate: predicate)
             let type = types.first
-            if let refusal = query.refusal({ type?[$0]?.type.queriedType }) { throw refusal }
+            if let problem = predicate.problem { throw .invalidPredicate(predicate, problem) }
+            mismatch = predicate.mismatch { type?[$0]?.type.queriedType }
+                .map { .invalidPredicate(predicate, $0) }
         }
         isTypeKnown = recordType == nil || !types.isEmpty
         fields = predicate.requirements.compactMap { requirement in
@@ -48,8 +52,9 @@ struct UnknownNames: Sendable {
         fields.removeAll { body.fields.index(of: $0.string) != nil }
     }
 
-    /// Throws the error that a query with such a name has.
-    func check() throws(SyncError) {
+    /// Throws the error that a query with such a name has, given whether any record matched.
+    func check(hasMatched: Bool) throws(SyncError) {
+        if !hasMatched, let mismatch { throw mismatch }
         if let recordType, !isTypeKnown { throw .recordTypeNotFound(recordType) }
         guard let field = fields.first else { return }
         guard let recordType else { throw .fieldNotFound(field) }

@@ -142,7 +142,7 @@ extension ViewIndexError {
                 .full,
                 "\(what). The view index is as it was before. It has no room in the address space that "
                     + "this process could map when it opened the store: raise the limit (`ulimit -v "
-                    + "unlimited`) and open the store again."
+                    + "unlimited`) or close other stores, and open the store again."
             )
         case ENOSPC, EDQUOT:
             return ViewIndexError(

@@ -165,7 +165,7 @@ import TidemarkModel
         #expect(text.status == 1)
         #expect(
             text.output.contains(
-                "→ No such zone: there is no zone \"list\" in the database, and there never was. "
+                "→ No such zone: the log has no zone \"list\" of the database. "
                     + "Its zones: lists."
             )
         )

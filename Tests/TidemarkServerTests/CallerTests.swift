@@ -351,10 +351,10 @@ import TidemarkWire
 
     @Test func `Signatures are remembered as long as they are valid, up to a limit`() throws {
         let key = P256.Signing.PrivateKey()
-        func signature(_ text: String) throws -> RequestSignature {
+        func signature(_ text: String, of keyID: String = "key") throws -> RequestSignature {
             let bytes = try key.signature(for: Data(text.utf8)).rawRepresentation
             return RequestSignature(
-                keyID: "key",
+                keyID: keyID,
                 date: "",
                 signature: bytes.base64EncodedString()
             )
@@ -368,10 +368,15 @@ import TidemarkWire
         let third = try signature("3")
         let error = #expect(throws: WebError.self) { try seen.takes(third, now: kept) }
         #expect(error?.code == "THROTTLED")
+        // The limit is that of a key.
+        #expect(try seen.takes(signature("3", of: "other"), now: kept))
         // A new stretch of time has begun, and the first one is kept beside it.
         #expect(throws: WebError.self) { try seen.takes(third, now: kept + 1) }
         #expect(try seen.takes(third, now: 2 * kept + 2))
         #expect(try !seen.takes(third, now: 3 * kept + 2))
+        // The clock is set back: a new stretch begins, and known signatures stay known.
+        #expect(try !seen.takes(third, now: 1_001))
+        #expect(try seen.takes(signature("4"), now: 1_002))
     }
 
     /// Returns the other valid signature that anyone can compute from one: (r, n - s).

@@ -60,8 +60,9 @@ extension Reader {
             zoneName: Name(request.zone.zoneName)
         )
         let (key, end) = try picture.zone(zone)
-        // Of the zones that exist, only system zones have names that clients may not use.
-        if key == nil || request.zone.isSystem {
+        // Of the zones that exist, only those of the store itself have names that clients may not
+        // use.
+        if key == nil || zone.isSystem {
             try options.limits.check(zone: request.zone)
             if key == nil, !zone.isImplicit { throw .zoneGone(request.zone, end ?? .deleted) }
         }

@@ -30,8 +30,7 @@ extension Explanation {
             return "It is unknown whether the record was ever saved: that history was dropped."
         case .noSuchZone(let known, let count):
             let finding =
-                "No such zone: there is no zone \"\(record.zone.zoneName)\" in the database, and "
-                + "there never was. "
+                "No such zone: the log has no zone \"\(record.zone.zoneName)\" of the database. "
             if known.isEmpty {
                 return finding + "The database has no zones; --owner names the owner of another."
             }

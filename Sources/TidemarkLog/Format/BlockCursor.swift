@@ -123,34 +123,45 @@ struct BlockCursor {
         return false
     }
 
-    /// Appends the wanted events of the block, whose positions ascend; stops at a defect.
+    /// Appends the wanted events of the block, whose positions ascend; stops at a defect, and with
+    /// `stopsAtMiss` at the first position that the block does not have.
     ///
     /// A map makes a lookup of few events cheap, and a walk past all of them dear.
     mutating func collect(
         _ wanted: ArraySlice<SequenceNumber>,
         by map: BlockMap?,
+        stopsAtMiss: Bool,
         into rows: inout [EventRow]
     ) throws(Malformed) {
         // Before its first event, the cursor is at the position before the block.
-        let wanted = wanted.drop { $0 < entry.first }
+        let within = wanted.drop { $0 < entry.first }
+        if stopsAtMiss, within.count < wanted.count { return }
         if let map {
-            for target in wanted {
+            for target in within {
                 if sequence < target, try !jump(to: target, by: map) { return }
-                if sequence == target { rows.append(place.row) }
+                if sequence == target {
+                    rows.append(place.row)
+                } else if stopsAtMiss {
+                    return
+                }
             }
             return
         }
         // A copy outside of the loop: each event changes it.
         var place = place
         let bytes = event.block.span.bytes
-        for target in wanted {
+        for target in within {
             if place.sequence < target {
                 guard try place.advance(in: bytes, to: target) else { return try checkEnd(place) }
                 // The next event's header and the texts of its record; a page reads no more.
                 bytes.prefetch(at: place.offset, byteCount: 128)
             }
             // If a position holds no event, the place is already at a later one.
-            if place.sequence == target { rows.append(place.row) }
+            if place.sequence == target {
+                rows.append(place.row)
+            } else if stopsAtMiss {
+                return
+            }
         }
     }
 

@@ -50,24 +50,34 @@ extension LogFiles {
             let end = rest.firstIndex(after: next.entry.last)
             let covered = rest[..<end]
             rest = rest[end...]
-            let run = try run(of: covered, in: next, of: reader)
+            let run = try run(of: covered, in: next, of: reader, stopsAtMiss: false)
             if let run, !run.rows.isEmpty, !take(run) { return false }
         }
         return true
     }
 
-    /// Returns the wanted events of a block, up to a defect; `nil` if the block cannot be decoded.
+    /// Returns the wanted events of a block, up to a defect, or to the first one that is not in it
+    /// if `stopsAtMiss` is true; `nil` if the block cannot be decoded.
     private func run(
         of wanted: ArraySlice<SequenceNumber>,
         in next: BlockAhead,
-        of reader: SegmentReader
+        of reader: SegmentReader,
+        stopsAtMiss: Bool
     ) throws(LogError) -> EventRun? {
         guard let block = try sound(next) else { return nil }
         var run = EventRun(block: block.bytes, rows: [])
-        run.rows.reserveCapacity(wanted.count)
+        // Of many wanted positions, the block may have few before the first miss.
+        run.rows.reserveCapacity(stopsAtMiss ? min(wanted.count, 64) : wanted.count)
+        // A walk is cheaper than a search for each event if most are wanted.
+        let isSparse = wanted.count * Self.sparseness < Int(block.entry.positionCount)
         do throws(BlockCursor.Malformed) {
             var cursor = BlockCursor(block)
-            try cursor.collect(wanted, by: block.map, into: &run.rows)
+            try cursor.collect(
+                wanted,
+                by: isSparse ? block.map : nil,
+                stopsAtMiss: stopsAtMiss,
+                into: &run.rows
+            )
         } catch {
             try meet(reader.malformed(block.entry, error))
         }
@@ -139,7 +149,8 @@ extension LogFiles {
             var isRight = true
             for next in blocks(entries, in: reader) where isRight {
                 var covered = rest[..<rest.firstIndex(after: next.entry.last)]
-                var run = try run(of: covered, in: next, of: reader)
+                // A stray resets the guess, and the rest is looked up again.
+                var run = try run(of: covered, in: next, of: reader, stopsAtMiss: true)
                 let stray = try removeThroughStray(
                     &covered,
                     besides: &run,

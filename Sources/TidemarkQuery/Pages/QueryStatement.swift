@@ -215,12 +215,13 @@ struct QueryStatement: Sendable {
         case .system: return ["NULL"]
         case .field(let name):
             if let origin = descriptor.origin {
-                guard let column = type.column(of: name, .location) else { return ["9e999"] }
+                // The infinity that is last in the direction of the order, for records without a
+                // location. Also before the type has a column for it: pages before and after that
+                // continue each other.
+                let absent = descriptor.isAscending ? "9e999" : "-9e999"
+                guard let column = type.column(of: name, .location) else { return [absent] }
                 let latitude = parameter(.real(origin.latitude))
                 let longitude = parameter(.real(origin.longitude))
-                // The infinity that is last in the direction of the order, for records without a
-                // location.
-                let absent = descriptor.isAscending ? "9e999" : "-9e999"
                 let distance = "tidemark_distance(\(column.name), \(latitude), \(longitude))"
                 return ["coalesce(\(distance), \(absent))"]
             }

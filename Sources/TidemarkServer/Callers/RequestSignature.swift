@@ -110,11 +110,12 @@ final class SeenSignatures: Sendable {
         var start: Int64 = .min
     }
 
-    private let state = Lock(State())
+    /// By key, so that the holder of one key cannot use up what others need.
+    private let states = Lock([String: State]())
     private let limit: Int
 
-    /// Remembers at most a number of signatures; the default takes about 50 MB.
-    init(limit: Int = 1_000_000) {
+    /// Remembers at most a number of signatures of each key; the default takes about 13 MB.
+    init(limit: Int = 250_000) {
         self.limit = limit
     }
 
@@ -128,14 +129,22 @@ final class SeenSignatures: Sendable {
         // it. A signature may be dated one window ahead, so it is kept for two. Dropping a whole
         // stretch takes no search, however many signatures there are.
         let kept = 2 * RequestSignature.window
-        let isNew = state.withLock { state -> Bool? in
-            if state.start < now - kept {
+        let isNew = states.withLock { states -> Bool? in
+            // Removed, so that the dictionaries in it are changed in place.
+            var state = states.removeValue(forKey: signature.keyID) ?? State()
+            defer { states[signature.keyID] = state }
+            // Also after the clock was set back. Otherwise no stretch would end until it is later
+            // than before.
+            if state.start < now - kept || state.start > now + kept {
                 // After twice that time the signatures of `recent` are old as well.
-                state.former = state.start < now - 2 * kept ? [:] : state.recent
+                let isPast = state.start < now - 2 * kept
+                state.former = isPast ? [:] : state.recent
                 state.recent = [:]
                 state.start = now
             }
-            if let first = state.recent[form] ?? state.former[form] { return now - first <= 1_000 }
+            if let first = state.recent[form] ?? state.former[form] {
+                return abs(now - first) <= 1_000
+            }
             guard state.recent.count + state.former.count < limit else { return nil }
             state.recent[form] = now
             return true
@@ -144,7 +153,7 @@ final class SeenSignatures: Sendable {
             throw WebError(
                 "THROTTLED",
                 status: 429,
-                "The server has received too many signed requests. Wait, then repeat the request.",
+                "The key has signed too many requests. Wait, then repeat the request.",
                 retryAfter: 60
             )
         }

@@ -143,9 +143,18 @@ private struct ServiceListening: Sendable {
         if let listener { server.push.hub.remove(listener) }
     }
 
-    /// Throws if the credentials with which the stream began are no longer valid.
+    /// Throws a `SyncError` if the credentials with which the stream began are no longer valid, and
+    /// another error if that cannot be read.
     func checkCredentials() async throws {
-        guard try await server.directory.isGood(found) else {
+        let isGood: Bool
+        do {
+            isGood = try await server.directory.isGood(found)
+        } catch {
+            // As if the server stopped: the connection breaks, and the client opens the stream again.
+            // An error for the client would end its stream for good.
+            throw ListenerHub.Refusal.ended
+        }
+        guard isGood else {
             throw SyncError(
                 .notAuthenticated,
                 "The session, key or API token with which the stream began has ended.",

@@ -72,9 +72,10 @@ public struct Patience: Sendable {
         return asked
     }
 
-    /// Waits before a repetition; returns false if the task is cancelled.
-    func pause(before repetition: Int) async -> Bool {
-        await pause(wait(before: repetition))
+    /// Waits before a repetition, at least as long as the server asked; returns false if the task
+    /// is cancelled.
+    func pause(before repetition: Int, atLeast asked: Duration? = nil) async -> Bool {
+        await pause(max(wait(before: repetition), asked ?? .zero))
     }
 
     private func pause(_ time: Duration) async -> Bool {

@@ -42,11 +42,17 @@ actor ResumedStream<Element: Sendable> {
                 // requested again.
                 if let element { last = element }
                 return element
-            } catch let error as SyncError where error.isLostConnection {
+            } catch let error as SyncError
+                where error.isLostConnection || elements == nil && error.code.isRetryable
+            {
+                // Many streams that open again at once may be too many until the server has noticed
+                // the ends of the old ones.
                 elements = nil
                 // Without a limit of repetitions: a stream that was open waits for the server until
-                // the task is cancelled, or until the server answers with an error.
-                guard await patience.pause(before: failures) else { return nil }
+                // the task is cancelled, or until the server answers with a lasting error.
+                guard await patience.pause(before: failures, atLeast: error.retryAfter) else {
+                    return nil
+                }
                 failures += 1
             }
         }

@@ -25,8 +25,8 @@ struct WhyCommand: AsyncParsableCommand {
 
             --owner names the owner of the database that holds the record. --as names the user of \
             the device; unless given, the user who last used it. If the zone has no such record, \
-            other zones and databases are searched for one. The status is 1 if there never was \
-            such a zone.
+            other zones and databases are searched for one. The status is 1 if the answer is that \
+            the log has no such zone.
 
             What devices were given is known only from a full journal, which `tidemark serve` and \
             `tidemark exec` write, and programs that open the store with StoreOptions.journal = \

@@ -72,7 +72,10 @@ extension SyncError {
     }
 
     /// Returns the error for a predicate that uses an unsupported construct.
-    static func invalidPredicate(_ predicate: Query.Predicate, _ problem: String) -> SyncError {
+    package static func invalidPredicate(
+        _ predicate: Query.Predicate,
+        _ problem: String
+    ) -> SyncError {
         var shown = predicate.description
         if shown.count > 200 { shown = shown.prefix(200) + "…" }
         return SyncError(
