@@ -40,22 +40,12 @@ extension EventSource {
         _ sequences: [SequenceNumber],
         _ visit: (LogEvent) throws(Failure) -> Bool
     ) throws(SyncError) {
-        var failure: Failure?
-        do throws(LogError) {
-            // The closure of the source cannot throw. So an error ends the reading, and is thrown
-            // after it.
-            try read(sequences) { event in
-                do throws(Failure) {
-                    return try visit(event)
-                } catch {
-                    failure = error
-                    return false
-                }
+        try visitRuns(sequences) { (run) throws(Failure) in
+            for index in run.rows.indices {
+                guard try visit(run.event(at: index)) else { return false }
             }
-        } catch {
-            throw SyncError(error)
+            return true
         }
-        if let failure { throw failure.asSyncError }
     }
 
     /// Reads events by position, as ``EventSource/readRuns(_:_:)`` does.
@@ -65,6 +55,8 @@ extension EventSource {
     ) throws(SyncError) {
         var failure: Failure?
         do throws(LogError) {
+            // The closure of the source cannot throw. So an error ends the reading, and is thrown
+            // after it.
             try readRuns(sequences) { run in
                 do throws(Failure) {
                     return try take(run)

@@ -48,7 +48,11 @@ extension [UInt8] {
     mutating func append(jsonZone name: String, in database: DatabaseID) {
         append(literal: ",\"zone\":")
         append(jsonString: name)
-        guard database != .standard else { return }
+        if database != .standard { append(jsonMembersOf: database) }
+    }
+
+    /// Appends the members that name a database.
+    mutating func append(jsonMembersOf database: DatabaseID) {
         append(literal: ",\"container\":")
         append(jsonString: database.container.identifier)
         append(literal: ",\"environment\":")

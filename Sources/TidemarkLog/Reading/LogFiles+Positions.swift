@@ -148,18 +148,16 @@ extension LogFiles {
             }
             var isRight = true
             for next in blocks(entries, in: reader) where isRight {
-                var covered = rest[..<rest.firstIndex(after: next.entry.last)]
+                let covered = rest[..<rest.firstIndex(after: next.entry.last)]
                 // A stray resets the guess, and the rest is looked up again.
-                var run = try run(of: covered, in: next, of: reader, stopsAtMiss: true)
-                let stray = try removeThroughStray(
-                    &covered,
-                    besides: &run,
-                    in: stripe,
-                    of: reader
-                )
-                rest = rest[covered.startIndex...]
+                let run = try run(of: covered, in: next, of: reader, stopsAtMiss: true)
+                rest = rest.dropFirst(run?.rows.count ?? 0)
                 if let run, !run.rows.isEmpty, !take(run) { return false }
-                guard let stray else { continue }
+                var found: LogEvent?
+                while found == nil, rest.startIndex < covered.endIndex {
+                    found = try event(at: rest.removeFirst(), in: stripe, of: reader)
+                }
+                guard let stray = found else { continue }
                 // The event is of another zone; the map named its block.
                 isRight = false
                 guess.isWrong(for: stray.zone)
@@ -168,34 +166,6 @@ extension LogFiles {
             if isRight { guess.isRight() }
         }
         return true
-    }
-
-    /// Removes wanted positions up to the first one whose event is not in the run but in another
-    /// block of the stripe, and returns that event; removes all and returns `nil` if there is none.
-    ///
-    /// The run keeps only its events before that one.
-    private func removeThroughStray(
-        _ wanted: inout ArraySlice<SequenceNumber>,
-        besides run: inout EventRun?,
-        in stripe: Stripe,
-        of reader: SegmentReader
-    ) throws(LogError) -> LogEvent? {
-        let found = run?.rows ?? []
-        // The usual case: all of them.
-        if found.count == wanted.count {
-            wanted = wanted[wanted.endIndex...]
-            return nil
-        }
-        var count = 0
-        while let sequence = wanted.popFirst() {
-            if count < found.count, found[count].sequence == sequence {
-                count += 1
-            } else if let event = try event(at: sequence, in: stripe, of: reader) {
-                run?.rows.removeLast(found.count - count)
-                return event
-            }
-        }
-        return nil
     }
 
     /// Returns the next blocks of the guessed zone in a stripe that cover wanted positions; empty

@@ -148,14 +148,15 @@ import TidemarkModel
         try store.close()
     }
 
-    @Test func `The size of a cascade has CloudKit's limit`() async throws {
+    /// A store in which at most three delete-self references have one target.
+    private func limitedStore() throws -> Store {
         var options = StoreOptions()
         options.limits.deleteSelfReferencesPerTarget = 3
-        let store = try Store.open(
-            at: folder.path("small.tide"),
-            access: .creating,
-            options: options
-        )
+        return try Store.open(at: folder.path("small.tide"), access: .creating, options: options)
+    }
+
+    @Test func `The size of a cascade has CloudKit's limit`() async throws {
+        let store = try limitedStore()
         let bert = Client(store: store)
         try await bert.createZone()
         let results = try await bert.modify(
@@ -171,13 +172,7 @@ import TidemarkModel
     }
 
     @Test func `Only delete-self references count for the limit of a cascade`() async throws {
-        var options = StoreOptions()
-        options.limits.deleteSelfReferencesPerTarget = 3
-        let store = try Store.open(
-            at: folder.path("small.tide"),
-            access: .creating,
-            options: options
-        )
+        let store = try limitedStore()
         let bert = Client(store: store)
         try await bert.createZone()
         // Many bindings of another kind: the index lists those of all kinds in the order of hashes.

@@ -10,7 +10,7 @@ import TidemarkViews
 
 @testable import Tidemark
 
-/// What the notifier knows of the zones that events were in.
+/// The zones of events, as the notifier looks them up.
 @Suite struct FollowingTests {
     @Test func `Views that cannot be read are an error, and not an unknown zone`() async throws {
         let folder = try ScratchFolder()
