@@ -74,7 +74,7 @@ import TidemarkRules
         return facts
     }
 
-    private func refusals(_ decision: RecordDecision) -> [SyncError.Code?] {
+    private func refusals(_ decision: borrowing RecordDecision) -> [SyncError.Code?] {
         decision.outcomes.map { outcome in
             if case .refused(let error, _) = outcome { error.code } else { nil }
         }
@@ -102,7 +102,8 @@ import TidemarkRules
         try facts.commit(try decide(request, over: facts).plan)
         let decision = try decide(request, over: facts)
         #expect(refusals(decision) == [.serverRecordChanged])
-        #expect(decision.isEmpty)
+        let isEmpty = decision.isEmpty
+        #expect(isEmpty)
         #expect(decision.lookedAt == SequenceNumber(rawValue: 2))
         guard case .refused(let error, let against) = decision.outcomes[0] else { return }
         #expect(against == SequenceNumber(rawValue: 2))

@@ -48,7 +48,7 @@ extension Writer {
     func answers(
         to request: ModifyRecordsRequest,
         as caller: Caller,
-        _ decision: RecordDecision,
+        _ decision: borrowing RecordDecision,
         _ placed: Committer.Placed?
     ) throws(SyncError) -> ModifyRecordsResult {
         var result = ModifyRecordsResult(saves: [], deletions: [])

@@ -68,8 +68,9 @@ struct FrameCompressor: Sendable {
 ///
 /// LZ4 searches a dictionary directly before the block almost twice as fast as one elsewhere in
 /// memory. So the dictionary is kept before a buffer of one block, and blocks are copied there.
-/// LZ4's packaged version cannot attach a dictionary to a stream: it is loaded once into a
-/// template, whose 16 KiB are copied for every block (about half a microsecond).
+/// The dictionary is loaded once into a template, whose 16 KiB are copied for every such block (about
+/// half a microsecond). A short block, such as that of a single save, is compressed with the template
+/// attached instead, which copies nothing.
 ///
 /// Unchecked: a frame is compressed by one writer at a time, and each of its threads has one of the
 /// two compressors to itself.
@@ -82,6 +83,8 @@ final class BlockCompressor: @unchecked Sendable {
     private let dictionaryByteCount: Int
     private let buffer: UnsafeMutableRawBufferPointer
     private static let inputByteCount = 2 * Layout.blockByteCount
+    /// The longest block that the template is attached to; for longer ones LZ4 would copy it.
+    private static let attachedByteCount = 4096
 
     init(dictionary: [UInt8], level: CompressionLevel) {
         self.level = level
@@ -98,6 +101,7 @@ final class BlockCompressor: @unchecked Sendable {
         case .fast:
             let state = LZ4_initStream(template, streamByteCount)
             _ = LZ4_loadDict(state, text, Int32(dictionary.count))
+            LZ4_initStream(stream, streamByteCount)
         case .high:
             let state = LZ4_initStreamHC(template, streamByteCount)
             LZ4_resetStreamHC_fast(state, LZ4HC_CLEVEL_DEFAULT)
@@ -141,6 +145,9 @@ final class BlockCompressor: @unchecked Sendable {
         _ raw: UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
     ) -> Int {
+        if level == .fast, raw.count <= Self.attachedByteCount {
+            return compressAttached(raw, into: output)
+        }
         var source = raw
         // A longer block holds one event, and is compressed where it lies. LZ4 then finds the
         // dictionary elsewhere in memory, which is slower and changes nothing for a decoder.
@@ -173,6 +180,29 @@ final class BlockCompressor: @unchecked Sendable {
                 )
             }
         if stored > 0 { return Int(stored) }
+        output.copyMemory(from: raw)
+        return raw.count
+    }
+
+    /// Does the same for a short block.
+    private func compressAttached(
+        _ raw: UnsafeRawBufferPointer,
+        into output: UnsafeMutableRawBufferPointer
+    ) -> Int {
+        let stream = stream.assumingMemoryBound(to: LZ4_stream_t.self)
+        LZ4_resetStream_fast(stream)
+        tidemark_attach_dictionary(stream, template.assumingMemoryBound(to: LZ4_stream_t.self))
+        let stored = LZ4_compress_fast_continue(
+            stream,
+            raw.text,
+            UnsafeMutableRawPointer(output.baseAddress)?.assumingMemoryBound(to: CChar.self),
+            Int32(raw.count),
+            Int32(raw.count - 1),
+            1
+        )
+        if stored > 0 { return Int(stored) }
+        // A block that does not fit leaves the stream undefined.
+        LZ4_initStream(stream, streamByteCount)
         output.copyMemory(from: raw)
         return raw.count
     }

@@ -7,7 +7,9 @@ package import TidemarkModel
 
 /// The decision about a request to save and delete records: the outcome of every item, and the
 /// commit.
-package struct RecordDecision: Sendable {
+///
+/// Not copyable, because a copy retains some thirty arrays.
+package struct RecordDecision: ~Copyable, Sendable {
     /// The outcome of an item.
     package enum Outcome: Sendable {
         /// Done by the event with this index in the commit.
