@@ -39,7 +39,7 @@ struct RawFrame: Sendable {
     }
 
     /// Returns the frame's bytes for one place in one file, and its block table.
-    consuming func encoded(
+    func encoded(
         at place: FramePlace,
         compressor: FrameCompressor
     ) -> (bytes: [UInt8], blocks: [BlockEntry]) {

@@ -50,7 +50,7 @@ package struct ZonePostings: Hashable, Sendable {
     }
 
     /// Gathers pairs of zone and block, in any order, repeated or not.
-    package struct Builder {
+    package struct Builder: Sendable {
         private var pairs: [(zone: ZoneKey, block: UInt32)] = []
 
         package init() {}

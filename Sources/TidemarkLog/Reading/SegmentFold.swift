@@ -6,8 +6,9 @@
 /// Sealing writes the result, verifying compares it, and salvaging copies the visited events. One
 /// implementation keeps them consistent.
 struct SegmentFold {
-    private(set) var summary: Footer.Summary
-    private(set) var directory: [BlockEntry] = []
+    private var built: FooterBuilder
+    /// The end of the walked frames, which is the place of the footer.
+    private var framesEnd: UInt64 = 0
     /// The last position that a sound frame or footer names, even if its event is unreadable.
     private(set) var lastKnown = SequenceNumber.zero
     /// The positions up to `lastKnown` whose content could not be read, ascending.
@@ -16,7 +17,6 @@ struct SegmentFold {
     private(set) var unread: [ClosedRange<SequenceNumber>] = []
     /// The first position that no frame has covered yet.
     private var next: SequenceNumber
-    private var postings = ZonePostings.Builder()
     private let reader: SegmentReader
 
     /// The reaction to damage: throws it, or records it and returns.
@@ -39,14 +39,18 @@ struct SegmentFold {
             dictionary: dictionary,
             blocks: []
         )
-        summary = Footer.Summary(offset: 0, first: header.first)
+        built = FooterBuilder(first: header.first)
         next = header.first
     }
 
     /// Returns the footer of the walked frames.
-    consuming func footer() -> Footer {
-        Footer(summary: summary, directory: directory, postings: postings.postings())
-    }
+    consuming func footer() -> Footer { built.footer(at: framesEnd) }
+
+    /// The totals of the events that were read.
+    var summary: Footer.Summary { built.summary }
+
+    /// The blocks of the walked frames.
+    var directory: [BlockEntry] { built.directory }
 
     /// Walks all frames up to where they end.
     ///
@@ -59,7 +63,7 @@ struct SegmentFold {
         visit: (LogEvent) -> Void = { _ in }
     ) throws(LogError) {
         var scan = try FrameScan(reader.file, header: reader.header, limit: framesEnd)
-        summary.offset = framesEnd
+        self.framesEnd = framesEnd
         while true {
             switch try scan.step() {
             case .frame(let frame):
@@ -168,8 +172,7 @@ struct SegmentFold {
         // Frames are contiguous, so positions before this one were in lost frames.
         noteUnread(before: frame.header.first)
         guard frame.header.kind.holdsEvents else { return }
-        summary.last = frame.header.last
-        summary.commitCount += UInt64(frame.header.commitCount)
+        built.addFrame(last: frame.header.last, commitCount: Int(frame.header.commitCount))
         try add(frame.blocks, isStripe: frame.header.kind == .stripe, meet, visit)
     }
 
@@ -201,9 +204,7 @@ struct SegmentFold {
     ) throws(LogError) {
         if isStripe { return try addStripe(blocks, meet: meet, visit: visit) }
         for entry in blocks {
-            let index = UInt32(directory.count)
-            directory.append(entry)
-            summary.rawByteCount += UInt64(entry.rawByteCount)
+            let index = built.add(entry)
             do throws(LogError) {
                 try add(reader.decode(entry), index: index, visit: visit)
                 next = entry.last.next
@@ -230,23 +231,13 @@ struct SegmentFold {
         do throws(BlockCursor.Malformed) {
             while try cursor.advance() {
                 let event = cursor.event
-                count(event, index: index)
+                built.add(event, index: index)
                 visit(event)
                 next = event.sequence.next
             }
         } catch {
             throw reader.malformed(block.entry, error)
         }
-    }
-
-    private mutating func count(_ event: LogEvent, index: UInt32) {
-        postings.add(zone: event.zone, block: index)
-        summary.eventCount += 1
-        summary.eventHash.add(event)
-        summary.firstTime = min(summary.firstTime, event.commit.time)
-        summary.lastTime = max(summary.lastTime, event.commit.time)
-        summary.firstReceived = min(summary.firstReceived, event.commit.received)
-        summary.lastReceived = max(summary.lastReceived, event.commit.received)
     }
 }
 
@@ -260,10 +251,9 @@ extension SegmentFold {
         visit: (LogEvent) -> Void
     ) throws(LogError) {
         let base = directory.count
-        directory.append(contentsOf: blocks)
+        for entry in blocks { _ = built.add(entry) }
         var stripe = DecodedStripe()
         for (entry, result) in zip(blocks, reader.decode(blocks, mapping: false)) {
-            if !entry.isMap { summary.rawByteCount += UInt64(entry.rawByteCount) }
             do throws(LogError) {
                 stripe.add(try result.get(), entry)
             } catch {
@@ -289,7 +279,7 @@ extension SegmentFold {
                 try meet(reader.damaged(map, "does not lead to event \(event.sequence)"))
             }
             // Postings have indexes of the directory, in which the maps come before the blocks.
-            count(event, index: UInt32(base + stripe.mapCount + number))
+            built.add(event, index: UInt32(base + stripe.mapCount + number))
             visit(event)
         }
         for entry in malformed { stripe.fail(entry) }
@@ -300,9 +290,13 @@ extension SegmentFold {
 
 extension SegmentFold {
     /// Writes the footer of a segment that takes no more events, and returns the file's new length.
+    ///
+    /// `built` is the footer that the writer of the segment has gathered; without it, the frames
+    /// are read.
     static func seal(
         _ segment: Manifest.Segment,
         framesEnd: UInt64,
+        built: FooterBuilder?,
         store: StoreID,
         in folder: StoreFolder,
         fileSystem: any FileSystem
@@ -314,9 +308,15 @@ extension SegmentFold {
             fileSystem: fileSystem,
             mode: .readWrite
         )
-        var fold = try SegmentFold(file, header: header)
-        try fold.walk(framesEnd: framesEnd, meet: { (error) throws(LogError) in throw error })
-        let bytes = fold.footer().encoded(for: header)
+        let footer: Footer
+        if let built {
+            footer = built.footer(at: framesEnd)
+        } else {
+            var fold = try SegmentFold(file, header: header)
+            try fold.walk(framesEnd: framesEnd, meet: { (error) throws(LogError) in throw error })
+            footer = fold.footer()
+        }
+        let bytes = footer.encoded(for: header)
         let fileByteCount = framesEnd + UInt64(bytes.count)
         try LogError.wrapping { () throws(FileError) in
             // If a crash prevents the manifest edit, the next sealing computes the same footer from

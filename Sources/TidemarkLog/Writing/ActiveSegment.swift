@@ -18,6 +18,9 @@ struct ActiveSegment: ~Copyable {
     /// The content of the segment's recovery frame, which is repeated if another segment replaces
     /// this one.
     private(set) var recovery: [UInt8]?
+    /// The footer of the frames so far; `nil` if frames were written before this open, whose events
+    /// the writer does not know.
+    private(set) var built: FooterBuilder?
     /// The time of the last commit of the log.
     private(set) var lastTime = Int64.min
     /// The local clock's time of the last commit.
@@ -41,20 +44,39 @@ struct ActiveSegment: ~Copyable {
         self.lastTime = lastTime
         self.lastReceived = lastReceived
         self.endsWithClosing = endsWithClosing
+        if offset == UInt64(reader.header.framesOffset) {
+            built = FooterBuilder(first: reader.id.first)
+        }
     }
 
     /// The number of bytes that frames can still take.
     var room: Int { Int(reader.header.allocatedByteCount) - Int(offset) }
 
     /// Writes one frame of commits, unsynced.
-    mutating func write(_ builder: consuming FrameBuilder) throws(LogError) -> [BlockEntry] {
+    mutating func write(_ builder: consuming FrameBuilder) throws(LogError) -> WrittenFrame {
         // A frame of gaps alone has no commit, and its times are the least integers.
         lastTime = max(lastTime, builder.lastTime)
         lastReceived = max(lastReceived, builder.lastReceived)
-        let frame = builder.encoded(at: place, compressor: compressor)
-        try put(frame.bytes)
+        let frame = builder.frame()
+        let (bytes, blocks) = frame.encoded(at: place, compressor: compressor)
+        try put(bytes)
         isVouched = false
-        return frame.blocks
+        return WrittenFrame(
+            last: (frame.first + frame.positionCount).previous,
+            commitCount: frame.commitCount,
+            blocks: blocks,
+            raw: frame.raw
+        )
+    }
+
+    /// Adds a written frame to the segment's footer, so that sealing need not read it.
+    mutating func addToFooter(_ frame: WrittenFrame) {
+        do throws(BlockCursor.Malformed) {
+            try built?.add(frame)
+        } catch {
+            // Sealing reads the frames then, and reports what is wrong.
+            built = nil
+        }
     }
 
     /// Writes a frame without commits, unsynced.

@@ -82,8 +82,9 @@ extension SegmentLog {
 
     /// Writes the footer of a finished segment; only called ``inBackground(_:)``.
     ///
-    /// After a failure, the segment stays readable by its frames, and the next open tries again.
-    func seal(_ id: SegmentID) {
+    /// `built` is the footer that the writer has gathered, if it wrote the whole segment. After a
+    /// failure, the segment stays readable by its frames, and the next open tries again.
+    func seal(_ id: SegmentID, _ built: FooterBuilder? = nil) {
         // Sealing may have been requested twice, or the segment was empty and another one replaced
         // it.
         guard let segment = manifest.manifest.segments.first(where: { $0.id == id }),
@@ -93,6 +94,7 @@ extension SegmentLog {
             try SegmentFold.seal(
                 segment,
                 framesEnd: framesEnd,
+                built: built,
                 store: store,
                 in: folder,
                 fileSystem: environment.fileSystem

@@ -37,18 +37,20 @@ extension SegmentLog {
         }
         if let tell { tell(outcome.map(frame)) }
         switch outcome {
-        case .success(let written): publish(written)
+        case .success(let written):
+            publish(written)
+            // After the callers continue, since none of them waits for the footer.
+            disk.withLock { $0.active.addToFooter(written.frame) }
         case .failure(let error): fail(error)
         }
     }
 
     private struct Written {
-        var last: SequenceNumber
-        var commitCount: Int
         var eventCount: Int
         var byteCount: Int
         var bound: Int
         var segmentNumber: UInt64
+        var frame: WrittenFrame
     }
 
     private func write(
@@ -58,47 +60,44 @@ extension SegmentLog {
         // First, because `disk.active` is the segment of this batch only after that.
         if let spare = batch.spare { try begin(spare, first: batch.builder.first, &disk) }
         let start = disk.active.offset
-        let last = batch.builder.last
-        let commitCount = batch.builder.commitCount
         let eventCount = batch.builder.positionCount
         let bound = batch.bound
         let segmentNumber = batch.segmentNumber
-        let blocks = try disk.active.write(batch.builder)
+        let frame = try disk.active.write(batch.builder)
         if configuration.durability == .full { try disk.active.sync() }
         // After the sync: if that fails, no reader finds the blocks of the frame.
-        disk.active.reader.add(blocks)
+        disk.active.reader.add(frame.blocks)
         prepareSpareIfDue(disk.active)
         return Written(
-            last: last,
-            commitCount: commitCount,
             eventCount: eventCount,
             byteCount: Int(disk.active.offset - start),
             bound: bound,
-            segmentNumber: segmentNumber
+            segmentNumber: segmentNumber,
+            frame: frame
         )
     }
 
     /// Returns the description of a frame for observers.
     private func frame(_ written: Written) -> SyncedFrame {
         SyncedFrame(
-            commitCount: written.commitCount,
+            commitCount: written.frame.commitCount,
             eventCount: written.eventCount,
             byteCount: written.byteCount,
-            queuedEventCount: Int(lastSequence.rawValue - written.last.rawValue)
+            queuedEventCount: Int(lastSequence.rawValue - written.frame.last.rawValue)
         )
     }
 
     private func publish(_ written: Written) {
         // Pairs with the load of `durableSequence`: a thread that reads the position also sees the
         // blocks that were added before it.
-        watermark.store(written.last.rawValue, ordering: .releasing)
-        onDurable(written.last)
+        watermark.store(written.frame.last.rawValue, ordering: .releasing)
+        onDurable(written.frame.last)
         // The queue's own position moves after `onDurable`: `isPublished` reads it, and promises
         // that `onDurable` has returned.
         let ready = queue.withLock {
             $0.wrote(
-                through: written.last,
-                commitCount: written.commitCount,
+                through: written.frame.last,
+                commitCount: written.frame.commitCount,
                 byteCount: written.byteCount,
                 bound: written.bound,
                 segmentNumber: written.segmentNumber
@@ -128,6 +127,7 @@ extension SegmentLog {
         let incarnation = line.current
         let isEmpty = ended.first == first
         let recovery = disk.active.recovery
+        let built = disk.active.built
         // After a failure from here on, the writer ends. The new file holds no commits, so the next
         // open removes it as an orphan, or a manifest names it.
         let reader = try spare.becomeSegment(
@@ -166,7 +166,7 @@ extension SegmentLog {
             try disk.active.write(.recovery, next: first, payload: recovery)
         }
         // If the ended segment was empty, the manifest no longer has it, and `seal` does nothing.
-        inBackground { self.seal(ended) }
+        inBackground { self.seal(ended, built) }
     }
 
     // MARK: The idle marker

@@ -1,0 +1,72 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Gathers the footer of a segment from its blocks, in the order of the file.
+struct FooterBuilder: Sendable {
+    private(set) var summary: Footer.Summary
+    private(set) var directory: [BlockEntry] = []
+    private var postings = ZonePostings.Builder()
+
+    /// Starts the footer of a segment whose first position is `first`.
+    init(first: SequenceNumber) {
+        summary = Footer.Summary(offset: 0, first: first)
+    }
+
+    /// Returns the footer for a place in the file: the end of the frames.
+    consuming func footer(at offset: UInt64) -> Footer {
+        summary.offset = offset
+        return Footer(summary: summary, directory: directory, postings: postings.postings())
+    }
+
+    /// Adds the positions and commits of a frame, whose blocks follow.
+    mutating func addFrame(last: SequenceNumber, commitCount: Int) {
+        summary.last = last
+        summary.commitCount += UInt64(commitCount)
+    }
+
+    /// Adds a block, whose events follow, and returns its index.
+    ///
+    /// The maps of stripes hold no raw bytes of events.
+    mutating func add(_ entry: BlockEntry) -> UInt32 {
+        directory.append(entry)
+        if !entry.isMap { summary.rawByteCount += UInt64(entry.rawByteCount) }
+        return UInt32(directory.count - 1)
+    }
+
+    /// Adds an event of the block with an index.
+    mutating func add(_ event: LogEvent, index: UInt32) {
+        postings.add(zone: event.zone, block: index)
+        summary.eventCount += 1
+        summary.eventHash.add(event)
+        summary.firstTime = min(summary.firstTime, event.commit.time)
+        summary.lastTime = max(summary.lastTime, event.commit.time)
+        summary.firstReceived = min(summary.firstReceived, event.commit.received)
+        summary.lastReceived = max(summary.lastReceived, event.commit.received)
+    }
+
+    /// Adds a frame that was just written, from the bytes that its blocks were compressed from.
+    ///
+    /// Throws if those are not what the format allows.
+    mutating func add(_ frame: WrittenFrame) throws(BlockCursor.Malformed) {
+        addFrame(last: frame.last, commitCount: frame.commitCount)
+        var start = 0
+        for entry in frame.blocks {
+            let end = start + Int(entry.rawByteCount)
+            let block = DecodedBlock(bytes: Array(frame.raw[start..<end]), entry: entry)
+            start = end
+            let index = add(entry)
+            var cursor = BlockCursor(block)
+            while try cursor.advance() { add(cursor.event, index: index) }
+        }
+    }
+}
+
+/// A frame that was written: its blocks, and the bytes that they were compressed from.
+struct WrittenFrame: Sendable {
+    /// The last position in the frame.
+    var last: SequenceNumber
+    var commitCount: Int
+    var blocks: [BlockEntry]
+    /// The raw bytes of the blocks, one after another.
+    var raw: [UInt8]
+}
