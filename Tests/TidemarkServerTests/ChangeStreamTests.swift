@@ -39,6 +39,28 @@ import TidemarkModel
         }
     }
 
+    @Test func `Streams of one user share a page, but none reports its client's own changes`()
+        async throws
+    {
+        try await ServerUnderTest.run { server in
+            let web = try await server.signIn("ann")
+            try await server.subscribe(web)
+            let clients = ["a", "b", "c", "d"]
+            var streams: [StreamReader] = []
+            for client in clients {
+                let stream = try await StreamReader(server, web, client: client)
+                #expect(try await stream.next()?.name == "ready")
+                streams.append(stream)
+            }
+            for (number, author) in (clients + clients).enumerated() {
+                try await server.save(["n\(number)"], web, client: author)
+                for (client, stream) in zip(clients, streams) where client != author {
+                    #expect(try await stream.next()?.record == "n\(number)")
+                }
+            }
+        }
+    }
+
     @Test func `A client continues after its last event, also after a restart`() async throws {
         let folder = try ScratchFolder()
         let kept = Kept()

@@ -56,7 +56,8 @@ actor NotificationFeed {
             return false
         }
         let request = NotificationChangesRequest(since: token)
-        let found = try notifications.notificationPage(request, as: caller, of: holder)
+        var found = try notifications.notificationPage(request, of: holder)
+        found.lines.removeAll { $0.isOwn(of: caller) }
         token = found.token
         let limit = notifications.reader.options.limits.bytesPerPush
         page =

@@ -24,37 +24,63 @@ extension Store {
         limit: Int? = nil,
         as caller: Caller
     ) async throws(SyncError) -> PushPage {
+        var page = try await sharedPushes(since: token, limit: limit, as: caller)
+        page.lines.removeAll { $0.isOwn(of: caller) }
+        try notePushes(page.lines.count, of: page, since: token, to: caller)
+        return page
+    }
+
+    /// Returns the notifications of the caller's user after a token, those that the caller's own
+    /// client made included.
+    ///
+    /// A server reads them once for all clients of the user at the same position. For each client,
+    /// it omits the client's own and calls ``notePushes(_:of:since:to:)``.
+    package func sharedPushes(
+        since token: ChangeToken,
+        limit: Int? = nil,
+        as caller: Caller
+    ) async throws(SyncError) -> PushPage {
         let parts = try parts
         let notifications = parts.notifications
         return try await parts.reader.answer(.notifications, caller, since: token) {
             () throws(SyncError) in
             try parts.reader.checkAccess(of: caller, writes: false)
             let request = NotificationChangesRequest(since: token, limit: limit)
-            let holder = try parts.reader.holder(of: caller)
-            let page = try notifications.notificationPage(request, as: caller, of: holder)
-            if !page.lines.isEmpty {
-                parts.reader.note(
-                    JournalEntry.Told(
-                        .notifications,
-                        caller,
-                        since: token,
-                        token: page.token,
-                        shownThrough: page.shownThrough,
-                        changeCount: page.lines.count,
-                        moreComing: page.moreComing
-                    )
-                )
-            }
+            var page = try notifications.notificationPage(
+                request,
+                of: try parts.reader.holder(of: caller)
+            )
             let byteLimit = parts.reader.options.limits.bytesPerPush
-            return PushPage(
-                lines: page.lines.map { line in
-                    var line = line
-                    line.notification = line.notification.pruned(toByteCount: byteLimit)
-                    return line
-                },
+            for index in page.lines.indices {
+                page.lines[index].notification =
+                    page.lines[index].notification.pruned(toByteCount: byteLimit)
+            }
+            return page
+        }
+    }
+
+    /// Records in the journal that a client gets some of the notifications of a page.
+    ///
+    /// Throws if the caller has no access.
+    package func notePushes(
+        _ count: Int,
+        of page: PushPage,
+        since token: ChangeToken,
+        to caller: Caller
+    ) throws(SyncError) {
+        let reader = try parts.reader
+        try reader.checkAccess(of: caller, writes: false)
+        guard count > 0 else { return }
+        reader.note(
+            JournalEntry.Told(
+                .notifications,
+                caller,
+                since: token,
                 token: page.token,
+                shownThrough: page.shownThrough,
+                changeCount: count,
                 moreComing: page.moreComing
             )
-        }
+        )
     }
 }

@@ -14,7 +14,8 @@ extension Notifications {
         as caller: Caller
     ) throws(SyncError) -> NotificationChanges {
         try reader.checkAccess(of: caller, writes: false)
-        let page = try notificationPage(request, as: caller, of: try reader.holder(of: caller))
+        var page = try notificationPage(request, of: try reader.holder(of: caller))
+        page.lines.removeAll { $0.isOwn(of: caller) }
         reader.note(
             JournalEntry.Told(
                 .notifications,
@@ -33,21 +34,11 @@ extension Notifications {
         )
     }
 
-    /// One page of a user's notifications, each with the token after it.
-    struct NotificationPage {
-        var lines: [PushPage.Line] = []
-        var token: ChangeToken
-        var moreComing: Bool
-        /// The last committed position when the page was made.
-        var shownThrough: SequenceNumber
-    }
-
-    /// One page of the notifications of a holder's user, as one of the user's clients gets them.
+    /// One page of the notifications of a holder's user, those of a client's own changes included.
     func notificationPage(
         _ request: NotificationChangesRequest,
-        as caller: Caller,
         of holder: SubscriptionHolder
-    ) throws(SyncError) -> NotificationPage {
+    ) throws(SyncError) -> PushPage {
         let limit = try reader.pageLimit(request.limit)
         let picture = try reader.picture(.visible)
         let zone = try notificationsZone(of: holder, picture)
@@ -74,7 +65,8 @@ extension Notifications {
             )
         }
         guard let key = zone.key else {
-            return NotificationPage(
+            return PushPage(
+                lines: [],
                 token: token(at: picture.bound),
                 moreComing: false,
                 shownThrough: picture.bound
@@ -93,20 +85,15 @@ extension Notifications {
         let wanted = versions.entries.prefix(limit).map(\.sequence)
         let isFull = versions.entries.count > wanted.count
         let end = isFull ? wanted.last : versions.end
-        var page = NotificationPage(
+        var page = PushPage(
+            lines: [],
             token: token(at: end ?? picture.bound),
             moreComing: end != nil,
             shownThrough: picture.bound
         )
         try reader.source.visit(wanted) { (event) throws(SyncError) in
-            if let (notification, change) = try notification(event, as: caller, of: holder) {
-                page.lines.append(
-                    PushPage.Line(
-                        notification: notification,
-                        change: change,
-                        token: token(at: event.sequence)
-                    )
-                )
+            if let line = try line(event, of: holder, token(at: event.sequence)) {
+                page.lines.append(line)
             }
             return true
         }
@@ -130,36 +117,42 @@ extension Notifications {
         return zones[index]
     }
 
-    /// Returns the notification of a collection's event and the name of the change it reports;
-    /// `nil` for the client's own changes.
-    private func notification(
+    /// Returns the notification of a collection's event; `nil` if the event makes none.
+    private func line(
         _ event: LogEvent,
-        as caller: Caller,
-        of holder: SubscriptionHolder
-    ) throws(SyncError) -> (Subscription.Notification, change: String)? {
+        of holder: SubscriptionHolder,
+        _ token: ChangeToken
+    ) throws(SyncError) -> PushPage.Line? {
         let stored: StoredRecord = try SyncError.wrapping { () throws(EventFormatError) in
             try StoredRecord(event.sequence, zone: event.zone, event.payload)
         }
         guard stored.event.state == .tombstone else {
             let body = try stored.readBody()
-            let origin = NotificationRecords.origin(of: body).map { Name($0) }
-            if origin == Name(caller.device ?? "") { return nil }
             let id = TagContent(of: event.sequence, in: reader.line).tag.text
-            let notification = try NotificationRecords.read(body, id: id, of: holder)
-            return (notification, NotificationRecords.change(of: body) ?? id)
+            return PushPage.Line(
+                notification: try NotificationRecords.read(body, id: id, of: holder),
+                change: NotificationRecords.change(of: body) ?? id,
+                token: token,
+                origin: .device(NotificationRecords.origin(of: body).map { Name($0) })
+            )
         }
         // Dropped by the store itself, and not read: the client has fetched it.
         if CommitEnvelope.isOfStore(event.envelope.span.bytes) { return nil }
         let envelope = try reader.readEnvelope(event.envelope)
-        let isOwn =
-            envelope.user.map { Name($0) } == caller.user?.name
-            && envelope.device.map { Name($0) } == caller.device.map { Name($0) }
-        if isOwn || stored.event.previous == 0 { return nil }
         let read = stored.event.previous
+        if read == 0 { return nil }
         let id = TagContent(of: read, in: reader.line).tag.text
         var notification = Subscription.Notification(.read, id: id, of: holder.user)
         notification.container = holder.database.container
-        return (notification, id)
+        return PushPage.Line(
+            notification: notification,
+            change: id,
+            token: token,
+            origin: .reading(
+                user: envelope.user.map { Name($0) },
+                device: envelope.device.map { Name($0) }
+            )
+        )
     }
 
     /// Returns a token after all existing notifications.

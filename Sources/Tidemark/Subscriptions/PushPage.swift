@@ -1,9 +1,10 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+package import TidemarkLog
 package import TidemarkModel
 
-/// A page of notifications on their way to one client, oldest first.
+/// A page of a user's notifications, for a server that forwards them to the user's clients.
 package struct PushPage: Sendable {
     /// A notification, pruned to what a push may hold.
     package struct Line: Sendable {
@@ -12,6 +13,16 @@ package struct PushPage: Sendable {
         package var change: String
         /// The position of a client that has handled the notification.
         package var token: ChangeToken
+        /// The client that made the change.
+        var origin: Origin
+    }
+
+    /// The client that made a change, which gets no notification of it.
+    enum Origin: Sendable {
+        /// The device of the user; `nil` if it is not known.
+        case device(Name?)
+        /// The user and device that marked a notification as read.
+        case reading(user: Name?, device: Name?)
     }
 
     package var lines: [Line]
@@ -19,4 +30,17 @@ package struct PushPage: Sendable {
     package var token: ChangeToken
     /// True if there may be more after the page.
     package var moreComing: Bool
+    /// The last committed position when the page was made.
+    var shownThrough: SequenceNumber
+}
+
+extension PushPage.Line {
+    /// Returns true if a caller's client made the change.
+    package func isOwn(of caller: Caller) -> Bool {
+        switch origin {
+        case .device(let device): device == Name(caller.device ?? "")
+        case .reading(let user, let device):
+            user == caller.user?.name && device == caller.device.map { Name($0) }
+        }
+    }
 }

@@ -27,6 +27,8 @@ final class ListenerHub: Sendable {
     private static let slotCount = 25
 
     private let state = Lock(State())
+    /// The pages that several listeners read.
+    let pages = SharedPages()
     private let interval: Duration
     /// The most listeners of one user in one container.
     private let userLimit: Int
@@ -124,6 +126,7 @@ final class ListenerHub: Sendable {
     }
 
     private func tell(about collections: Set<DatabaseID>) {
+        pages.dropAll()
         // This runs on the thread that makes notifications, and must not wait. The lock of the hub
         // is free before `mark` takes that of a listener, so no thread holds both.
         let listeners = state.withLock { state in

@@ -145,26 +145,33 @@ private struct ChangeStream: Sendable {
         _ token: inout ChangeToken,
         _ told: inout ChangeToken
     ) async throws {
+        let caller = found.caller
         while true {
-            let page: PushPage
+            let shared: SharedPages.Page
             do throws(SyncError) {
-                page = try await server.store.pushes(since: token, as: found.caller)
+                shared = try await server.push.hub.pages.page(since: token, of: collection) {
+                    [token] () throws(SyncError) in
+                    try await server.store.sharedPushes(since: token, as: caller)
+                }
             } catch {
                 guard error.code == .changeTokenExpired else { throw error }
                 token = try await reset(to: &writer)
                 told = token
                 return
             }
-            if let last = page.lines.last {
-                var buffer = ByteBuffer()
-                for line in page.lines {
-                    buffer.writeImmutableBuffer(.event("notification", line.payload, line.token))
-                }
-                try await writer.write(buffer)
-                told = last.token
+            let news = shared.events(for: caller)
+            try server.store.notePushes(
+                news?.count ?? 0,
+                of: shared.page,
+                since: token,
+                to: caller
+            )
+            if let news {
+                try await writer.write(news.events)
+                told = news.token
             }
-            token = page.token
-            guard page.moreComing else { return }
+            token = shared.page.token
+            guard shared.page.moreComing else { return }
         }
     }
 
@@ -191,24 +198,6 @@ extension ByteBuffer {
     /// Returns the time after which a client connects again, in milliseconds.
     fileprivate static func retry(_ milliseconds: Int) -> ByteBuffer {
         ByteBuffer(string: "retry: \(milliseconds)\n\n")
-    }
-
-    /// Returns an event, whose id is the position after it.
-    fileprivate static func event(
-        _ name: StaticString,
-        _ data: [UInt8],
-        _ token: ChangeToken
-    ) -> ByteBuffer {
-        let id = token.description
-        var buffer = ByteBuffer()
-        // 64 bytes for the names of the lines and the event.
-        buffer.reserveCapacity(id.utf8.count + data.count + 64)
-        buffer.writeString("id: \(id)\nevent: ")
-        buffer.writeStaticString(name)
-        buffer.writeString("\ndata: ")
-        buffer.writeBytes(data)
-        buffer.writeString("\n\n")
-        return buffer
     }
 }
 #endif
