@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import TestSupport
 import Testing
+import Tidemark
+import TidemarkLog
+import TidemarkModel
 
 @testable import TidemarkCommand
 
@@ -24,6 +28,20 @@ import Testing
     @Test func `A negative number counts back from the newest event`() throws {
         #expect(try Point("-1") == .back(1))
         #expect(try Point("-10") == .back(10))
+    }
+
+    @Test func `A count includes the last events of a store that is being written`() async throws {
+        let folder = try ScratchFolder()
+        defer { withExtendedLifetime(folder) {} }
+        let path = folder.path()
+        let store = try Store.open(at: path, access: .creating)
+        for number in 0..<5 {
+            let zones = ModifyZonesRequest(saves: [ZoneID(zoneName: "zone-\(number)")])
+            _ = try await store.modifyZones(zones, as: Caller(user: "anna"))
+            let position = try Point.back(1).position(inStoreAt: path)
+            #expect(position.next == store.lastSequence)
+        }
+        try store.close()
     }
 
     @Test func `A date is its start in UTC`() throws {

@@ -6,7 +6,9 @@ enum ByteCount {
     /// Reads a whole number, with K, M, G or T for powers of 1024; `nil` for any other text.
     static func number(_ text: String) -> Int? {
         let units = "KMGT"
-        guard let last = text.last, let unit = units.firstIndex(of: Character(last.uppercased()))
+        // Compared as texts: in upper case, a character such as ß becomes two.
+        guard let last = text.last?.uppercased(),
+            let unit = units.firstIndex(where: { String($0) == last })
         else { return Int(text) }
         let power = units.distance(from: units.startIndex, to: unit) + 1
         guard let number = Int(text.dropLast()) else { return nil }

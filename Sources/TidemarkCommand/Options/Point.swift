@@ -130,6 +130,8 @@ enum Point: Equatable {
         }
         if case .back(let count) = self {
             let reader = try LogReader(path, fileSystem: PosixFileSystem())
+            // As above: the events that are counted include those.
+            try reader.settle()
             return try Self.position(count, before: reader.durableSequence)
         }
         let store = try Store.open(at: path, access: .reading)

@@ -330,4 +330,20 @@ import TidemarkTesting
         await again.run { after.add($0) }
         #expect(zones.items == [CKRecordZone.ID.defaultZoneName])
     }
+
+    @Test(arguments: [(-1, 0), (1, 1), (7, 2)])
+    func `A file with any number of saves makes an operation`(number: Int, saveCount: Int) {
+        var request = KeptRequest(
+            kind: .modifyRecordZones,
+            operationID: "o",
+            container: "c",
+            kept: Date()
+        )
+        request.zoneIDs = [zoneID.archived, zoneID.archived]
+        request.numbers = ["saves": number]
+        let operation = CKModifyRecordZonesOperation()
+        operation.restoreOwn(from: request)
+        #expect(operation.recordZonesToSave?.count == saveCount)
+        #expect(operation.recordZoneIDsToDelete?.count == 2 - saveCount)
+    }
 }

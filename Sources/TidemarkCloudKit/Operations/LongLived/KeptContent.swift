@@ -67,7 +67,8 @@ extension CKModifyRecordZonesOperation {
 
     func restoreOwn(from request: KeptRequest) {
         let ids = request.zoneIDs.map { CKRecordZone.ID($0) }
-        let count = min(request.numbers["saves"] ?? 0, ids.count)
+        // A damaged file can have any number.
+        let count = min(max(request.numbers["saves"] ?? 0, 0), ids.count)
         recordZonesToSave = ids[..<count].map { CKRecordZone(zoneID: $0) }
         recordZoneIDsToDelete = Array(ids[count...])
     }
