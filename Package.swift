@@ -183,6 +183,7 @@ let package = Package(
             name: "TidemarkAdministration",
             dependencies: [
                 "TidemarkReplay", "Tidemark", "TidemarkEvents", "TidemarkModel", "TidemarkLog",
+                "TidemarkWire",
             ],
             swiftSettings: shipped
         ),
@@ -275,6 +276,7 @@ let package = Package(
                     condition: client
                 ),
                 .product(name: "NIOCore", package: "swift-nio", condition: client),
+                .product(name: "NIOPosix", package: "swift-nio", condition: client),
                 .product(name: "Configuration", package: "swift-configuration", condition: server),
                 .product(name: "Subprocess", package: "swift-subprocess", condition: server),
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: server),

@@ -16,6 +16,8 @@ public enum StoreCalls {
         SetRolesCall.self, SchemaDriftCall.self, RecordCall.self, RecordsCall.self,
         CommitsCall.self, QueryCall.self, ChangesCall.self, ZonesCall.self, CompactionCall.self,
         BackupCall.self, ErasureCall.self, VerificationCall.self, SegmentsCall.self,
-        StatisticsCall.self, EventsCall.self,
+        StatisticsCall.self, EventsCall.self, CommitCall.self, ReplayCall.self, StepCall.self,
+        AssetsCall.self, AssetBytesCall.self, UploadAssetCall.self, CollectAssetsCall.self,
+        MethodCall.self, MakeNotificationsCall.self,
     ]
 }

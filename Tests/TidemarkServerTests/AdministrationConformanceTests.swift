@@ -76,6 +76,14 @@ import TidemarkReplay
             UsersCall(of: .standard, in: .development),
             SchemaCall(of: .standard, in: .development),
             SchemaDriftCall(of: .standard, since: store.position(1)), events,
+            CommitCall(at: store.position(3)),
+            StepCall(to: store.position(3), from: store.position(1), through: nil),
+            StepCall(
+                to: store.position(9),
+                goesBack: true,
+                from: store.position(1),
+                through: store.position(4)
+            ),
         ]
     }
 
@@ -275,6 +283,60 @@ import TidemarkReplay
             #expect(next.zoneName == "More")
             following.cancel()
             _ = await following.result
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `A call that follows ends after its last event or time`() async throws {
+        try await AdministrationHost.bytes.run { hosted in
+            var call = EventsCall()
+            call.newest = 2
+            call.last = hosted.store.lastSequence
+            call.follows = true
+            var found: [LoggedEvent] = []
+            _ = try await hosted.service.answer(call) { found.append($0) }
+            #expect(found.last?.sequence == call.last)
+            // The next commit is later than the last one.
+            try await Task.sleep(for: .milliseconds(5))
+            let zones = ModifyZonesRequest(saves: [ZoneID(zoneName: "More")])
+            _ = try await hosted.store.modifyZones(zones, as: AdministeredStore.caller("pad"))
+            call.last = nil
+            call.until = try #require(found.last).commit.time
+            var times: [Int64] = []
+            _ = try await hosted.service.answer(call) { times.append($0.commit.time) }
+            #expect(times.last == call.until)
+        }
+    }
+
+    @Test(arguments: AdministrationHost.allCases)
+    func `Apps' methods and assets pass through calls`(host: AdministrationHost) async throws {
+        try await host.run { hosted in
+            let service = hosted.service
+            let bytes = [UInt8](repeating: 7, count: 300_000)
+            let asset = try await service.answer(UploadAssetCall(bytes, in: Filled.database))
+            #expect(asset.byteCount == 300_000)
+            let held = try await service.answer(AssetsCall(of: Filled.database))
+            #expect(held.map(\.asset) == [asset])
+            var pieces: [UInt8] = []
+            let download = AssetBytesCall(of: asset, in: Filled.database)
+            _ = try await service.answer(download) { pieces += $0.bytes }
+            #expect(pieces == bytes)
+            let own = try await service.answer(
+                UploadAssetCall(
+                    [1, 2, 3],
+                    UploadAssetRequest(zone: Filled.zone),
+                    as: Caller(database: Filled.database, user: "anna")
+                )
+            )
+            #expect(own.byteCount == 3)
+            #expect(try await service.answer(CollectAssetsCall()) == [])
+            let zones = try await service.answer(
+                MethodCall("zones", "{}", as: Caller(database: Filled.database, user: "anna"))
+            )
+            #expect(zones.contains("\"Notes\""))
+            let none = MethodCall("none", "{}", as: Filled.caller("pad"))
+            await #expect(throws: SyncError.self) { try await service.answer(none) }
+            _ = try await service.answer(MakeNotificationsCall())
         }
     }
 

@@ -24,8 +24,8 @@ public struct EventsCall: StoreCall {
     public var newest: UInt64?
     /// The most events that are answered; `nil` for all.
     public var limit: Int?
-    /// True if the call continues with each new event as it becomes durable, until it is cancelled
-    /// or reaches its limit.
+    /// True if the call continues with each new event as it becomes durable, until it is cancelled,
+    /// reaches its limit or its last event, or finds a commit after `until`.
     public var follows: Bool?
     /// The filter of the events.
     public var filter: Filter
@@ -81,7 +81,8 @@ public struct EventsCall: StoreCall {
         if administration.openStore != nil {
             try LongWork.run { () throws(LogError) in try reader.settle() }
         }
-        var (next, last) = try positions(in: reader)
+        var next = try firstPosition(in: reader)
+        var (last, isFinal) = try lastPosition(in: reader)
         // Counts the events that were received. `scan` has a count of its own, because it reads
         // ahead of the receiver.
         var left = limit ?? .max
@@ -103,7 +104,7 @@ public struct EventsCall: StoreCall {
             }
             decoder = found.decoder
             unknown += found.unknown
-            guard follows == true, left > 0 else { break }
+            guard follows == true, !isFinal, left > 0 else { break }
             // Everything through `last` was read, even if the last positions hold no events.
             next = max(next, last.next)
             do {
@@ -115,26 +116,33 @@ public struct EventsCall: StoreCall {
                 // far is still answered.
                 break
             }
-            last = reader.durableSequence
+            (last, isFinal) = try lastPosition(in: reader)
         }
         return Answer(damage: reader.damage + unknown, tornByteCount: reader.tornByteCount)
     }
 
-    /// The first and the last position that the call allows.
-    private func positions(
-        in source: LogReader
-    ) throws(LogError) -> (SequenceNumber, SequenceNumber) {
+    /// The first position that the call allows.
+    private func firstPosition(in source: LogReader) throws(LogError) -> SequenceNumber {
         var first = max(self.first ?? .zero, SequenceNumber(rawValue: 1))
-        var last = source.durableSequence
         // A given first event counts more than a number of newest ones.
         if let newest, self.first == nil { first = try start(of: newest, in: source) }
-        if let end = self.last { last = min(last, end) }
         if let since, since > .min {
             // The condition keeps `since - 1` from overflowing.
             first = max(first, try source.lastSequence(atOrBefore: since - 1).next)
         }
-        if let until { last = min(last, try source.lastSequence(atOrBefore: until)) }
-        return (first, last)
+        return first
+    }
+
+    /// The last position that the call allows so far, and whether no later event can be wanted.
+    private func lastPosition(
+        in source: LogReader
+    ) throws(LogError) -> (last: SequenceNumber, isFinal: Bool) {
+        let newest = source.durableSequence
+        var end = min(newest, last ?? newest)
+        if let until { end = min(end, try source.lastSequence(atOrBefore: until)) }
+        // Positions and times of commits never decrease: the first event that is too late is
+        // followed only by others that are.
+        return (end, end < newest || end == last)
     }
 
     /// The events among which the newest that the filter lets through are looked for.

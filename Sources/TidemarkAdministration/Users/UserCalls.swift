@@ -121,3 +121,23 @@ public struct AccountStatusCall: StoreCall {
         try await administration.store.accountStatus(as: administration.vouching(for: caller))
     }
 }
+
+/// Makes the notifications of subscriptions for everything in the log.
+public struct MakeNotificationsCall: StoreCall {
+    /// See `AdministrationCall`.
+    public static let name = "notifications-make"
+    /// See `AdministrationCall`.
+    public static let writes = true
+
+    /// Describes the call.
+    public init() {}
+
+    /// See `StoreCall`; answers when they are made.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> Nothing {
+        try await administration.store.waitUntilNotified()
+        return Nothing()
+    }
+}

@@ -6,6 +6,14 @@ import Foundation
 import Hummingbird
 import ServiceLifecycle
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// The socket in a store's folder on which a server answers administrators.
 ///
 /// A user who may open the socket may administer the server: its mode is 0600, in a folder of its
@@ -18,6 +26,28 @@ public enum AdministrationSocket {
     public static func path(ofStoreAt folder: String) -> String? {
         let path = URL(fileURLWithPath: folder).standardizedFileURL.path + "/server.sock"
         return path.utf8.count <= pathByteLimit ? path : nil
+    }
+
+    /// Returns true if a process listens on a socket.
+    public static func isOpen(_ path: String) -> Bool {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        // The rest stays zero, which ends the path.
+        withUnsafeMutableBytes(of: &address.sun_path) { room in
+            room.copyBytes(from: path.utf8.prefix(pathByteLimit))
+        }
+        #if canImport(Glibc)
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        #else
+        let descriptor = socket(AF_UNIX, SOCK_STREAM, 0)
+        #endif
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                connect(descriptor, pointer, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+            }
+        }
     }
 
     /// Creates the folder in which a socket is created, and returns the socket's path there, which
