@@ -71,7 +71,7 @@ struct TidemarkCommand: AsyncParsableCommand {
             // Before the command runs, because no thread may have started.
             try AddressSpace.prepareProcess(named: CommandLine.arguments[0])
             let arguments = Array(CommandLine.arguments.dropFirst())
-            var command = try parseAsRoot(ServerAddress.withStore(arguments, of: Self.self))
+            var command = try parseAsRoot(try ServerAddress.withStore(arguments, of: Self.self))
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {

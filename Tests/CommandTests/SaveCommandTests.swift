@@ -76,6 +76,19 @@ import Testing
         #expect(created["deviceID"] as? String == "phone")
     }
 
+    @Test(arguments: [
+        ["a=1", "a=2"], [#"tags=[1,"a"]"#], ["a=1", "--remove", "a"], ["photo:ASSET=@missing.jpg"],
+    ])
+    func `A mistake in a field creates no store`(fields: [String]) async throws {
+        let path = folder.path("new.tide")
+        let outcome = try await Command.run(
+            ["save", path, "milk", "--type", "Item"] + fields,
+            input: []
+        )
+        #expect(outcome.status == 1, "\(outcome)")
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
     @Test func `Printed records can be edited and saved back once`() async throws {
         _ = try await save("milk", "--type", "Item", "--zone", "lists", "title=Milk", "count=1")
         let line = try await record("milk").output

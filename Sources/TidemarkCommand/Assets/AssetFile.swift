@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// The bytes of an asset as a file, or on standard input or output.
@@ -19,15 +19,16 @@ enum AssetFile {
         }
     }
 
-    /// Writes bytes to standard output.
-    static func print(_ pieces: AssetDownload) async throws {
-        for try await piece in pieces {
-            try writeAll(piece[...], to: STDOUT_FILENO, name: "standard output")
+    /// Writes the bytes of an asset to standard output, or to a new file, which is there only if
+    /// all of them were right.
+    static func write(
+        _ call: AssetBytesCall,
+        from service: any AdministrationService,
+        to path: String?
+    ) async throws {
+        guard let path else {
+            return try await write(call, from: service, to: STDOUT_FILENO, "standard output")
         }
-    }
-
-    /// Writes bytes to a new file, which is there only if all of them were right.
-    static func write(_ pieces: AssetDownload, to path: String) async throws {
         // `O_EXCL`: a failed download removes the file, which must not be one that was there
         // before.
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL, 0o644)
@@ -36,14 +37,23 @@ enum AssetFile {
         }
         defer { close(descriptor) }
         do {
-            for try await piece in pieces {
-                try writeAll(piece[...], to: descriptor, name: path)
-            }
+            try await write(call, from: service, to: descriptor, path)
         } catch {
             // The last piece arrives only if the whole asset matches its checksum, so an error may
             // come after nearly all bytes were written.
             unlink(path)
             throw error
+        }
+    }
+
+    private static func write(
+        _ call: AssetBytesCall,
+        from service: any AdministrationService,
+        to descriptor: Int32,
+        _ name: String
+    ) async throws {
+        _ = try await service.answer(call) { piece in
+            try writeAll(piece.bytes[...], to: descriptor, name: name)
         }
     }
 }

@@ -4,6 +4,7 @@
 import ArgumentParser
 import Foundation
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// A folder with the bytes of assets, each a file named by its SHA-256 in hexadecimal digits.
@@ -47,7 +48,7 @@ struct AssetFolder {
     /// Writes the bytes of all assets that were added, but for files that are there.
     ///
     /// Throws at the end, for status 1, if the bytes of some are not in the store.
-    func write(from store: Store) async throws {
+    func write(from service: any AdministrationService) async throws {
         if named.isEmpty { return }
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         var missingCount = 0
@@ -56,13 +57,13 @@ struct AssetFolder {
             // The name is the hash of the content, so a file of this name needs no comparison.
             if FileManager.default.fileExists(atPath: file) { continue }
             do {
-                let pieces = try store.openAsset(named.asset, of: named.database)
                 // Under another name first, so that an interrupted file does not look complete.
                 let part = file + ".part"
                 // An interrupted export may have left this file, and `AssetFile.write` writes only
                 // to new ones.
                 unlink(part)
-                try await AssetFile.write(pieces, to: part)
+                let call = AssetBytesCall(of: named.asset, in: named.database)
+                try await AssetFile.write(call, from: service, to: part)
                 guard rename(part, file) == 0 else {
                     throw CommandError(attempt: "\(file) cannot be created", errno)
                 }

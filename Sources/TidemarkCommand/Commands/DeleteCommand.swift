@@ -57,7 +57,7 @@ struct DeleteCommand: AsyncParsableCommand {
     func run() async throws {
         let requests =
             readsInput ? try options.readRequests(Self.add) : namedRequests
-        try await store.write { store in try await options.send(requests, to: store) }
+        try await store.act { service in try await options.send(requests, to: service) }
     }
 
     private var namedRequests: [ModifyRecordsRequest] {

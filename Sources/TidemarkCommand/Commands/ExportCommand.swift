@@ -65,20 +65,14 @@ struct ExportCommand: AsyncParsableCommand {
     private var isOfServer: Bool { database.id.container == .server }
 
     func run() async throws {
-        guard let assets else {
-            return try await store.ask { service in
-                try await export(by: service, { _ in }, { _ in })
-            }
-        }
-        // No call of administration has the bytes of assets, so this needs the folder of the store.
-        try await store.read { opened in
-            var folder = AssetFolder(assets)
-            try await export(by: store.service(of: opened)) { line in
-                folder.add(line)
+        try await store.ask { service in
+            var folder = assets.map { AssetFolder($0) }
+            try await export(by: service) { line in
+                folder?.add(line)
             } _: { record in
-                folder.add(record.fields, of: database.id)
+                folder?.add(record.fields, of: database.id)
             }
-            try await folder.write(from: opened)
+            try await folder?.write(from: service)
         }
     }
 

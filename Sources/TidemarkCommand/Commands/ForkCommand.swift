@@ -6,7 +6,12 @@ import Tidemark
 import TidemarkModel
 
 /// `tidemark fork`: a store from any moment of another one.
-struct ForkCommand: AsyncParsableCommand {
+struct ForkCommand: AsyncParsableCommand, FolderCommand {
+    static let remedy = """
+        A fork shares files with its store, so it is on the same machine. Run the command there; \
+        the store may be open.
+        """
+
     static let configuration = CommandConfiguration(
         commandName: "fork",
         abstract: "Create a store from any point of another one, sharing its files.",

@@ -6,7 +6,12 @@ import Tidemark
 import TidemarkModel
 
 /// `tidemark import`: a history from outside.
-struct ImportCommand: AsyncParsableCommand {
+struct ImportCommand: AsyncParsableCommand, FolderCommand {
+    static let remedy = """
+        An imported line keeps the user and the time that it names, which a server accepts from no \
+        client. Stop the server and import into its folder, or send records with `tidemark save`.
+        """
+
     static let configuration = CommandConfiguration(
         commandName: "import",
         abstract: "Import a change stream into a store, one commit per line.",

@@ -6,7 +6,12 @@ import Tidemark
 import TidemarkModel
 
 /// `tidemark restore`: a store from a backup.
-struct RestoreCommand: AsyncParsableCommand {
+struct RestoreCommand: AsyncParsableCommand, FolderCommand {
+    static let remedy = """
+        It makes a new folder from a backup. Run it on the machine of the backup, and serve the new \
+        folder with `tidemark serve`.
+        """
+
     static let configuration = CommandConfiguration(
         commandName: "restore",
         abstract: "Create a store from a backup, at its end or at an earlier point.",

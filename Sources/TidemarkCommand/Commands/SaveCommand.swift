@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Tidemark
 import TidemarkModel
 
 /// `tidemark save`: records, as a client would save them.
@@ -119,39 +118,62 @@ struct SaveCommand: AsyncParsableCommand {
             // Before the store is opened, so that its lock is not held while another program writes
             // the input.
             let requests = try options.readRequests(add)
-            return try await store.write(.creating) { store in
-                try await options.send(requests, to: store)
+            return try await store.act(.creating) { service in
+                try await options.send(requests, to: service)
             }
         }
-        try await store.write(.creating) { store in
+        // Before the store is opened, too: a mistake in a field or a file must not leave a new
+        // store.
+        let files = try assetFiles()
+        _ = try Fields(arguments(naming: files.map { _ in Self.noAsset }), removing: remove)
+        try await store.act(.creating) { service in
             // An asset is stored before the save that names it. If the save then fails, collection
             // of assets removes the bytes later.
-            let fields = try Fields(try await sendAssets(to: store), removing: remove)
+            var assets: [AssetReference] = []
+            for file in files { assets.append(try await send(file, to: service)) }
+            let fields = try Fields(arguments(naming: assets), removing: remove)
             let request = ModifyRecordsRequest(saves: [save(fields)], isAtomic: options.atomic)
-            try await options.send([request], to: store)
+            try await options.send([request], to: service)
         }
     }
 
     private var zoneID: ZoneID { options.database.zone(zone) }
 
-    /// Sends the files that fields name, and returns the fields with the assets in their place.
-    private func sendAssets(to store: Store) async throws -> [String] {
-        var sent: [String] = []
-        for field in fields {
-            guard let (left, path) = FieldArgument.assetFile(in: field) else {
-                sent.append(field)
-                continue
-            }
-            let asset = try await store.uploadAsset(
-                try AssetFile.pieces(of: path),
-                UploadAssetRequest(zone: zoneID),
-                as: options.caller.caller(of: options.database.id)
-            )
+    private typealias OpenFile = AsyncThrowingStream<[UInt8], any Error>
+
+    /// Stands for an asset that is not stored yet.
+    private static let noAsset = AssetReference(
+        checksum: [UInt8](repeating: 0, count: 32),
+        byteCount: 0
+    )
+
+    /// Opens the files that fields name, in the order of the fields.
+    private func assetFiles() throws -> [OpenFile] {
+        try fields.compactMap { FieldArgument.assetFile(in: $0) }
+            .map { try AssetFile.pieces(of: $0.path) }
+    }
+
+    /// Returns the fields with assets in the places of their files.
+    private func arguments(naming assets: [AssetReference]) -> [String] {
+        var rest = assets[...]
+        return fields.map { field in
+            guard let (left, _) = FieldArgument.assetFile(in: field), let asset = rest.popFirst()
+            else { return field }
             var json: [UInt8] = []
             json.append(json: .asset(asset))
-            sent.append("\(left)=\(String(decoding: json, as: UTF8.self))")
+            return "\(left)=\(String(decoding: json, as: UTF8.self))"
         }
-        return sent
+    }
+
+    private func send(
+        _ file: OpenFile,
+        to service: any DatabaseService
+    ) async throws -> AssetReference {
+        try await service.uploadAsset(
+            file,
+            UploadAssetRequest(zone: zoneID),
+            as: options.caller.caller(of: options.database.id)
+        )
     }
 
     /// The save that the arguments describe.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Tidemark
 import TidemarkModel
 
 /// The options for saving and deleting records, and for the output.
@@ -44,7 +43,10 @@ struct ModifyOptions: ParsableArguments {
     /// Sends requests one after another, and prints the outcome of each item.
     ///
     /// All requests are sent, even if earlier ones fail. Throws, for status 1, if an item failed.
-    func send(_ requests: [ModifyRecordsRequest], to store: Store) async throws {
+    func send(
+        _ requests: [ModifyRecordsRequest],
+        to service: any DatabaseService
+    ) async throws {
         var output = ItemOutput(output)
         for (index, request) in requests.enumerated() {
             var caller = caller.caller(of: database.id)
@@ -52,7 +54,7 @@ struct ModifyOptions: ParsableArguments {
             // content under the same id. The first keeps the given one, so that a repetition of the
             // command finds its results.
             if index > 0 { caller.requestID = caller.requestID.map { "\($0)/\(index + 1)" } }
-            let result = try await store.modifyRecords(request, as: caller)
+            let result = try await service.modifyRecords(request, as: caller)
             for (save, outcome) in zip(request.saves, result.saves) {
                 output.add("saved", .record(save.recordID), outcome.map { $0 })
             }

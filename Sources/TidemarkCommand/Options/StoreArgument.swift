@@ -51,6 +51,11 @@ struct StoreArgument: ParsableArguments {
         }
     }
 
+    /// The beginning of the links to shares.
+    var linkPrefix: String {
+        ServerAddress(store)?.linkPrefix ?? StoreOptions().shareURLPrefix
+    }
+
     /// Opens it; shows how far that is if views have to be computed again.
     func open(_ access: StoreAccess) throws -> Store {
         let store = try folder
@@ -103,8 +108,21 @@ struct StoreArgument: ParsableArguments {
         guard let remote = try remote else {
             return try await read { store in try await command(service(of: store)) }
         }
+        try await asking { try await command(remote) }
+    }
+
+    /// Runs a command of an app's user that only reads, as ``ask(_:)`` does.
+    func askAsApp(_ command: (any DatabaseService) async throws -> Void) async throws {
+        guard let remote = try remote else {
+            return try await read { store in try await command(store) }
+        }
+        try await asking { try await command(VouchedTransport.service(by: remote)) }
+    }
+
+    /// Runs a command that asks a server, and gives its errors remedies for a person.
+    func asking(_ command: () async throws -> Void) async throws {
         do {
-            try await command(remote)
+            try await command()
         } catch let error as SyncError {
             throw CommandError(lookingFor: error, in: store) ?? error
         }

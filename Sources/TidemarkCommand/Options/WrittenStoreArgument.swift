@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Foundation
 import Tidemark
 import TidemarkLog
 import TidemarkModel
@@ -81,47 +80,51 @@ struct WrittenStoreArgument: ParsableArguments {
         _ access: StoreAccess = .writing,
         _ command: (any AdministrationService) async throws -> Void
     ) async throws {
-        // The order is: the server that was named, the server that has the lock here, the files.
-        // Files first would fail with `locked` while a server runs.
-        if try argument.remote != nil { return try await argument.ask(command) }
-        if let served {
-            do {
-                return try await command(served)
-            } catch let error as SyncError where error.code == .networkUnavailable {
-                // A server that was killed leaves its socket behind, and no process answers there.
-                // Other errors are not caught: after a lost connection the server may have done the
-                // call.
-            }
+        if let server = try server {
+            return try await argument.asking { try await command(server) }
         }
         try await write(access) { store in try await command(argument.service(of: store)) }
+    }
+
+    /// Runs a command of an app's user as ``administer(_:_:)`` does.
+    func act(
+        _ access: StoreAccess = .writing,
+        _ command: (any DatabaseService) async throws -> Void
+    ) async throws {
+        if let server = try server {
+            return try await argument.asking {
+                try await command(VouchedTransport.service(by: server))
+            }
+        }
+        try await write(access) { store in try await command(store) }
     }
 
     /// Runs a command as ``administer(_:_:)`` does, on files that no process has open.
     func administerFiles<Answer>(
         _ command: (any AdministrationService) async throws -> Answer
     ) async throws -> Answer {
-        if let remote = try argument.remote { return try await command(remote) }
-        if let served {
-            do {
-                return try await command(served)
-            } catch let error as SyncError where error.code == .networkUnavailable {
-                // As above.
-            }
-        }
+        if let server = try server { return try await command(server) }
         let files = try argument.serviceOfFiles()
         return try await waiting { try await command(files) }
     }
 
-    /// The service of the server that has the store open here; `nil` where there is no socket of one.
+    /// The service of the server that a command writes to; `nil` for files.
+    ///
+    /// The order is: the server that was named, the server that has the lock here, the files. Files
+    /// first would fail with `locked` while a server runs. It is decided before anything is sent:
+    /// after an error, the server may have done the call.
+    var server: (any AdministrationService)? {
+        get throws { try argument.remote ?? served }
+    }
+
+    /// The service of the server that has the store open here; `nil` if none listens on its socket.
     private var served: (any AdministrationService)? {
         #if Server
         guard let path = AdministrationSocket.path(ofStoreAt: store),
-            FileManager.default.fileExists(atPath: path),
-            let transport = HTTPAdministration(socket: path)
+            // A server that was killed leaves its socket behind.
+            AdministrationSocket.isOpen(path), let transport = HTTPAdministration(socket: path)
         else { return nil }
-        // No repetitions: if no process answers on the socket, the command works on the files at
-        // once.
-        return RemoteAdministration(over: transport, patience: Patience(repetitions: 0))
+        return RemoteAdministration(over: transport)
         #else
         return nil
         #endif

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Tidemark
 import TidemarkModel
 
 /// A share with its record, ready to be printed.
@@ -13,11 +12,11 @@ struct ShownShare {
     let urlPrefix: String
 
     /// `nil` if the record is not a share's.
-    init?(_ record: Record, of store: Store) {
+    init?(_ record: Record, linkPrefix: String) {
         guard let share = record.share else { return nil }
         self.record = record
         self.share = share
-        urlPrefix = store.options.shareURLPrefix
+        urlPrefix = linkPrefix
     }
 }
 
@@ -46,14 +45,19 @@ extension OutputOptions {
 
 extension OutputOptions {
     /// Saves a share's record and prints the share.
-    func save(_ save: RecordSave, to store: Store, as caller: Caller) async throws {
-        let result = try await store.modifyRecords(
+    func save(
+        _ save: RecordSave,
+        to service: any DatabaseService,
+        as caller: Caller,
+        linkPrefix: String
+    ) async throws {
+        let result = try await service.modifyRecords(
             ModifyRecordsRequest(saves: [save]),
             as: caller
         )
         // The request has one save, so its result has one outcome.
         let record = try result.saves[0].get()
-        try print([ShownShare(record, of: store)].compactMap(\.self))
+        try print([ShownShare(record, linkPrefix: linkPrefix)].compactMap(\.self))
     }
 }
 

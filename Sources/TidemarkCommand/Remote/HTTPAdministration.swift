@@ -5,6 +5,7 @@
 import AsyncHTTPClient
 import Foundation
 import NIOCore
+import NIOPosix
 import TidemarkModel
 import TidemarkWire
 
@@ -71,7 +72,7 @@ struct HTTPAdministration: AdministrationTransport {
             // connection that is silent.
             response = try await client.execute(request, deadline: .distantFuture)
         } catch {
-            throw failure(error, .networkUnavailable, "The server at \(base) cannot be reached")
+            throw failure(error, Self.isSent(error))
         }
         // After a status of 200, an error of the call is the last line, not the status.
         guard response.status == .ok else { throw try await refusal(response) }
@@ -92,21 +93,39 @@ struct HTTPAdministration: AdministrationTransport {
                 }
             }
         } catch {
-            throw ended ?? failure(error, .networkFailure, "The connection to \(base) was lost")
+            throw ended ?? failure(error, true)
         }
     }
 
-    private func failure(
-        _ error: any Error,
-        _ code: SyncError.Code,
-        _ what: String
-    ) -> any Error {
+    /// Returns the error for a call without an answer, which may have been sent or not.
+    private func failure(_ error: any Error, _ isSent: Bool) -> any Error {
         if error is CancellationError || Task.isCancelled { return CancellationError() }
+        guard isSent else {
+            return SyncError(
+                .networkUnavailable,
+                "The server at \(base) cannot be reached: \(error).",
+                remedy: "Check the address, and that the server runs."
+            )
+        }
         return SyncError(
-            code,
-            "\(what): \(error).",
-            remedy: "Check the address, and that the server runs."
+            .networkFailure,
+            "The connection to \(base) was lost before the answer was complete: \(error).",
+            remedy: "The server may have done the call: look before you repeat the command."
         )
+    }
+
+    /// Returns false if a call cannot have reached the server.
+    private static func isSent(_ error: any Error) -> Bool {
+        switch error {
+        case let error as HTTPClientError:
+            ![.connectTimeout, .getConnectionFromPoolTimeout].contains(error)
+        // A reset is not one of these: it can come after the call.
+        case let error as IOError:
+            ![ECONNREFUSED, ENOENT, EHOSTUNREACH, ENETUNREACH].contains(error.errnoCode)
+        // All addresses of the host were tried.
+        case is NIOConnectionError: false
+        default: true
+        }
     }
 
     /// The reason why a server did not answer in lines.

@@ -6,6 +6,12 @@ import Foundation
 import TidemarkModel
 import TidemarkWire
 
+/// A command for the files of this machine, which no server performs.
+protocol FolderCommand: ParsableCommand {
+    /// The reason, and what to do instead, in sentences.
+    static var remedy: String { get }
+}
+
 /// The address of a server in the place of a store's folder.
 struct ServerAddress {
     private let url: String
@@ -15,6 +21,9 @@ struct ServerAddress {
         guard text.hasPrefix("http://") || text.hasPrefix("https://") else { return nil }
         url = text
     }
+
+    /// The beginning of the links to shares there.
+    var linkPrefix: String { (url.hasSuffix("/") ? url : url + "/") + "share/" }
 
     /// The service at the address, for the administrator whose secret is in a file, or else in the variable
     /// `TIDEMARK_ADMIN_TOKEN`.
@@ -67,11 +76,12 @@ struct ServerAddress {
     /// Replaces the store's folder in the arguments, after the command names, by the address that
     /// `--url` names.
     ///
-    /// `root` is the command to which the arguments belong.
+    /// `root` is the command to which the arguments belong. Throws for a command that no server
+    /// performs.
     static func withStore(
         _ arguments: [String],
         of root: any ParsableCommand.Type
-    ) -> [String] {
+    ) throws -> [String] {
         // STORE is a required argument: with `--url` alone, the parser would take the argument
         // after it for the store.
         guard let url = address(in: arguments) else { return arguments }
@@ -87,6 +97,12 @@ struct ServerAddress {
         }
         // Without a command name, the parser reports the arguments as they are.
         guard place > 0 else { return arguments }
+        if let command = command as? any FolderCommand.Type {
+            let name = arguments[..<place].joined(separator: " ")
+            throw CommandError(
+                "`tidemark \(name)` works on the folder of a store, not on a server. \(command.remedy)"
+            )
+        }
         var arguments = arguments
         arguments.insert(url, at: place)
         return arguments

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Tidemark
+import TidemarkAdministration
 import TidemarkLog
 import TidemarkModel
 
 /// The result of a replay for a zone, for people.
-extension ReplayedZone {
+extension ReplayCall.Zone {
     /// The table for the rows.
     static let table = Table([
         ("zone", .left), ("database", .left), ("created by", .right), ("records", .right),
@@ -16,24 +17,16 @@ extension ReplayedZone {
     /// Its row.
     var row: [String] {
         [
-            identity.zoneName.string.replacing("\0", with: "/").printable,
-            "\(identity.database)".printable, "\(key)", "\(liveCount)",
-            "\(tombstoneCount)", "\(head)",
+            zoneName.replacing("\0", with: "/").printable, "\(database)".printable, "\(key)",
+            "\(recordCount)", "\(tombstoneCount)", "\(last)",
             isSame.map { $0 ? "same" : "DIFFER" } ?? "",
         ]
     }
 }
 
-/// The result of a whole replay.
-struct ReplaySummary {
-    var eventCount: Int
-    /// The last position that was replayed.
-    var last: SequenceNumber
-    var elapsed: Duration
-    var differingZoneCount: Int
-    var findingCount: Int
-    /// The outcome of the comparison; `nil` if none was requested.
-    var views: ViewsCheck.Outcome?
+extension ReplayCall.Answer {
+    /// The number of zones of which the views on disk differ.
+    var differingZoneCount: Int { zones.count { $0.isSame == false } }
 
     fileprivate var seconds: Double { elapsed / .seconds(1) }
 
@@ -42,16 +35,16 @@ struct ReplaySummary {
 
 extension [UInt8] {
     /// Appends the result for a zone.
-    mutating func append(json zone: ReplayedZone) {
+    mutating func append(json zone: ReplayCall.Zone) {
         append(literal: "{\"zoneKey\":")
-        append(jsonNumber: zone.key.rawValue)
-        append(jsonZone: zone.identity.zoneName.string, in: zone.identity.database)
+        append(jsonNumber: zone.key)
+        append(jsonZone: zone.zoneName, in: zone.database)
         append(literal: ",\"records\":")
-        append(jsonNumber: zone.liveCount)
+        append(jsonNumber: zone.recordCount)
         append(literal: ",\"tombstones\":")
         append(jsonNumber: zone.tombstoneCount)
         append(literal: ",\"lastSequence\":")
-        append(jsonNumber: zone.head.rawValue)
+        append(jsonNumber: zone.last.rawValue)
         if let isSame = zone.isSame {
             append(literal: isSame ? ",\"isSame\":true" : ",\"isSame\":false")
         }
@@ -61,33 +54,33 @@ extension [UInt8] {
 
 extension StandardOutput {
     /// Prints the result of a whole replay.
-    mutating func print(_ summary: ReplaySummary, _ options: OutputOptions) throws {
-        let milliseconds = Int(summary.seconds * 1000)
+    mutating func print(summaryOf replay: ReplayCall.Answer, _ options: OutputOptions) throws {
+        let milliseconds = Int(replay.seconds * 1000)
+        let (differing, findings) = (replay.differingZoneCount, replay.findings.count)
         if options.isJSON(self) {
             var figures: Figures = [
-                ("events", "\(summary.eventCount)"), ("lastSequence", "\(summary.last)"),
+                ("events", "\(replay.eventCount)"), ("lastSequence", "\(replay.last)"),
                 ("milliseconds", "\(milliseconds)"),
-                ("eventsPerSecond", "\(summary.eventsPerSecond)"),
+                ("eventsPerSecond", "\(replay.eventsPerSecond)"),
             ]
-            if let views = summary.views {
+            if let views = replay.views {
                 figures += [
-                    ("differingZones", "\(summary.differingZoneCount)"),
-                    ("findings", "\(summary.findingCount)"), ("views", "\"\(views.rawValue)\""),
+                    ("differingZones", "\(differing)"), ("findings", "\(findings)"),
+                    ("views", "\"\(views.rawValue)\""),
                 ]
             }
             try line { $0.append(json: figures) }
             return
         }
         try line(
-            "Replayed \(summary.eventCount) events up to event \(summary.last) in \(milliseconds) ms."
+            "Replayed \(replay.eventCount) events up to event \(replay.last) in \(milliseconds) ms."
         )
-        guard let views = summary.views else { return }
+        guard let views = replay.views else { return }
         if views == .compared {
-            let isSame = summary.differingZoneCount + summary.findingCount == 0
             try line(
-                isSame
+                differing + findings == 0
                     ? "The views on disk are the same."
-                    : "The views on disk differ, in \(summary.differingZoneCount) zones."
+                    : "The views on disk differ, in \(differing) zones."
             )
         }
         if let note = views.note { try line(note) }

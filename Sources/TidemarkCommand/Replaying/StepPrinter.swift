@@ -1,12 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import Tidemark
 import TidemarkAdministration
-import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
-import TidemarkReplay
 
 #if canImport(Glibc)
 import Glibc
@@ -46,32 +43,27 @@ enum StepCommand: Equatable {
 
 /// Prints events of the log, each with the state of the record that it is about.
 struct StepPrinter: ~Copyable {
-    private let line: IncarnationLine
-    private var decoder: EventDecoder
     private var output = StandardOutput()
     private let isJSON: Bool
     private let ink: Ink
     /// True if a person types the commands.
     let isAsking: Bool
 
-    init(_ reader: any EventSource, _ options: OutputOptions) {
-        line = reader.line
-        decoder = EventDecoder(source: reader)
+    init(_ options: OutputOptions) {
         isJSON = options.isJSON(output)
         ink = Ink(output)
         isAsking = isatty(STDIN_FILENO) == 1
     }
 
     /// Prints a step, or the reason why there is none.
-    mutating func print(_ step: LogStep?, orSay text: String) throws {
-        guard let step else { return note(text) }
-        let event = LoggedEvent(try decoder.decode(step.event), in: line)
+    mutating func print(_ step: StepCall.Answer?, orSay text: String) throws {
+        guard let step, let event = step.event else { return note(text) }
         if isJSON {
             try output.line { bytes in
                 bytes.append(literal: "{\"event\":")
                 bytes.append(json: event)
                 bytes.append(record: ",\"before\":", step.before)
-                bytes.append(record: ",\"record\":", step.change?.record)
+                bytes.append(record: ",\"record\":", step.record)
                 bytes.append(literal: "}")
             }
         } else {
@@ -89,11 +81,11 @@ extension [UInt8] {
     }
 }
 
-extension LogStep {
+extension StepCall.Answer {
     /// Returns the record's fields, one per line; changed fields include their old values.
     fileprivate func state(_ ink: Ink) -> [String] {
         let old = fields(of: before)
-        let new = fields(of: change?.record)
+        let new = fields(of: record)
         let names = Set(old.keys).union(new.keys).sorted()
         let width = names.map(\.string.count).max() ?? 0
         return names.map { name in

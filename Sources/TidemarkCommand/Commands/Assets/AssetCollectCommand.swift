@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Tidemark
+import TidemarkAdministration
+import TidemarkModel
 
 /// `tidemark asset collect`: removes unnamed assets.
 struct AssetCollectCommand: AsyncParsableCommand {
@@ -20,8 +21,8 @@ struct AssetCollectCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.write { store in
-            try options.print(try await store.collectAssets(isDryRun: dryRun))
+        try await store.administer { service in
+            try options.print(try await service.answer(CollectAssetsCall(isDryRun: dryRun)))
         }
     }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark asset get`: the bytes of a field.
@@ -46,17 +46,17 @@ struct AssetGetCommand: AsyncParsableCommand {
     @OptionGroup var database: DatabaseOptions
 
     func run() async throws {
-        try await store.read { store in
-            let id = RecordID(recordName: name, zone: ZoneID(zoneName: zone))
-            let position = try point.at?.position(in: store)
-            let record = try store.record(id, of: try database.holder, asOf: position)
+        try await store.ask { service in
+            let record = try await service.answer(
+                RecordCall(
+                    RecordID(recordName: name, zone: ZoneID(zoneName: zone)),
+                    in: try database.holder,
+                    asOf: try await point.position(by: service)
+                )
+            )
             let asset = try record.asset(in: field, element: element)
-            let pieces = try store.openAsset(asset, of: database.id)
-            if let output {
-                try await AssetFile.write(pieces, to: output)
-            } else {
-                try await AssetFile.print(pieces)
-            }
+            let call = AssetBytesCall(of: asset, in: database.id)
+            try await AssetFile.write(call, from: service, to: output)
         }
     }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark asset ls`: lists the assets of a database.
@@ -18,33 +18,33 @@ struct AssetListCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.read { store in
-            try options.print(try store.assets(of: database.holder))
+        try await store.ask { service in
+            let call = AssetsCall(of: try database.holder)
+            try options.print(try await service.answer(call))
         }
     }
 }
 
 extension OutputOptions {
     /// Prints assets, one to a line.
-    func print(_ assets: [StoredAsset]) throws {
+    func print(_ assets: [HeldAsset]) throws {
         try print(
             assets,
             in: Table([("bytes", .right), ("sent", .left), ("file", .left)]),
             json: { $0.append(json: $1) },
-            row: { ["\($0.byteCount)", RFC3339.text(milliseconds: $0.modified), $0.path] }
+            row: { ["\($0.asset.byteCount)", RFC3339.text(milliseconds: $0.modified), $0.path] }
         )
     }
 }
 
 extension [UInt8] {
-    fileprivate mutating func append(json asset: StoredAsset) {
-        let reference = AssetReference(checksum: asset.checksum, byteCount: asset.byteCount)
+    fileprivate mutating func append(json held: HeldAsset) {
         append(literal: "{\"asset\":")
-        append(json: .asset(reference))
+        append(json: .asset(held.asset))
         append(literal: ",\"sent\":")
-        append(jsonNumber: asset.modified)
+        append(jsonNumber: held.modified)
         append(literal: ",\"file\":")
-        append(jsonString: asset.path)
+        append(jsonString: held.path)
         append(literal: "}")
     }
 }

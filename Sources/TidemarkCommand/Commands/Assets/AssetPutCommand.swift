@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark asset put`: bytes, before a record names them or after an import has.
@@ -16,7 +17,7 @@ struct AssetPutCommand: AsyncParsableCommand {
             Prints the asset as the value of a field. Save it in a record within a day; later its \
             bytes may be collected. The command also restores bytes that a record lacks after an \
             import, or that are damaged. `tidemark save` stores and saves in one step: \
-            photo:ASSET=@photo.jpg.
+            photo:ASSET=@photo.jpg. A server takes at most 16 MiB from a command.
             """
     )
 
@@ -29,16 +30,27 @@ struct AssetPutCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.write { store in
-            let pieces = try AssetFile.pieces(of: file)
-            let asset = try await store.storeAsset(pieces, in: database.holder)
-            var output = StandardOutput()
-            if options.isJSON(output) {
-                try output.line { $0.append(json: .asset(asset)) }
-            } else {
-                try output.line("stored \(FieldValue.asset(asset).wholeText)")
+        let pieces = try AssetFile.pieces(of: file)
+        let database = try database.holder
+        if let server = try store.server {
+            let bytes = try await VouchedTransport.bytes(of: pieces)
+            try await store.argument.asking {
+                try print(try await server.answer(UploadAssetCall(bytes, in: database)))
             }
-            try output.flush()
+        } else {
+            try await store.write { store in
+                try print(try await store.storeAsset(pieces, in: database))
+            }
         }
+    }
+
+    private func print(_ asset: AssetReference) throws {
+        var output = StandardOutput()
+        if options.isJSON(output) {
+            try output.line { $0.append(json: .asset(asset)) }
+        } else {
+            try output.line("stored \(FieldValue.asset(asset).wholeText)")
+        }
+        try output.flush()
     }
 }

@@ -7,7 +7,12 @@ import TidemarkLog
 import TidemarkModel
 
 /// `tidemark log salvage`: copies the readable parts of a damaged store.
-struct LogSalvageCommand: ParsableCommand {
+struct LogSalvageCommand: FolderCommand {
+    static let remedy = """
+        It makes a new folder from a damaged one. Run it on the server's machine, and serve the new \
+        folder with `tidemark serve`.
+        """
+
     static let configuration = CommandConfiguration(
         commandName: "salvage",
         abstract: "Copy everything that can be read into a new store.",

@@ -88,16 +88,15 @@ struct BisectCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        guard let bad else {
-            return try await store.read { opened in
-                let service = store.service(of: opened)
-                let (first, last) = try await points(by: service)
-                try await print(try find(in: opened, first, last), by: service)
-            }
-        }
         try await store.ask { service in
             let (first, last) = try await points(by: service)
-            try await print(try await find(bad, by: service, first, last), by: service)
+            let finding =
+                if let bad {
+                    try await find(bad, by: service, first, last)
+                } else {
+                    try await findByCommand(service, first, last)
+                }
+            try await print(finding, by: service)
         }
     }
 
@@ -176,19 +175,19 @@ extension BisectCommand {
 // MARK: - By a command
 
 extension BisectCommand {
-    private func find(
-        in store: Store,
+    private func findByCommand(
+        _ service: any AdministrationService,
         _ first: SequenceNumber,
         _ last: SequenceNumber
-    ) throws -> BisectFinding {
+    ) async throws -> BisectFinding {
         // Both ends are tested first. Between two ends of the same verdict, the search would find a
         // position that means nothing.
-        let end = try probe(last, of: store)
+        let end = try await probe(last, by: service)
         guard end == .bad else {
             let found = end == .good ? "It is not bad" : "The command cannot tell whether it is bad"
             throw CommandError("\(found) as of event \(last). End at a point where it is.")
         }
-        let start = try probe(first, of: store)
+        let start = try await probe(first, by: service)
         guard start == .good else {
             let found =
                 start == .bad ? "It is not good" : "The command cannot tell whether it is good"
@@ -198,13 +197,13 @@ extension BisectCommand {
         }
         var bisection = Bisection(good: first, bad: last)
         while let position = bisection.next {
-            guard let place = try place(for: position, in: bisection, store) else {
+            guard let place = try await place(for: position, in: bisection, service) else {
                 bisection.pass(over: position)
                 continue
             }
-            bisection.note(try probe(place, of: store), at: place)
+            bisection.note(try await probe(place, by: service), at: place)
         }
-        let contradiction = try contradiction(to: bisection, first, last, store)
+        let contradiction = try await contradiction(to: bisection, first, last, service)
         return BisectFinding(
             bad: bisection.bad,
             good: bisection.isExact ? nil : bisection.good,
@@ -221,10 +220,11 @@ extension BisectCommand {
     private func place(
         for position: SequenceNumber,
         in bisection: Bisection,
-        _ store: Store
-    ) throws -> SequenceNumber? {
-        guard let commit = try store.commit(at: position) else { return position }
-        let ends = [commit.upperBound, commit.lowerBound.previous]
+        _ service: any AdministrationService
+    ) async throws -> SequenceNumber? {
+        let commit = try await service.answer(CommitCall(at: position))
+        guard let start = commit.first, let end = commit.last else { return position }
+        let ends = [end, start.previous]
             .filter { $0 > bisection.good && $0 < bisection.bad }
         // Both ends are decided, so the search is within the first bad commit and tests single
         // events.
@@ -237,8 +237,8 @@ extension BisectCommand {
         to bisection: Bisection,
         _ first: SequenceNumber,
         _ last: SequenceNumber,
-        _ store: Store
-    ) throws -> (position: SequenceNumber?, probeCount: Int) {
+        _ service: any AdministrationService
+    ) async throws -> (position: SequenceNumber?, probeCount: Int) {
         var probeCount = 0
         for (start, end, expected) in [
             (first, bisection.good, Bisection.Verdict.good), (bisection.bad, last, .bad),
@@ -247,54 +247,48 @@ extension BisectCommand {
             // At most six more tests. They do not prove that the state changed once, but often find
             // that it did not.
             for quarter in 1...3 as ClosedRange<UInt64> where width >= 4 {
-                let position = try store.commitEnd(
-                    atOrBefore: SequenceNumber(rawValue: start.rawValue + width / 4 * quarter)
+                let position = try await commitEnd(
+                    atOrBefore: SequenceNumber(rawValue: start.rawValue + width / 4 * quarter),
+                    by: service
                 )
                 // The rest of the first bad commit may break other rules.
                 if position <= start { continue }
                 probeCount += 1
-                let verdict = try probe(position, of: store)
+                let verdict = try await probe(position, by: service)
                 if verdict != expected, verdict != .unknown { return (position, probeCount) }
             }
         }
         return (nil, probeCount)
     }
 
+    /// Returns the last end of a commit at or before a position.
+    private func commitEnd(
+        atOrBefore position: SequenceNumber,
+        by service: any AdministrationService
+    ) async throws -> SequenceNumber {
+        let commit = try await service.answer(CommitCall(at: position))
+        guard let start = commit.first, let end = commit.last, position < end else {
+            return position
+        }
+        return start.previous
+    }
+
     private func probe(
         _ position: SequenceNumber,
-        of store: Store
-    ) throws -> Bisection.Verdict {
-        try StateJudge(command: command ?? "").judge { descriptor in
+        by service: any AdministrationService
+    ) async throws -> Bisection.Verdict {
+        let call = RecordsCall(of: try database.holder, in: zoneID, asOf: position)
+        return try await StateJudge(command: command ?? "").judge { descriptor in
             var output = StandardOutput(descriptor: descriptor)
-            try visitRecords(of: store, asOf: position) { record in
-                try output.line { $0.append(json: record) }
+            do {
+                _ = try await service.answer(call) { record in
+                    try output.line { $0.append(json: record) }
+                }
+            } catch let error as SyncError where error.code == .zoneNotFound {
+                // Before a zone began it had no records.
             }
             try output.flush()
         }
-    }
-
-    private func visitRecords(
-        of store: Store,
-        asOf position: SequenceNumber,
-        _ visit: (Record) throws -> Void
-    ) throws {
-        let database = try database.holder
-        var failure: (any Error)?
-        do throws(SyncError) {
-            try store.visitRecords(of: database, in: zoneID, asOf: position) { record in
-                do {
-                    try visit(record)
-                    return true
-                } catch {
-                    failure = error
-                    return false
-                }
-            }
-        } catch {
-            // Before a zone began it had no records.
-            if error.code != .zoneNotFound { throw error }
-        }
-        if let failure { throw failure }
     }
 }
 

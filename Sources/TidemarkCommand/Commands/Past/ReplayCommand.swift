@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Tidemark
+import TidemarkAdministration
 import TidemarkLog
 import TidemarkModel
-import TidemarkReplay
 
 /// `tidemark replay`: the views computed again from the log, or the log step by step.
 struct ReplayCommand: AsyncParsableCommand {
@@ -70,131 +69,94 @@ struct ReplayCommand: AsyncParsableCommand {
 
     func run() async throws {
         if step {
-            try await store.read { store in try await walk(store) }
+            try await store.ask { service in try await walk(by: service) }
         } else {
-            let position = try await end()
-            try replay(through: position)
+            let service = try store.serviceOfFiles()
+            let call = ReplayCall(through: try await end(by: service), comparesViews: verify)
+            try print(
+                try await Progress.showing("events") { report in
+                    try await service.answer(call, report: report)
+                }
+            )
         }
     }
 
-    /// Returns the position of --to, which must not be below the history horizon.
-    private func end() async throws -> SequenceNumber? {
-        guard let to else { return nil }
-        let position = try to.position(inStoreAt: store.folder)
-        let store = try store.open(.reading)
-        defer { try? store.close() }
-        try store.check(position)
-        return position
+    /// Returns the position of --to.
+    private func end(by service: any AdministrationService) async throws -> SequenceNumber? {
+        // Files alone answer no call about positions.
+        if service is StoreAdministration { return try to?.position(inStoreAt: store.store) }
+        return try await to?.position(by: service)
     }
-}
 
-// MARK: - Views
-
-extension ReplayCommand {
-    private func replay(through position: SequenceNumber?) throws {
-        let (reader, begun) =
-            verify
-            ? try ViewsCheck.begin(at: store.folder)
-            : (try LogReader(store.folder, fileSystem: PosixFileSystem()), nil as ViewsCheck?)
-        var check = begun
-        // If the views cannot be compared, the log is replayed all the same, and the outcome says
-        // why.
-        let isComparing = check?.isComparing == true
-        let end = isComparing ? check?.checkpoint : position
-        // The views are compared as of their checkpoint, which may be behind the end of the log.
-        let last = min(end ?? reader.durableSequence, reader.durableSequence)
-        var folded = FoldedViews(reader)
-        let clock = ContinuousClock()
-        let start = clock.now
-        let count: Int
-        let findings: [LogError]
-        let views: ReplayedViews
-        do {
-            count = try scan(reader, through: last) { event in
-                if isComparing { try check?.add(event) } else { try folded.add(event) }
-            }
-            findings = try check?.finish(isLogSound: reader.damage.isEmpty) ?? []
-            views = try check?.expected ?? folded.finish()
-        } catch FoldedViews.Failure.views(let message) {
+    private func print(_ replay: ReplayCall.Answer) throws {
+        if let failure = replay.failure {
             // If parts of the log are missing, the rest is inconsistent, so report the missing
             // parts instead.
-            try finish(reader)
-            throw CommandError(message)
-        } catch FoldedViews.Failure.event(let error) {
-            throw error
+            noteTornTail(replay.tornByteCount)
+            try finish(replay.damage)
+            throw CommandError(failure)
         }
-        let elapsed = clock.now - start
-        let zones = try views.zones()
-        try options.print(zones, in: ReplayedZone.table) { line, zone in
+        try options.print(replay.zones, in: ReplayCall.Zone.table) { line, zone in
             line.append(json: zone)
         } row: { zone in
             zone.row
         }
-        let differing = zones.count { $0.isSame == false }
         var output = StandardOutput()
-        let summary = ReplaySummary(
-            eventCount: count,
-            last: last,
-            elapsed: elapsed,
-            differingZoneCount: differing,
-            findingCount: findings.count,
-            views: check?.outcome
-        )
-        try output.print(summary, options)
+        try output.print(summaryOf: replay, options)
         try output.flush()
-        try finish(reader, and: findings)
-        if differing > 0 { throw ExitCode.failure }
-    }
-
-    /// Visits the events up to a position, and shows how far that is; returns how many there were.
-    private func scan(
-        _ reader: LogReader,
-        through last: SequenceNumber,
-        _ visit: (LogEvent) throws -> Void
-    ) throws -> Int {
-        var progress = Progress()
-        defer { progress.finish() }
-        var count = 0
-        var failure: (any Error)?
-        try reader.scan(from: SequenceNumber(rawValue: 1), through: last) { event in
-            do {
-                try visit(event)
-            } catch {
-                failure = error
-                return false
-            }
-            count += 1
-            // Not for every event, because an update reads the clock.
-            if count & 0xFFFF == 0 {
-                let part = Double(event.sequence.rawValue) / Double(last.rawValue)
-                progress.update(part: part, "\(count) events")
-            }
-            return true
-        }
-        if let failure { throw failure }
-        return count
+        noteTornTail(replay.tornByteCount)
+        try finish(replay.damage + replay.findings)
+        if replay.differingZoneCount > 0 { throw ExitCode.failure }
     }
 }
 
 // MARK: - Steps
 
 extension ReplayCommand {
-    private func walk(_ store: Store) async throws {
-        var steps = try await store.steps(
-            from: try start(in: store),
-            through: try to?.position(in: store)
-        )
-        var printer = StepPrinter(try store.eventSource, options)
-        try printer.print(try await steps.next(), orSay: "There is no event here.")
+    /// The place of a walk along the log.
+    private enum Place {
+        case beforeAll
+        case at(SequenceNumber)
+        case afterAll
+    }
+
+    private func walk(by service: any AdministrationService) async throws {
+        let first = try await start(by: service)
+        let last = try await to?.position(by: service)
+        var printer = StepPrinter(options)
+        var place = Place.beforeAll
+        func find(
+            _ position: SequenceNumber,
+            back: Bool = false
+        ) async throws -> StepCall.Answer {
+            let call = StepCall(to: position, goesBack: back, from: first, through: last)
+            let found = try await service.answer(call)
+            let end = back ? Place.beforeAll : .afterAll
+            place = found.event.map { Place.at($0.sequence) } ?? end
+            return found
+        }
+        try printer.print(try await find(first), orSay: "There is no event here.")
         while let command = StepCommand.read(isAsking: printer.isAsking) {
             switch command {
             case .next:
-                try printer.print(try await steps.next(), orSay: "That was the last event.")
+                let found: StepCall.Answer? =
+                    switch place {
+                    case .beforeAll: try await find(first)
+                    case .at(let position): try await find(position.next)
+                    case .afterAll: nil
+                    }
+                try printer.print(found, orSay: "That was the last event.")
             case .previous:
-                try printer.print(try await steps.previous(), orSay: "That was the first event.")
+                let found: StepCall.Answer? =
+                    switch place {
+                    case .beforeAll: nil
+                    case .at(let position): try await find(position, back: true)
+                    case .afterAll: try await find(SequenceNumber(rawValue: .max), back: true)
+                    }
+                try printer.print(found, orSay: "That was the first event.")
             case .go(let position):
                 try printer.print(
-                    try await steps.go(to: position),
+                    try await find(position),
                     orSay: "There is no event \(position), and none after it."
                 )
             case .quit:
@@ -209,14 +171,14 @@ extension ReplayCommand {
     }
 
     /// The first event to show: one that is named, or the first after a time or a token.
-    private func start(in store: Store) throws -> SequenceNumber {
+    private func start(by service: any AdministrationService) async throws -> SequenceNumber {
         switch from {
         case nil: SequenceNumber(rawValue: 1)
         case .sequence(let number): SequenceNumber(rawValue: number)
-        case .back: try from?.position(in: store) ?? .zero
+        case .back: try await from?.position(by: service) ?? .zero
         // A point in time and a token include everything up to them, so what follows begins one
         // later.
-        case .time, .token: try (from?.position(in: store) ?? .zero).next
+        case .time, .token: try await (from?.position(by: service) ?? .zero).next
         }
     }
 }

@@ -21,7 +21,7 @@ struct StateJudge {
     ///
     /// The command's standard output goes to standard error. The command need not read all of its
     /// input.
-    func judge(_ write: (Int32) throws -> Void) throws -> Bisection.Verdict {
+    func judge(_ write: (Int32) async throws -> Void) async throws -> Bisection.Verdict {
         let process = Process()
         let input = Pipe()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -36,12 +36,17 @@ struct StateJudge {
         // Otherwise we would not notice that the command has stopped reading.
         try? input.fileHandleForReading.close()
         do {
-            try write(input.fileHandleForWriting.fileDescriptor)
+            try await write(input.fileHandleForWriting.fileDescriptor)
         } catch is ClosedPipe {
             // It has seen enough.
         }
         // The command reads up to the end of its input, and would wait for it.
         try? input.fileHandleForWriting.close()
+        return try Self.verdict(of: process)
+    }
+
+    /// Waits for the end of a process, which blocks the thread, and reads its status.
+    private static func verdict(of process: Process) throws -> Bisection.Verdict {
         process.waitUntilExit()
         let status = process.terminationStatus
         switch (process.terminationReason, status) {

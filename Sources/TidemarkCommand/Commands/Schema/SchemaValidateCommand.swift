@@ -5,7 +5,12 @@ import ArgumentParser
 import TidemarkModel
 
 /// `tidemark schema validate`: finds the errors in a file.
-struct SchemaValidateCommand: AsyncParsableCommand {
+struct SchemaValidateCommand: AsyncParsableCommand, FolderCommand {
+    static let remedy = """
+        It reads a file alone. Leave out --url; `tidemark schema import --dry-run` compares a file with \
+        the schema of a server.
+        """
+
     static let configuration = CommandConfiguration(
         commandName: "validate",
         abstract: "Check a .ckdb file, and print its problems.",

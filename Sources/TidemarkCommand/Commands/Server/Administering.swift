@@ -10,7 +10,8 @@ extension WrittenStoreArgument {
     /// Asks about tokens, keys, accounts and sessions.
     @discardableResult
     func administer(_ request: AdministrationRequest) async throws -> AdministrationAnswer {
-        try await administer(.creating, request)
+        // A mistyped path in a command that lists or removes must not become a store.
+        try await administer(request.adds ? .creating : .writing, request)
     }
 
     /// Performs a call that returns one answer.
@@ -25,6 +26,16 @@ extension WrittenStoreArgument {
             throw CommandError("The server sent no answer. Repeat the command.")
         }
         return answer
+    }
+}
+
+extension AdministrationRequest {
+    /// True for a request that makes sense for a store that does not exist yet.
+    fileprivate var adds: Bool {
+        switch self {
+        case .makeToken, .addKey, .addAccount, .addWebhook, .setContainer: true
+        default: false
+        }
     }
 }
 #endif

@@ -50,7 +50,7 @@ struct AdministratorsListCommand: AsyncParsableCommand {
 
     func run() async throws {
         try output.print(
-            try await store.administer(.creating, AdministratorsCall()),
+            try await store.administer(.writing, AdministratorsCall()),
             in: Table([("administrator", .left), ("name", .left), ("since", .left)])
         ) { bytes, administrator in
             bytes.append(literal: "{\"administrator\":")
@@ -81,7 +81,7 @@ struct AdministratorsRevokeCommand: AsyncParsableCommand {
     var administrator: String
 
     func run() async throws {
-        try await store.administer(.creating, RevokeAdministratorCall(administrator))
+        try await store.administer(.writing, RevokeAdministratorCall(administrator))
     }
 }
 
@@ -100,7 +100,7 @@ struct AdministratorsLogCommand: AsyncParsableCommand {
 
     func run() async throws {
         try output.print(
-            try await store.administer(.creating, AdministrationRecordsCall()),
+            try await store.administer(.writing, AdministrationRecordsCall()),
             in: Table([
                 ("time", .left), ("administrator", .left), ("address", .left), ("call", .left),
                 ("content", .left),

@@ -14,7 +14,11 @@ struct ConfigCommand: ParsableCommand {
     )
 }
 
-struct ConfigCheckCommand: ParsableCommand {
+struct ConfigCheckCommand: FolderCommand {
+    static let remedy = """
+        It reads the settings of this machine. Run it where the server starts.
+        """
+
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract: "Print each setting of `tidemark serve` and where it comes from.",

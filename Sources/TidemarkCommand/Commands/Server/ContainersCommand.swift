@@ -3,6 +3,7 @@
 
 #if Server
 import ArgumentParser
+import Tidemark
 import TidemarkModel
 import TidemarkServer
 
@@ -25,8 +26,8 @@ struct ContainerArgument: ParsableArguments {
     var container: String
 
     /// The container as the server knows it; `nil` if it does not.
-    func entry() async throws -> ContainerEntry? {
-        try await store.administer(.containers).containers
+    func entry(_ access: StoreAccess = .writing) async throws -> ContainerEntry? {
+        try await store.administer(access, AdministrationRequest.containers).containers
             .first { $0.limits.container == container }
     }
 }
@@ -138,7 +139,7 @@ struct ContainersAddCommand: AsyncParsableCommand {
     @OptionGroup var options: ContainerLimitOptions
 
     func run() async throws {
-        if let entry = try await container.entry(), entry.isRegistered {
+        if let entry = try await container.entry(.creating), entry.isRegistered {
             throw CommandError(
                 "The container \(container.container) is registered. Change its limits with `tidemark containers set`."
             )

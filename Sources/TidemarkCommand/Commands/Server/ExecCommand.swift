@@ -7,7 +7,12 @@ import Tidemark
 import TidemarkModel
 import TidemarkServer
 
-struct ExecCommand: AsyncParsableCommand {
+struct ExecCommand: AsyncParsableCommand, FolderCommand {
+    static let remedy = """
+        It starts a server of its own on this machine, and tells the program its address. Leave out \
+        --url.
+        """
+
     static let configuration = CommandConfiguration(
         commandName: "exec",
         abstract: "Run a command, such as an app's tests, with a temporary server.",

@@ -17,7 +17,12 @@ import Glibc
 import Darwin
 #endif
 
-struct ServeCommand: AsyncParsableCommand {
+struct ServeCommand: AsyncParsableCommand, FolderCommand {
+    static let remedy = """
+        It starts a server on this machine. Leave out --url; --public-url names the address at which \
+        clients reach the server.
+        """
+
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "Serve a store over HTTP, with CloudKit Web Services.",

@@ -17,9 +17,10 @@ struct ShareAcceptCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.write { store in
-            let record = try await store.acceptShare(link.link, as: link.caller)
-            try options.print([ShownShare(record, of: store)].compactMap(\.self))
+        try await store.act { service in
+            let record = try await service.acceptShare(link.link, as: link.caller)
+            let shown = ShownShare(record, linkPrefix: store.argument.linkPrefix)
+            try options.print([shown].compactMap(\.self))
         }
     }
 }

@@ -51,8 +51,13 @@ struct ShareCreateCommand: AsyncParsableCommand {
             fields: try content.fields,
             share: shared
         )
-        try await store.write { store in
-            try await options.save(save, to: store, as: place.caller)
+        try await store.act { service in
+            try await options.save(
+                save,
+                to: service,
+                as: place.caller,
+                linkPrefix: store.argument.linkPrefix
+            )
         }
     }
 }

@@ -25,8 +25,8 @@ struct ShareEndCommand: AsyncParsableCommand {
 
     func run() async throws {
         let id = RecordID(recordName: share, zone: ZoneID(zoneName: zone))
-        try await store.write { store in
-            let record = try await store.fetchRecords(
+        try await store.act { service in
+            let record = try await service.fetchRecords(
                 FetchRecordsRequest([id]),
                 as: place.caller
             )[0].get()
@@ -36,7 +36,7 @@ struct ShareEndCommand: AsyncParsableCommand {
                     "The record \(id) is not a share. `tidemark share list` lists them."
                 )
             }
-            let result = try await store.modifyRecords(
+            let result = try await service.modifyRecords(
                 ModifyRecordsRequest(deletions: [RecordDeletion(id)]),
                 as: place.caller
             )

@@ -17,11 +17,15 @@ struct ShareLeaveCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.write { store in
-            let id = try await store.shareMetadata(of: link.link, as: link.caller).share.recordID
+        try await store.act { service in
+            let id = try await service.shareMetadata(
+                of: link.link,
+                withRootRecord: false,
+                as: link.caller
+            ).share.recordID
             // In the shared database, deleting the share's record leaves the share
             // (`Docs/semantics.md`).
-            let result = try await store.modifyRecords(
+            let result = try await service.modifyRecords(
                 ModifyRecordsRequest(deletions: [RecordDeletion(id)]),
                 as: link.caller
             )

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark share list`.
@@ -21,15 +21,16 @@ struct ShareListCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.read { store in
+        try await store.ask { service in
             var shares: [ShownShare] = []
-            try store.visitRecords(
+            let call = RecordsCall(
                 of: place.database,
                 in: zone.map { ZoneID(zoneName: $0) },
                 asOf: nil
-            ) { record in
-                if let share = ShownShare(record, of: store) { shares.append(share) }
-                return true
+            )
+            let linkPrefix = store.linkPrefix
+            _ = try await service.answer(call) { record in
+                if let share = ShownShare(record, linkPrefix: linkPrefix) { shares.append(share) }
             }
             try options.print(shares)
         }

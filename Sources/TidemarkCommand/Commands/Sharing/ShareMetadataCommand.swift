@@ -15,9 +15,14 @@ struct ShareMetadataCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.read { store in
-            let metadata = try await store.shareMetadata(of: link.link, as: link.caller)
-            try options.print([ShownShare(metadata.share, of: store)].compactMap(\.self))
+        try await store.askAsApp { service in
+            let metadata = try await service.shareMetadata(
+                of: link.link,
+                withRootRecord: false,
+                as: link.caller
+            )
+            let shown = ShownShare(metadata.share, linkPrefix: store.linkPrefix)
+            try options.print([shown].compactMap(\.self))
         }
     }
 }

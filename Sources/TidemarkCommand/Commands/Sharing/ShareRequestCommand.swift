@@ -15,8 +15,8 @@ struct ShareRequestCommand: AsyncParsableCommand {
     @OptionGroup var link: ShareLinkOptions
 
     func run() async throws {
-        try await store.write { store in
-            try await store.requestShareAccess(link.link, as: link.caller)
+        try await store.act { service in
+            try await service.requestShareAccess(link.link, as: link.caller)
         }
     }
 }

@@ -49,8 +49,8 @@ struct ShareSetCommand: AsyncParsableCommand {
 
     func run() async throws {
         let id = RecordID(recordName: share, zone: ZoneID(zoneName: zone))
-        try await store.write { store in
-            let record = try await store.fetchRecords(
+        try await store.act { service in
+            let record = try await service.fetchRecords(
                 FetchRecordsRequest([id]),
                 as: place.caller
             )[0].get()
@@ -93,7 +93,12 @@ struct ShareSetCommand: AsyncParsableCommand {
                 changeTag: record.changeTag,
                 share: new
             )
-            try await options.save(save, to: store, as: place.caller)
+            try await options.save(
+                save,
+                to: service,
+                as: place.caller,
+                linkPrefix: store.argument.linkPrefix
+            )
         }
     }
 }

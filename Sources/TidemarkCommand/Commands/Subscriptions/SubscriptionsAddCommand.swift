@@ -143,10 +143,10 @@ struct SubscriptionsAddCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await store.write(.creating) { store in
+        try await store.act(.creating) { service in
             let request = ModifySubscriptionsRequest(saves: [subscription])
             let caller = caller.caller(of: database.id)
-            let result = try await store.modifySubscriptions(request, as: caller)
+            let result = try await service.modifySubscriptions(request, as: caller)
             let saved = try result.saves[0].get()
             var output = StandardOutput()
             if options.isJSON(output) {

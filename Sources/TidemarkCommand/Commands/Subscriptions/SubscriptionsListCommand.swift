@@ -22,9 +22,9 @@ struct SubscriptionsListCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.read { store in
+        try await store.askAsApp { service in
             try options.print(
-                try await store.subscriptions(as: caller.caller(of: database.id)),
+                try await service.subscriptions(as: caller.caller(of: database.id)),
                 in: Table([("id", .left), ("about", .left), ("fires", .left)]),
                 json: { $0.append(json: $1) },
                 row: \.cells

@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import Tidemark
+import TidemarkAdministration
 import TidemarkModel
 
 /// `tidemark subscriptions notifications`: shows a user's notifications.
@@ -68,24 +69,26 @@ struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
         )
         let caller = caller.caller(of: database)
         guard !markRead.isEmpty || catchUp else {
-            return try await store.read { store in try await print(store, caller) }
+            return try await store.argument.askAsApp { try await print($0, caller) }
         }
-        try await store.write { store in
-            // Only the process that writes makes notifications. A store that is read shows those
-            // that a writer has made.
-            if catchUp { try await store.waitUntilNotified() }
+        // Only the process that writes makes notifications. A store that is read shows those that a
+        // writer has made.
+        if catchUp {
+            try await store.administer { _ = try await $0.answer(MakeNotificationsCall()) }
+        }
+        try await store.act { service in
             if !markRead.isEmpty {
                 // One call has processed all ids. The first error ends the command, and the other
                 // ids stay marked.
-                for answer in try await store.markNotificationsRead(markRead, as: caller) {
+                for answer in try await service.markNotificationsRead(markRead, as: caller) {
                     _ = try answer.get()
                 }
             }
-            try await print(store, caller)
+            try await print(service, caller)
         }
     }
 
-    private func print(_ store: Store, _ caller: Caller) async throws {
+    private func print(_ service: any DatabaseService, _ caller: Caller) async throws {
         var output = StandardOutput()
         let isJSON = options.isJSON(output)
         var table = Table([
@@ -99,7 +102,7 @@ struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
                 since: token,
                 limit: limit == nil ? nil : rest
             )
-            let page = try await store.notificationChanges(request, as: caller)
+            let page = try await service.notificationChanges(request, as: caller)
             token = page.token
             rest -= page.notifications.count
             for notification in page.notifications {

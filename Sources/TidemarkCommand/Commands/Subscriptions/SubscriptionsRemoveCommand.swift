@@ -27,10 +27,10 @@ struct SubscriptionsRemoveCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        try await store.write { store in
+        try await store.act { service in
             let request = ModifySubscriptionsRequest(deletions: ids)
             let caller = caller.caller(of: database.id)
-            let result = try await store.modifySubscriptions(request, as: caller)
+            let result = try await service.modifySubscriptions(request, as: caller)
             var output = ItemOutput(options)
             for (id, outcome) in zip(ids, result.deletions) {
                 output.add("deleted", .subscription(id), outcome.map { _ in nil })

@@ -28,8 +28,8 @@ struct ZonesCreateCommand: AsyncParsableCommand {
 
     func run() async throws {
         let zones = names.map { ZoneID(zoneName: $0) }
-        try await store.write(.creating) { store in
-            let result = try await store.modifyZones(
+        try await store.act(.creating) { service in
+            let result = try await service.modifyZones(
                 ModifyZonesRequest(saves: zones),
                 as: caller.caller(of: database.id)
             )

@@ -53,8 +53,8 @@ struct ZonesDeleteCommand: AsyncParsableCommand {
 
     func run() async throws {
         let zones = names.map(database.zone)
-        try await store.write { store in
-            let result = try await store.modifyZones(
+        try await store.act { service in
+            let result = try await service.modifyZones(
                 ModifyZonesRequest(deletions: zones, deletionReason: reason.reason),
                 as: caller.caller(of: database.id)
             )
