@@ -6,11 +6,18 @@ import ArgumentParser
 import Foundation
 import TestSupport
 import Testing
+import TidemarkModel
 
 @testable import TidemarkCommand
 
 /// Every command, and what it does with the address of a server.
 @Suite struct RemoteCommandTests {
+    let folder: ScratchFolder
+
+    init() throws {
+        folder = try ScratchFolder()
+    }
+
     /// A command without commands of its own.
     struct Leaf: CustomTestStringConvertible {
         var name: String
@@ -54,7 +61,6 @@ import Testing
 
     @Test(arguments: leaves)
     func `A command asks the server of --url, or says why it cannot`(leaf: Leaf) async throws {
-        let folder = try ScratchFolder()
         let (file, secret) = (folder.path("file"), folder.path("secret"))
         let schema = "DEFINE SCHEMA\nRECORD TYPE A (b STRING QUERYABLE);\n"
         try Data(schema.utf8).write(to: URL(fileURLWithPath: file))
@@ -99,7 +105,6 @@ import Testing
     }
 
     @Test func `The secret is read once, and one warning is printed`() async throws {
-        let folder = try ScratchFolder()
         let secret = folder.path("secret")
         try Data("secret".utf8).write(to: URL(fileURLWithPath: secret))
         // This address is one of this machine, and is not known to be.
@@ -117,7 +122,6 @@ import Testing
     }
 
     @Test func `A lost connection is not an unreachable server`() async throws {
-        let folder = try ScratchFolder()
         let path = folder.path("server.sock")
         let listener = try SilentListener(at: path)
         let transport = try #require(HTTPAdministration(socket: path))
@@ -135,7 +139,6 @@ import Testing
     @Test func `A write is not repeated on files when a server ends without an answer`()
         async throws
     {
-        let folder = try ScratchFolder()
         let store = folder.path()
         let user = ["users", "set", store, "anna", "--given-name"]
         #expect(try await Command.run(user + ["Anna"], input: []).status == 0)
@@ -152,7 +155,6 @@ import Testing
 
     @Test(arguments: ["tokens", "keys", "accounts", "sessions", "administrators", "containers"])
     func `A list of a store that does not exist creates none`(command: String) async throws {
-        let folder = try ScratchFolder()
         let outcome = try await Command.run(command, "list", folder.path("none.tide"))
         #expect(outcome.status == 1, "\(outcome)")
         #expect(!FileManager.default.fileExists(atPath: folder.path("none.tide")))

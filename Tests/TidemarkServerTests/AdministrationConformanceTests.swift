@@ -309,6 +309,26 @@ import TidemarkReplay
     }
 
     @Test(arguments: AdministrationHost.allCases)
+    func `A replay of the log has the zones of the store`(host: AdministrationHost) async throws {
+        try await host.run { hosted in
+            for comparesViews in [false, true] {
+                let call = ReplayCall(comparesViews: comparesViews)
+                let replay = try await hosted.service.answer(call)
+                #expect(replay.failure == nil)
+                #expect(replay.damage.isEmpty && replay.findings.isEmpty)
+                #expect((replay.views != nil) == comparesViews)
+                // The views on disk may be older than the log.
+                if comparesViews { continue }
+                let zone = replay.zones.first { $0.zoneName == "Notes" }
+                #expect(zone?.recordCount == 301)
+                #expect(zone?.tombstoneCount == 1)
+            }
+            let beyond = ReplayCall(through: SequenceNumber(rawValue: .max))
+            await #expect(throws: SyncError.self) { try await hosted.service.answer(beyond) }
+        }
+    }
+
+    @Test(arguments: AdministrationHost.allCases)
     func `Apps' methods and assets pass through calls`(host: AdministrationHost) async throws {
         try await host.run { hosted in
             let service = hosted.service

@@ -131,7 +131,7 @@ struct StoreArgument: ParsableArguments {
     /// Opens it for reading, runs a command with it, and ends as ``finish(_:and:)`` does.
     ///
     /// Damage is reported even if it made the command fail.
-    func read(_ command: (Store) async throws -> Void) async throws {
+    private func read(_ command: (Store) async throws -> Void) async throws {
         let store = try open(.reading)
         do {
             try await command(store)

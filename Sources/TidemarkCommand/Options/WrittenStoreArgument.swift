@@ -134,9 +134,4 @@ struct WrittenStoreArgument: ParsableArguments {
     func ask(_ command: (any AdministrationService) async throws -> Void) async throws {
         try await argument.ask(command)
     }
-
-    /// Opens the store for reading, as ``StoreArgument/read(_:)`` does.
-    func read(_ command: (Store) async throws -> Void) async throws {
-        try await argument.read(command)
-    }
 }
