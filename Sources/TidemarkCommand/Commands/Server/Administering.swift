@@ -33,7 +33,7 @@ extension AdministrationRequest {
     /// True for a request that makes sense for a store that does not exist yet.
     fileprivate var adds: Bool {
         switch self {
-        case .makeToken, .addKey, .addAccount, .addWebhook, .setContainer: true
+        case .makeToken, .addKey, .addAccount, .addWebhook: true
         default: false
         }
     }

@@ -3,7 +3,6 @@
 
 #if Server
 import ArgumentParser
-import Tidemark
 import TidemarkModel
 import TidemarkServer
 
@@ -26,8 +25,8 @@ struct ContainerArgument: ParsableArguments {
     var container: String
 
     /// The container as the server knows it; `nil` if it does not.
-    func entry(_ access: StoreAccess = .writing) async throws -> ContainerEntry? {
-        try await store.administer(access, AdministrationRequest.containers).containers
+    func entry(by service: any AdministrationService) async throws -> ContainerEntry? {
+        try await service.answer(AdministrationRequest.containers).containers
             .first { $0.limits.container == container }
     }
 }
@@ -139,14 +138,16 @@ struct ContainersAddCommand: AsyncParsableCommand {
     @OptionGroup var options: ContainerLimitOptions
 
     func run() async throws {
-        if let entry = try await container.entry(.creating), entry.isRegistered {
-            throw CommandError(
-                "The container \(container.container) is registered. Change its limits with `tidemark containers set`."
-            )
+        try await container.store.administer(.creating) { service in
+            if let entry = try await container.entry(by: service), entry.isRegistered {
+                throw CommandError(
+                    "The container \(container.container) is registered. Change its limits with `tidemark containers set`."
+                )
+            }
+            var limits = ContainerLimits(ContainerID(container.container))
+            options.apply(to: &limits)
+            _ = try await service.answer(AdministrationRequest.setContainer(limits))
         }
-        var limits = ContainerLimits(ContainerID(container.container))
-        options.apply(to: &limits)
-        try await container.store.administer(.setContainer(limits))
     }
 }
 
@@ -160,15 +161,18 @@ struct ContainersSetCommand: AsyncParsableCommand {
     @OptionGroup var options: ContainerLimitOptions
 
     func run() async throws {
-        guard let entry = try await container.entry() else {
-            throw CommandError(
-                "There is no container \(container.container) on the server. Register it with `tidemark containers add`."
-            )
+        try await container.store.administer { service in
+            guard let entry = try await container.entry(by: service) else {
+                throw CommandError(
+                    "There is no container \(container.container) on the server. Register it with `tidemark containers add`."
+                )
+            }
+            // All limits are sent back. A change by another command since `entry(by:)` is
+            // overwritten.
+            var limits = entry.limits
+            options.apply(to: &limits)
+            _ = try await service.answer(AdministrationRequest.setContainer(limits))
         }
-        // All limits are sent back. A change by another command since `entry()` is overwritten.
-        var limits = entry.limits
-        options.apply(to: &limits)
-        try await container.store.administer(.setContainer(limits))
     }
 }
 
