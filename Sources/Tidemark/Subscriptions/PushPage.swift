@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-package import TidemarkLog
+import TidemarkLog
 package import TidemarkModel
 
 /// A page of a user's notifications, for a server that forwards them to the user's clients.
