@@ -120,10 +120,11 @@ extension Writer {
         }
         // Saves and deletions in one request have no order, so a record may be named once
         // (semantics.md, "Saving").
-        if let repetition = ConsultedItems.firstRepetition(in: items) {
+        let order = SlotOrder(items)
+        if let repetition = order.firstRepetition(in: items) {
             throw .recordNamedTwice(request.record(at: repetition))
         }
-        return (try ConsultedItems(items, in: zones, facts), zones)
+        return (try ConsultedItems(items, order, in: zones, facts), zones)
     }
 }
 

@@ -48,12 +48,21 @@ package struct ConsultedItems: Sendable {
         in zones: ConsultedZones,
         _ facts: any Facts
     ) throws(SyncError) {
+        try self.init(items, SlotOrder(items), in: zones, facts)
+    }
+
+    /// Does the same for items whose order is known.
+    package init(
+        _ items: [ConsultedItem],
+        _ order: SlotOrder,
+        in zones: ConsultedZones,
+        _ facts: any Facts
+    ) throws(SyncError) {
         self.items = items
         lookedAt = zones.zones.reduce(0) { max($0, $1.lookedAt) }
+        mayMeet = order.hasEqualSlots
         // In index order, so that neighbors share a page.
-        let order = Self.inOrderOfSlots(items.indices, of: items)
-        mayMeet = zip(order, order.dropFirst()).contains { $0.isSameSlot(as: $1) }
-        var open = order.map(\.index)
+        var open = order.places.map(\.index)
         while !open.isEmpty {
             try lookUp(open, in: zones, facts)
             // A free slot ends the search for a name. Compaction therefore keeps the tombstones of
@@ -75,8 +84,8 @@ package struct ConsultedItems: Sendable {
         // Moving an item may bring it into the slot of another one. So the pairs are formed again
         // until all slots differ.
         while mayMeet {
-            let order = Self.inOrderOfSlots(newcomers, of: items)
-            var open = zip(order, order.dropFirst()).compactMap { first, second in
+            let places = SlotOrder(newcomers, of: items).places
+            var open = zip(places, places.dropFirst()).compactMap { first, second in
                 first.isSameSlot(as: second) ? second.index : nil
             }
             if open.isEmpty { return }
@@ -103,49 +112,6 @@ package struct ConsultedItems: Sendable {
         items[index].slot = items[index].slot.probed(1)
         // The event at the slot before is of another name.
         items[index].old = nil
-    }
-
-    /// Returns the index of an item that names the same record as an earlier item; `nil` if all
-    /// differ.
-    package static func firstRepetition(in items: [ConsultedItem]) -> Int? {
-        let order = inOrderOfSlots(items.indices, of: items)
-        var repetition: Int?
-        for position in order.indices.dropFirst() {
-            // Names with one slot are adjacent; there are hardly ever two.
-            var earlier = position - 1
-            while earlier >= 0, order[earlier].isSameSlot(as: order[position]) {
-                let index = order[position].index
-                if items[order[earlier].index].name == items[index].name {
-                    repetition = min(repetition ?? .max, index)
-                }
-                earlier -= 1
-            }
-        }
-        return repetition
-    }
-
-    /// The place of an item's lookup, by which items are sorted without moving them.
-    private struct Place {
-        var slot: Slot
-        var zone: Int
-        var index: Int
-
-        func isSameSlot(as other: Place) -> Bool { slot == other.slot && zone == other.zone }
-    }
-
-    private static func inOrderOfSlots(
-        _ indexes: some Collection<Int>,
-        of items: [ConsultedItem]
-    ) -> [Place] {
-        var places = indexes.map { index in
-            Place(slot: items[index].slot, zone: items[index].zone, index: index)
-        }
-        places.sort { first, second in
-            if first.zone != second.zone { return first.zone < second.zone }
-            return first.slot == second.slot
-                ? first.index < second.index : first.slot < second.slot
-        }
-        return places
     }
 
     private mutating func lookUp(
@@ -181,5 +147,61 @@ package struct ConsultedItems: Sendable {
             }
         }
         return strangers
+    }
+}
+
+/// Items in the order of their zones and slots.
+package struct SlotOrder: Sendable {
+    /// The place of an item's lookup, by which items are sorted without moving them.
+    fileprivate struct Place: Sendable {
+        var slot: Slot
+        var zone: Int
+        var index: Int
+
+        func isSameSlot(as other: Place) -> Bool { slot == other.slot && zone == other.zone }
+    }
+
+    fileprivate private(set) var places: [Place]
+
+    /// Sorts the items of a request.
+    ///
+    /// O(n log n).
+    package init(_ items: [ConsultedItem]) {
+        self.init(items.indices, of: items)
+    }
+
+    fileprivate init(_ indexes: some Collection<Int>, of items: [ConsultedItem]) {
+        places = indexes.map { index in
+            Place(slot: items[index].slot, zone: items[index].zone, index: index)
+        }
+        if places.count < 2 { return }
+        places.sort { first, second in
+            if first.zone != second.zone { return first.zone < second.zone }
+            return first.slot == second.slot
+                ? first.index < second.index : first.slot < second.slot
+        }
+    }
+
+    /// True if two items have the same slot.
+    fileprivate var hasEqualSlots: Bool {
+        zip(places, places.dropFirst()).contains { $0.isSameSlot(as: $1) }
+    }
+
+    /// Returns the index of an item that names the same record as an earlier item; `nil` if all
+    /// differ.
+    package func firstRepetition(in items: [ConsultedItem]) -> Int? {
+        var repetition: Int?
+        for position in places.indices.dropFirst() {
+            // Names with one slot are adjacent; there are hardly ever two.
+            var earlier = position - 1
+            while earlier >= 0, places[earlier].isSameSlot(as: places[position]) {
+                let index = places[position].index
+                if items[places[earlier].index].name == items[index].name {
+                    repetition = min(repetition ?? .max, index)
+                }
+                earlier -= 1
+            }
+        }
+        return repetition
     }
 }
