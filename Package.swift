@@ -415,9 +415,9 @@ let package = Package(
         .testTarget(
             name: "TidemarkTests",
             dependencies: [
-                "Tidemark", "TidemarkRules", "TidemarkViews", "TidemarkEvents", "TidemarkLog",
-                "TidemarkModel", "TidemarkLock", "TidemarkTesting", "GeneratedQueries",
-                "SimulatedDisk", "TestSupport",
+                "TidemarkReplay", "Tidemark", "TidemarkRules", "TidemarkViews", "TidemarkEvents",
+                "TidemarkLog", "TidemarkModel", "TidemarkLock", "TidemarkTesting",
+                "GeneratedQueries", "SimulatedDisk", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             exclude: ["Fixtures"],
