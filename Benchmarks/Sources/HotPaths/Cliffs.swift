@@ -250,49 +250,70 @@ extension Cliff {
         }
     ]
 
-    static let past = [
-        Cliff(
-            "changes of a zone as of the first hundredth",
-            "events",
-            [10_000, 100_000, 1_000_000],
-            bar: "1 s"
-        ) { size in
-            try await withFilledStore(size) { store, zone in
-                let position = SequenceNumber(rawValue: UInt64(size / 100))
-                return try await median(of: 3) { _ in
-                    let request = ZoneChangesRequest(zone: zone)
-                    _ = try await store.zoneChanges(request, as: Caller(), asOf: position)
-                }
-            }
-        },
-        Cliff(
-            "changes of a zone as of the last event but one",
-            "events",
-            [10_000, 100_000, 1_000_000],
-            bar: "1 s"
-        ) { size in
-            try await withFilledStore(size) { store, zone in
-                let position = SequenceNumber(rawValue: store.lastSequence.rawValue - 1)
-                return try await median(of: 3) { _ in
-                    let request = ZoneChangesRequest(zone: zone)
-                    _ = try await store.zoneChanges(request, as: Caller(), asOf: position)
-                }
-            }
-        },
-    ]
+    static let past: [Cliff] =
+        pastDeltas + [
+            pastRead("changes of one of forty zones", 50, zones: 40) { store, zone, position in
+                let request = ZoneChangesRequest(zone: zone)
+                _ = try await store.zoneChanges(request, as: Caller(), asOf: position)
+            },
+            pastRead("a query", 50) { store, zone, position in
+                let query = Query(recordType: "Note", predicate: .compare("n", .equal, 5))
+                let request = QueryRequest(query, in: zone)
+                _ = try await store.query(request, as: Caller(), asOf: position)
+            },
+            pastRead("a record", 50) { store, zone, position in
+                let request = FetchRecordsRequest([RecordID(recordName: "r0", zone: zone)])
+                _ = try await store.fetchRecords(request, as: Caller(), asOf: position)[0].get()
+            },
+        ]
 
-    /// A store in which ten thousand records of a zone were saved again and again.
+    private static let pastDeltas: [Cliff] = [10, 50, 90].map { percent in
+        pastRead("changes of a zone", percent) { store, zone, position in
+            let request = ZoneChangesRequest(zone: zone)
+            _ = try await store.zoneChanges(request, as: Caller(), asOf: position)
+        }
+    }
+
+    /// A read as of a part of a store in which ten thousand records of each zone were saved again and
+    /// again.
+    private static func pastRead(
+        _ name: String,
+        _ percent: Int,
+        zones: Int = 1,
+        _ read: @escaping @Sendable (Store, ZoneID, SequenceNumber) async throws -> Void
+    ) -> Cliff {
+        Cliff(
+            "\(name) as of \(percent) % of the log",
+            "events",
+            [10_000, 100_000, 1_000_000, 10_000_000],
+            bar: "1 s"
+        ) { size in
+            try await withFilledStore(size, zones) { store, zone in
+                let position = store.lastSequence.rawValue * UInt64(percent) / 100
+                return try await median(of: 3) { repetition in
+                    // The records as of the position before are still in memory.
+                    let other = SequenceNumber(rawValue: position - UInt64(repetition))
+                    try await read(store, zone, other)
+                }
+            }
+        }
+    }
+
     private static func withFilledStore(
         _ events: Int,
+        _ zoneCount: Int,
         _ body: (Store, ZoneID) async throws -> Double
     ) async throws -> Double {
-        let zone = ZoneID(zoneName: "zone")
+        let zones = (0..<zoneCount).map { ZoneID(zoneName: "zone \($0)") }
         return try await withStore { store, _ in
-            _ = try await store.modifyZones(ModifyZonesRequest(saves: [zone]), as: Caller())
+            _ = try await store.modifyZones(ModifyZonesRequest(saves: zones), as: Caller())
             for start in stride(from: 0, to: events, by: 400) {
+                let zone = zones[start / 400 % zoneCount]
+                // The records of a zone in turn.
+                let first = start / 400 / zoneCount * 400
                 let saves = try (start..<min(start + 400, events)).map { number in
                     RecordSave(
-                        RecordID(recordName: "r\(number % 10_000)", zone: zone),
+                        RecordID(recordName: "r\((first + number - start) % 10_000)", zone: zone),
                         type: "Note",
                         fields: try Fields(["n": .int64(Int64(number))]),
                         policy: .replace
@@ -300,7 +321,7 @@ extension Cliff {
                 }
                 _ = try await store.modifyRecords(ModifyRecordsRequest(saves: saves), as: Caller())
             }
-            return try await body(store, zone)
+            return try await body(store, zones[0])
         }
     }
 

@@ -17,12 +17,15 @@ struct CliffsCommand: ParsableCommand {
     var only: String?
     @Option(help: "No input larger than this.")
     var largest = Int.max
+    @Flag(help: "Also inputs larger than a million, which take minutes to make.")
+    var long = false
 
     func run() throws {
+        let limit = long ? largest : min(largest, 1_000_000)
         print("| work | grows | figures | bar |\n| --- | --- | --- | --- |")
         for cliff in Cliff.all where only.map(cliff.name.contains) ?? true {
             var figures: [String] = []
-            for size in cliff.sizes where size <= largest {
+            for size in cliff.sizes where size <= limit {
                 let figure = try cliff.measure(size)
                 figures.append("\(size): \(Self.text(figure)) \(cliff.unit)")
                 ScratchFolder.removeAll()

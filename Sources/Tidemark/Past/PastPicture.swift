@@ -183,7 +183,7 @@ package struct PastLog: Sendable {
     /// Visits the events of a stretch of the log, oldest first, until `visit` returns `false`: those of
     /// some zones alone, if zones are given.
     ///
-    /// In a store that is open for reading, blocks without events of a single zone are not read.
+    /// In segments with footers, blocks without events of a single zone are not read.
     package func scan(
         from first: SequenceNumber,
         through last: SequenceNumber,

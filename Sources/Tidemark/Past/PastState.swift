@@ -43,6 +43,22 @@ struct PastState {
         }
     }
 
+    /// Folds the events of one zone up to a position.
+    ///
+    /// O(blocks up to it that have events of the zone).
+    init(
+        of zone: ZoneKey,
+        in log: PastLog,
+        _ fold: Fold,
+        through last: SequenceNumber
+    ) throws(SyncError) {
+        try log.scan(from: zone.creation, through: last, zones: [zone]) {
+            (event) throws(EventFormatError) in
+            try apply(event, fold)
+            return true
+        }
+    }
+
     private mutating func apply(_ event: LogEvent, _ fold: Fold) throws(EventFormatError) {
         let bytes = event.payload
         let payload = bytes.span.bytes
@@ -119,13 +135,6 @@ struct PastState {
         }
         let ended = endedZones.filter { $0.identity.database == database }
         return (found.values + ended).sorted { $0.head < $1.head }
-    }
-
-    /// The positions of a zone's live records, ascending.
-    func liveSequences(in zone: ZoneKey) -> [SequenceNumber] {
-        table.lazy.filter { $0.zone == zone && $0.isLive && $0.sequence != 0 }
-            .map(\.sequence)
-            .sorted()
     }
 
     /// The reason of the last end of a zone; `nil` if it never ended.

@@ -36,7 +36,7 @@ extension Reader {
         _ now: ViewPicture
     ) throws(SyncError) -> any Picture {
         guard let position else { return LivePicture(views: now) }
-        return FoldedPicture(try past(position, now), through: position)
+        return FoldedPicture(self, now, through: try check(position, now))
     }
 
     /// Returns the same for a position that the store has; it folds nothing if there are no later

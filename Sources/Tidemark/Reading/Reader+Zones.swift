@@ -22,9 +22,9 @@ extension Reader {
         }
         let picture = try picture(asOf: position, now)
         var zones: [Zone] = []
-        for zone in try picture.zones(of: caller.database, after: 0, quiet: .max, limit: .max)
-        where zone.end == nil && !zone.identity.isImplicit && !zone.identity.isSystem {
-            zones.append(Zone(zone.identity, isStrict: options.isStrict))
+        for identity in try picture.livingZones(of: caller.database).values
+        where !identity.isImplicit && !identity.isSystem {
+            zones.append(Zone(identity, isStrict: options.isStrict))
         }
         let implicit = ZoneIdentity(
             database: caller.database,

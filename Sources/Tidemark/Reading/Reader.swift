@@ -43,6 +43,8 @@ final class Reader: Sendable {
     let statuses = Lock(AccountStatuses())
     /// The shares in which users participate, as requests last needed them.
     let participations = Lock(KnownParticipations())
+    /// The records of a zone as of a position, as a request last needed them.
+    let pastRecords = Lock<KnownPastRecords?>(nil)
     /// The users that may name each asset in databases that other users write to.
     let knownAssets = Lock(KnownAssets())
     /// Notifies those that wait for a user's status to change.

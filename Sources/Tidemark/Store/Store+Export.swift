@@ -15,8 +15,8 @@ extension Store {
     ///   - position: The event after which the records are read; `nil` for now.
     ///   - visit: Takes one record.
     ///
-    /// The present costs O(visited records); the past costs a fold of the log up to the event. Both hold
-    /// the names of one zone in memory.
+    /// The present costs O(visited records); the past also costs the events of the visited zones before
+    /// the event or after it, whichever are nearer. Both hold the names of one zone in memory.
     ///
     /// - Throws: `zoneNotFound` for a zone that did not exist, `invalidArguments` for a position
     ///   beyond the store's last event.

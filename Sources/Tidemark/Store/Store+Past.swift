@@ -29,7 +29,8 @@ extension Store {
     /// Returns one page of the changes in a zone after a token, up to an event.
     ///
     /// The result is the one that a device with that token would have received then; without a
-    /// token, all records of that time. O(events up to the position).
+    /// token, all records of that time. O(records of the zone), and O(its events before the position
+    /// or after it, whichever are nearer). The next page of the same position costs only its changes.
     ///
     /// Throws `zoneNotFound`, `changeTokenExpired`, and `invalidArguments` for a token that was
     /// issued after the event.
@@ -46,7 +47,7 @@ extension Store {
 
     /// The zones of the caller's database as they were after an event, in the order of their names' bytes.
     ///
-    /// O(events up to the position).
+    /// O(zones that the database has or had).
     public func zones(
         as caller: Caller,
         asOf position: SequenceNumber
@@ -76,7 +77,7 @@ extension Store {
     /// The caller's subscriptions in the caller's database as they were after an event, in the order of
     /// their ids' bytes.
     ///
-    /// O(events up to the position).
+    /// O(changes to the store's subscriptions before the position or after it).
     public func subscriptions(
         as caller: Caller,
         asOf position: SequenceNumber
@@ -90,7 +91,7 @@ extension Store {
     /// Subscriptions by their ids as they were after an event: for each, in order, the subscription or why
     /// there was none.
     ///
-    /// O(events up to the position).
+    /// O(changes to the store's subscriptions before the position or after it).
     public func fetchSubscriptions(
         _ ids: [String],
         as caller: Caller,

@@ -3,7 +3,6 @@
 
 import Tidemark
 public import TidemarkLog
-public import TidemarkModel
 
 /// Requests the positions of the commit that holds an event.
 public struct CommitCall: StoreCall {

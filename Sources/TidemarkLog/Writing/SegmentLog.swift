@@ -273,6 +273,15 @@ package final class SegmentLog: EventSource {
         try files.scan(from: first, through: min(last, durableSequence), visit)
     }
 
+    package func scan(
+        zone: ZoneKey,
+        from first: SequenceNumber,
+        through last: SequenceNumber,
+        _ visit: (LogEvent) -> Bool
+    ) throws(LogError) {
+        try files.scan(zone: zone, from: first, through: min(last, durableSequence), visit)
+    }
+
     package func lastSequence(atOrBefore time: Int64) throws(LogError) -> SequenceNumber {
         // The writer adds a frame to its segment a moment before the frame is reported as durable.
         min(try files.lastSequence(atOrBefore: time), durableSequence)
