@@ -33,7 +33,8 @@ extension ZoneHandle {
 
     /// Returns all records of a type that matched a condition then, in order, as typed values.
     ///
-    /// Costs a fold of the log up to the point, and a read of every record of the zone.
+    /// Costs the events of the zone before the point or after it, whichever are nearer, and a read of
+    /// every record of the zone.
     public func query<Value: RecordCodable>(
         _ type: Value.Type,
         where filter: Query.Filter = .all,

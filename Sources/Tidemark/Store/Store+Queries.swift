@@ -39,8 +39,9 @@ extension Store {
     /// Returns the records that a query would have found after an event.
     ///
     /// Fields and types are those of the schema of then, and `now()` is the time of the event;
-    /// permissions are checked as of now. It needs no index. It costs a fold of the log up to the
-    /// event and a read of every record of the zones, once for all successive pages.
+    /// permissions are checked as of now. It needs no index. It costs the events of the
+    /// zones before the event or after it, whichever are nearer, and a read of every record of the
+    /// zones, once for all successive pages.
     ///
     /// Throws the errors of ``query(_:as:)``, except for missing indexes; `invalidArguments` for a
     /// position beyond the store's last event.

@@ -203,6 +203,67 @@ import TidemarkModel
         try store.close()
     }
 
+    @Test func `Past reads return the past results after a compaction`() async throws {
+        let folder = try ScratchFolder()
+        let clock = HookedClock()
+        var environment = StoreEnvironment()
+        environment.log.now = { clock.now }
+        environment.log.uptime = nil
+        let store = try Store.open(
+            at: folder.path(),
+            access: .creating,
+            options: StoreOptions(),
+            environment: environment
+        )
+        let client = Client(store: store)
+        func save(_ numbers: Range<Int>) async throws {
+            let saves = try numbers.map {
+                try client.save("r\($0)", ["n": .int64(Int64($0))], policy: .changedKeys)
+            }
+            for save in try await client.modify(saves).saves { _ = try save.get() }
+        }
+        func delete(_ name: String) async throws {
+            let deletion = RecordDeletion(client.id(name))
+            _ = try await client.modify([], delete: [deletion]).deletions[0].get()
+        }
+        func state(_ position: SequenceNumber? = nil) throws -> [String] {
+            var lines: [String] = []
+            try store.visitRecords(of: client.caller.database, asOf: position) { record in
+                lines.append("\(record.recordID.recordName) \(record.changeTag?.text ?? "")")
+                return true
+            }
+            return lines
+        }
+        try await client.createZone()
+        for _ in 0..<5 { try await save(0..<20) }
+        try await delete("r5")
+        let token = try await client.changes().token
+        clock.pass(10 * 24 * 60 * 60 * 1000)
+        try await save(0..<4)
+        try await delete("r3")
+        let position = store.lastSequence
+        let (expected, delta) = (try state(), try await client.changes(since: token).changes)
+        #expect(expected.count == 18 && delta.count == 4)
+        var policy = CompactionPolicy()
+        policy.history = .atLeast(.seconds(5 * 24 * 60 * 60))
+        policy.tombstones = .none
+        #expect(try await store.compact(policy).droppedCount > 0)
+        // Few later events, and then so many that the way from the beginning is shorter.
+        for rounds in [1, 20] {
+            for _ in 0..<rounds { try await save(2..<20) }
+            // The records as of the last position that was read are kept.
+            #expect(try state(position.previous).count == 19)
+            #expect(try state(position) == expected)
+            let page = try await store.zoneChanges(
+                ZoneChangesRequest(zone: client.zone, since: token),
+                as: client.caller,
+                asOf: position
+            )
+            #expect(Array(page.changes) == delta)
+        }
+        try store.close()
+    }
+
     @Test func `A past read returns the asset of that time`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path(), access: .creating)
