@@ -25,7 +25,7 @@ extension Database {
 extension Database {
     /// The zones there were, in the order of their names' bytes.
     ///
-    /// O(events up to the point).
+    /// O(zones that the database has or had).
     public func zones(asOf point: PointInTime) async throws -> [ZoneHandle] {
         let store = try store
         return try await store.zones(as: caller, asOf: try point.position(in: store))
