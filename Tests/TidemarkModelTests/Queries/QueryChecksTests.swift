@@ -56,6 +56,15 @@ import Testing
         )
     }
 
+    @Test(arguments: [(.nan, 0), (91, 0), (0, -181), (0, .infinity)] as [(Double, Double)])
+    func `Distances are sorted from a place on Earth alone`(latitude: Double, longitude: Double) {
+        let place = Location(latitude: latitude, longitude: longitude)
+        let order = Query.SortDescriptor("p", distanceFrom: place)
+        let refusal = Query(recordType: "Note", sortDescriptors: [order]).refusal { _ in .location }
+        #expect(refusal?.code == .invalidArguments)
+        #expect(refusal?.message.contains("The place to measure from holds") == true)
+    }
+
     static let needs: [(String, [String])] = [
         ("TRUEPREDICATE", ["recordID QUERYABLE"]), ("FALSEPREDICATE", []),
         ("NOT FALSEPREDICATE", ["recordID QUERYABLE"]),

@@ -136,19 +136,33 @@ struct PredicateParser {
                 return .not(try parser.negation())
             }
         }
-        // Here a bracket always opens a predicate. So a side in brackets can only follow an
-        // operator or a modifier.
-        if token == .symbol("(") {
+        if token == .symbol("(") { return try bracketed() }
+        if try skip(.truePredicate) { return .always }
+        if try skip(.falsePredicate) { return .never }
+        return try comparison()
+    }
+
+    /// Reads a predicate in brackets, or a comparison whose left side is in brackets.
+    private mutating func bracketed() throws(PredicateError) -> Query.Predicate {
+        let start = self
+        do throws(PredicateError) {
             return try nested { parser throws(PredicateError) in
                 try parser.advance()
                 let inner = try parser.disjunction()
                 try parser.expect(")")
                 return inner
             }
+        } catch {
+            let refusal = error
+            // A side has no predicates in it, so this second attempt makes no further ones.
+            self = start
+            do throws(PredicateError) {
+                return try comparison()
+            } catch {
+                // The attempt that read further is the one that was meant.
+                throw error.offset > refusal.offset ? error : refusal
+            }
         }
-        if try skip(.truePredicate) { return .always }
-        if try skip(.falsePredicate) { return .never }
-        return try comparison()
     }
 
     /// Reads a nested part: every recursion goes through this function.

@@ -19,7 +19,15 @@ extension Query {
                 remedy: "Sort by fewer fields."
             )
         }
-        for descriptor in sortDescriptors where descriptor.origin != nil {
+        for descriptor in sortDescriptors {
+            guard let origin = descriptor.origin else { continue }
+            if let invalidity = origin.invalidity {
+                return SyncError(
+                    .invalidArguments,
+                    "The order was rejected: The place to measure from \(invalidity).",
+                    remedy: "Measure from a latitude of -90 to 90 and a longitude of -180 to 180."
+                )
+            }
             let problem =
                 switch descriptor.key {
                 case .system(let field): "\(field.rawValue) is not a location."
