@@ -171,7 +171,8 @@ public struct FieldsBuilder: Sendable {
                 to: &bytes
             )
         }
-        if isSorted {
+        // A field that was refused may have left bytes between the others.
+        if isSorted, end == scratch.count {
             bytes.append(contentsOf: scratch)
         } else {
             for piece in pieces { bytes.append(contentsOf: scratch[piece.start..<piece.end]) }

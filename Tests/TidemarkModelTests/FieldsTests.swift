@@ -99,4 +99,16 @@ func fields(_ pairs: [(String, FieldValue?)]) throws -> Fields {
         #expect(error?.code == .invalidArguments)
         #expect(error?.message == "The field \"b\" is given twice; keep one of them.")
     }
+
+    @Test func `A field that is refused leaves the others as they are`() throws {
+        var builder = FieldsBuilder()
+        try builder.set("a", 1)
+        for name in ["", String(repeating: "n", count: 256)] {
+            #expect(throws: SyncError.self) { try builder.set(name, "refused") }
+        }
+        try builder.set("b", "kept")
+        let built = try builder.finish()
+        #expect(try built == fields([("a", 1), ("b", "kept")]))
+        #expect(try Fields(validating: built.bytes) == built)
+    }
 }
