@@ -101,6 +101,24 @@ import TidemarkTesting
         #expect(events[1].token != nil)
     }
 
+    @Test func `A token that expired is replaced even if the zone is empty`() async throws {
+        let garden = try await Garden()
+        let zone = garden.zone
+        try await zone.save(Chore(id: "c", title: ""))
+        var token: ChangeToken?
+        for try await change in zone.changes() { token = change.token }
+        try await garden.anna.deleteZone("garden")
+        try await garden.anna.createZone("garden")
+        var events: [ZoneChanged] = []
+        for try await change in zone.changes(since: token) { events.append(change) }
+        #expect(events.map(\.event) == [.reset])
+        token = try #require(events.first?.token)
+        try await zone.save(Chore(id: "d", title: ""))
+        events = []
+        for try await change in zone.changes(since: token) { events.append(change) }
+        #expect(events.map(\.event.isReset) == [false])
+    }
+
     @Test func `A device that stops within a page misses no changes`() async throws {
         let garden = try await Garden()
         for number in 0..<9 { try await garden.zone.save(Chore(id: "c\(number)", title: "")) }

@@ -81,7 +81,7 @@ public struct ChangesOfZone: AsyncSequence, Sendable {
                 // The reset precedes the changes of its page: the client empties its copy first.
                 if isReset {
                     isReset = false
-                    return ZoneChanged(event: .reset, token: nil)
+                    return ZoneChanged(event: .reset, token: token)
                 }
                 if let page, position < page.changes.count {
                     let change = page.changes[position]
@@ -101,8 +101,8 @@ public struct ChangesOfZone: AsyncSequence, Sendable {
                 position = 0
                 isReset = next.isReset
                 // The old token has expired. Until the first page is complete, a client has to
-                // start again.
-                if isReset { token = nil }
+                // start again. An empty page is complete with the reset itself.
+                if isReset { token = next.changes.isEmpty ? next.token : nil }
             }
         }
     }
