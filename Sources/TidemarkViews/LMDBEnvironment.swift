@@ -152,6 +152,12 @@ extension ViewIndexError {
         case MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_INVALID, MDB_VERSION_MISMATCH, MDB_PAGE_FULL,
             MDB_CURSOR_FULL, MDB_INCOMPATIBLE:
             return .damaged(what)
+        case MDB_MAP_RESIZED:
+            return ViewIndexError(
+                .system,
+                "\(what). Another process has made the view index larger than the address space that "
+                    + "this process mapped for it: close the store and open it again."
+            )
         case MDB_READERS_FULL:
             return ViewIndexError(
                 .system,

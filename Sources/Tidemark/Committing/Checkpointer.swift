@@ -78,7 +78,7 @@ package final class Checkpointer: Sendable {
     /// frozen one.
     private func start(_ overlay: inout Overlay, of views: ZoneViews) {
         // `state` is locked inside the overlay's lock. No path locks them in the other order: `run`
-        // and `finish` lock one after the other.
+        // locks one after the other.
         let isFree = state.withLock { state in
             if state.isRunning || state.isFinishing { return false }
             state.isRunning = true
@@ -236,8 +236,9 @@ package final class Checkpointer: Sendable {
     /// Only when the log rejects commits.
     package func finish(_ views: ZoneViews) throws(SyncError) {
         // From here on, `start` begins no checkpoint. The queue is serial, so the empty block below
-        // ends after a checkpoint that was scheduled before.
-        state.withLock { $0.isFinishing = true }
+        // ends after a checkpoint that was scheduled before. A `start` that is under way holds the
+        // overlay's lock until it has scheduled its checkpoint.
+        views.overlay.withLock { _ in state.withLock { $0.isFinishing = true } }
         if runsInline { runDue(views) } else { queue.sync {} }
         // There are at most two generations: a frozen one whose checkpoint failed, and the current
         // one.
