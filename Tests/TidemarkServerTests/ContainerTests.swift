@@ -58,6 +58,28 @@ import TidemarkWire
             """
     }
 
+    @Test func `Of limits that are set at once, those in force are those that are stored`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let directory = server.server.directory
+            let name = ContainerLimits.recordName(of: ContainerID.standard.identifier)
+            for _ in 0..<20 {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for number in 1...16 {
+                        group.addTask { try await set(server) { $0.bytes = number << 20 } }
+                    }
+                    try await group.waitForAll()
+                }
+                let stored = try await directory.registry.containers.fetch(
+                    ContainerLimits.self,
+                    name
+                )
+                #expect(directory.limits(of: .standard)?.bytes == stored.value.bytes)
+            }
+        }
+    }
+
     @Test func `A container at its limit of open requests is throttled, others are not`()
         async throws
     {

@@ -48,6 +48,11 @@ final class RawSocket: Sendable {
         guard write(descriptor, bytes, bytes.count) == bytes.count else { throw Failure() }
     }
 
+    /// Closes the sending side; the socket can still receive.
+    func endSending() {
+        shutdown(descriptor, Int32(SHUT_WR))
+    }
+
     /// The bytes that come within some milliseconds; empty if none do or the other side has closed.
     func receive(within milliseconds: Int32) -> [UInt8] {
         var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

@@ -6,6 +6,7 @@ import ServiceConformance
 import Testing
 import Tidemark
 import TidemarkModel
+import TidemarkWire
 
 @testable import TidemarkServer
 
@@ -63,6 +64,26 @@ import TidemarkModel
             let ben = try await hosted.device("ben")
             _ = try await ben.service.accountStatuses(as: ben.caller)
             withExtendedLifetime(stream) {}
+        }
+    }
+
+    @Test func `A stream ends when its client closes its side of the connection`() async throws {
+        var options = ServerOptions()
+        options.heartbeat = .milliseconds(100)
+        try await ServerUnderTest.run(.live, options: options) { server in
+            let web = try await server.signIn("ann")
+            let socket = try RawSocket(port: try #require(server.client.port))
+            try socket.send(
+                "POST /tidemark/1/iCloud.tidemark/development/private/accountStatuses"
+                    + "?ckAPIToken=\(server.token)&ckWebAuthToken=\(web) HTTP/1.1\r\n"
+                    + "Host: localhost\r\nContent-Type: \(WireForm.json.mediaType)\r\n"
+                    + "Content-Length: 2\r\n\r\n{}"
+            )
+            try await waitUntil { server.server.push.hub.count == 1 }
+            // The socket stays open and receives: without the watch, the server would go on writing.
+            socket.endSending()
+            try await waitUntil { server.server.push.hub.count == 0 }
+            withExtendedLifetime(socket) {}
         }
     }
 }

@@ -108,11 +108,29 @@ extension Directory {
         try wanted.check()
         var limits = wanted
         limits.id = ContainerLimits.recordName(of: wanted.container)
-        // The record first: limits that are in force without a record would be gone after a
-        // restart.
-        try await registry.containers.save(limits, policy: .replace)
-        state.withLock { $0.containers[ContainerID(limits.container)] = limits }
-        try applyQuotas()
+        try await changeLimits { [limits] in
+            // The record first: limits that are in force without a record would be gone after a
+            // restart.
+            try await self.registry.containers.save(limits, policy: .replace)
+            self.state.withLock { $0.containers[ContainerID(limits.container)] = limits }
+            try self.applyQuotas()
+        }
+    }
+
+    /// Performs a change after all earlier ones.
+    ///
+    /// Otherwise, of two changes at once, one could be the last in the records and the other the
+    /// last in force.
+    private func changeLimits(_ change: @escaping @Sendable () async throws -> Void) async throws {
+        let task = limitChanges.withLock { last in
+            let task = Task { [last] in
+                _ = await last?.result
+                try await change()
+            }
+            last = task
+            return task
+        }
+        try await task.value
     }
 
     /// Closes a container: ends its tokens, keys and sessions, and deletes its limits.
@@ -135,12 +153,14 @@ extension Directory {
         }
         // Last: if a step above fails, a registered container is still listed, and closing it can
         // be repeated.
-        let name = ContainerLimits.recordName(of: identifier)
-        if try await registry.containers.fetchIfPresent(name) != nil {
-            try await registry.containers.delete(name)
+        try await changeLimits {
+            let name = ContainerLimits.recordName(of: identifier)
+            if try await self.registry.containers.fetchIfPresent(name) != nil {
+                try await self.registry.containers.delete(name)
+            }
+            self.state.withLock { $0.containers[container] = nil }
+            try self.applyQuotas()
         }
-        state.withLock { $0.containers[container] = nil }
-        try applyQuotas()
     }
 
     /// Reads the limits that were set before, and applies them to the store.

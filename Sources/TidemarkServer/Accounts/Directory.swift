@@ -24,6 +24,8 @@ public final class Directory: Sendable {
     /// The locks of `state` and of the store are taken within it; neither calls anything that takes
     /// this one.
     let quotaOrder = Lock(())
+    /// The last change of limits, after which the next one begins.
+    let limitChanges = Lock<Task<Void, any Error>?>(nil)
 
     struct State {
         /// The containers with limits of their own.

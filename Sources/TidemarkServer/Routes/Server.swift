@@ -84,7 +84,7 @@ public final class Server: Sendable {
             router.on("/tidemark/1/:container/:environment/:database/**", method: method) {
                 request,
                 context in
-                await self.answerService(request, from: context.address)
+                await self.answerService(request, from: context.address, over: context.connection)
             }
             router.on("/assets/**", method: method) { request, _ in
                 await self.answerAsset(request)

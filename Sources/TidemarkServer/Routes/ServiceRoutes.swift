@@ -12,9 +12,13 @@ import Tracing
 /// `/tidemark/1/CONTAINER/ENVIRONMENT/DATABASE/METHOD`: the methods of `DatabaseService`, for
 /// Tidemark's own clients.
 extension Server {
-    func answerService(_ request: Request, from address: String?) async -> Response {
+    func answerService(
+        _ request: Request,
+        from address: String?,
+        over connection: (any Channel)?
+    ) async -> Response {
         let incoming = Incoming(request, options, from: address)
-        var call = ServiceCall(incoming, tracer)
+        var call = ServiceCall(incoming, connection, tracer)
         metrics.begins()
         do throws(SyncError) {
             try await prepare(&call)
@@ -40,6 +44,7 @@ extension Server {
     /// A request on its way to its answer.
     struct ServiceCall {
         var incoming: Incoming
+        let connection: (any Channel)?
         var origin: String?
         var line: RequestLine
         var token: APIToken?
@@ -47,7 +52,8 @@ extension Server {
         var found: Callers.Found?
         var response = Response(status: .ok)
 
-        init(_ incoming: Incoming, _ tracer: any Tracer) {
+        init(_ incoming: Incoming, _ connection: (any Channel)?, _ tracer: any Tracer) {
+            self.connection = connection
             let span = RequestSpan(incoming, tracer)
             self.incoming = incoming
             self.incoming.trace = span.trace

@@ -44,7 +44,7 @@ extension Server {
         guard let found = call.found else {
             throw SyncError(.notAuthenticated, "The sender of the request is not known.")
         }
-        let listening = ServiceListening(server: self, found: found)
+        let listening = ServiceListening(server: self, found: found, connection: call.connection)
         // Checked here too, because a stream that has begun cannot change the status of the
         // response any more.
         try listening.check()
@@ -102,10 +102,12 @@ extension Server {
     }
 }
 
-/// The client of one stream: its credentials, and its place among the listeners of its user.
+/// The client of one stream: its credentials, its connection, and its place among the listeners of
+/// its user.
 private struct ServiceListening: Sendable {
     let server: Server
     let found: Callers.Found
+    let connection: (any Channel)?
 
     /// The time after which an idle stream writes an empty line.
     ///
@@ -129,6 +131,7 @@ private struct ServiceListening: Sendable {
     /// Throws a `SyncError` for the client if the user has too many streams, and another error if
     /// the server is stopping.
     func begin() throws -> Listener? {
+        if let connection { ConnectionWatch.begin(on: connection) }
         guard let collection = found.caller.notificationCollection else { return nil }
         do throws(ListenerHub.Refusal) {
             return try server.push.hub.add(for: collection)
