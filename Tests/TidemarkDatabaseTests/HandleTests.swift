@@ -278,6 +278,18 @@ import TidemarkTesting
         #expect(try await part.bytes() == Array(bytes[10..<20]))
     }
 
+    @Test func `A root with a name of the greatest length has one share too`() async throws {
+        let garden = try await Garden()
+        for count in [249, 250, 255] {
+            let root = RecordName(String(repeating: "r", count: count))
+            try await garden.zone.save(root, type: "Plan", fields: ["title": "Beds"])
+            let share = try await garden.zone.share(root)
+            let again = try await garden.zone.share(root, with: [.invited("ben")])
+            #expect(again.record.recordID == share.record.recordID)
+            #expect(again.share.participants.contains { $0.user == UserID("ben") })
+        }
+    }
+
     @Test func `Shared records are in the other user's shared database`() async throws {
         let garden = try await Garden()
         let beds = try await garden.zone.save("beds", type: "Plan", fields: ["title": "Beds"])

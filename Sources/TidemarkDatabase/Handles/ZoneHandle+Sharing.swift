@@ -24,9 +24,18 @@ extension ZoneHandle {
             publicPermission: publicPermission,
             participants: participants
         )
-        // One name per root: sharing the root again changes its share instead of adding a second
-        // one.
-        return try await save("share-\(name)", content)
+        return try await save(shareName(of: root, named: name), content)
+    }
+
+    /// Returns the name of a root's share.
+    ///
+    /// There is one name per root: sharing the root again changes its share instead of adding a
+    /// second one.
+    private func shareName(of root: some RecordNamed, named name: String) async throws -> String {
+        let shareName = "share-\(name)"
+        if shareName.utf8.count <= 255 { return shareName }
+        // The name of a record has at most 255 bytes, so the root itself must tell.
+        return try await fetch(root).shareID?.recordName ?? RecordName.unique().text
     }
 
     /// Shares the whole zone.
