@@ -45,6 +45,13 @@ package protocol Facts: Sendable {
     /// Names with the same hash may be among them.
     func referrers(of target: UInt64, in zone: ZoneKey) throws(SyncError) -> [Referrer]
 
+    /// Returns the number of those records whose binding is of a kind, among others.
+    func referrerCount(
+        of target: UInt64,
+        in zone: ZoneKey,
+        with binding: Binding
+    ) throws(SyncError) -> Int
+
     /// Returns the key of the record's last audience, even if the audience has ended; `nil` if the
     /// record is in none.
     func audience(of record: ViewKey) throws(SyncError) -> ZoneKey?

@@ -3,7 +3,7 @@
 
 package import TidemarkEvents
 package import TidemarkLog
-import TidemarkModel
+package import TidemarkModel
 
 /// The zone views at one bound: a snapshot of the index, and the overlay up to the bound.
 ///
@@ -152,16 +152,31 @@ extension ViewPicture {
         of target: UInt64,
         in zone: ZoneKey
     ) throws(ViewIndexError) -> [Referrer] {
+        var found: [Referrer] = []
+        try visitReferrers(of: target, in: zone) { found.append($0) }
+        return found.sorted { $0.slot < $1.slot }
+    }
+
+    /// Returns the number of records of a zone whose binding to a target is of a kind, among those
+    /// that ``referrers(of:in:)`` lists.
+    ///
+    /// O(referrers), without a list of them.
+    package func referrerCount(
+        of target: UInt64,
+        in zone: ZoneKey,
+        with binding: Binding
+    ) throws(ViewIndexError) -> Int {
+        var count = 0
+        try visitReferrers(of: target, in: zone) { count += $0.binding.contains(binding) ? 1 : 0 }
+        return count
+    }
+
+    private func visitReferrers(
+        of target: UInt64,
+        in zone: ZoneKey,
+        _ visit: (Referrer) -> Void
+    ) throws(ViewIndexError) {
         let key = ReferenceChange.key(of: target, in: zone)
-        var bindings: [Slot: Binding] = [:]
-        try snapshot.scan(.references, from: ViewKey(key, 0), through: ViewKey(key, .max)) {
-            // Two targets can share a key. An entry names its zone, so those of other zones are
-            // left out here.
-            if case .word(zone.rawValue, let tag) = $1 {
-                bindings[$0.slot] = Binding(rawValue: tag)
-            }
-            return true
-        }
         var changes: [ReferenceChange] = []
         frozen?.references.visit(under: key, through: bound) { changes.append($0) }
         changes += withCurrent { current in
@@ -170,11 +185,19 @@ extension ViewPicture {
             return changes
         }
         // From old to new, so that the last change of a source decides.
-        for change in changes where change.zone == zone {
-            bindings[change.source] = change.binding.isEmpty ? nil : change.binding
+        var changed: [Slot: Binding] = [:]
+        for change in changes where change.zone == zone { changed[change.source] = change.binding }
+        try snapshot.scan(.references, from: ViewKey(key, 0), through: ViewKey(key, .max)) {
+            // Two targets can share a key. An entry names its zone, so those of other zones are
+            // left out here.
+            if case .word(zone.rawValue, let tag) = $1, changed[$0.slot] == nil {
+                visit(Referrer(slot: $0.slot, binding: Binding(rawValue: tag)))
+            }
+            return true
         }
-        return bindings.map { Referrer(slot: $0.key, binding: $0.value) }
-            .sorted { $0.slot < $1.slot }
+        for (slot, binding) in changed where !binding.isEmpty {
+            visit(Referrer(slot: slot, binding: binding))
+        }
     }
 
     /// Returns the first position of the commit that answered a request; `nil` if there is none.

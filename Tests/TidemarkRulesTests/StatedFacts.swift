@@ -106,5 +106,9 @@ struct StatedFacts: Facts {
             .sorted { $0.slot < $1.slot }
     }
 
+    func referrerCount(of target: UInt64, in zone: ZoneKey, with binding: Binding) -> Int {
+        referrers(of: target, in: zone).count { $0.binding.contains(binding) }
+    }
+
     func audience(of record: ViewKey) -> ZoneKey? { nil }
 }

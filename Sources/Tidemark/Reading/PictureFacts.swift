@@ -50,6 +50,16 @@ private struct PictureFacts: Facts {
         }
     }
 
+    func referrerCount(
+        of target: UInt64,
+        in zone: ZoneKey,
+        with binding: Binding
+    ) throws(SyncError) -> Int {
+        try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.referrerCount(of: target, in: zone, with: binding)
+        }
+    }
+
     func audience(of record: ViewKey) throws(SyncError) -> ZoneKey? {
         try SyncError.wrapping { () throws(ViewIndexError) in try picture.audience(of: record) }
     }

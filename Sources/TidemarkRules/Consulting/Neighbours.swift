@@ -45,11 +45,14 @@ package struct Neighbours {
         return found.items[0].old == nil ? nil : found.items[0]
     }
 
-    /// Returns the records that the index lists as bound to a target; a few may be bound to another
-    /// name with the same hash.
-    package func referrers(of target: RecordPlace) throws(SyncError) -> [Referrer] {
-        guard let zone = zones[target.zone].key else { return [] }
-        return try facts.referrers(of: hash.target(target.name), in: zone)
+    /// Returns the number of records that the index lists as bound to a target by a kind of
+    /// binding; a few may be bound to another name with the same hash.
+    package func referrerCount(
+        of target: RecordPlace,
+        with binding: Binding
+    ) throws(SyncError) -> Int {
+        guard let zone = zones[target.zone].key else { return 0 }
+        return try facts.referrerCount(of: hash.target(target.name), in: zone, with: binding)
     }
 
     /// Returns the records that are bound to a target, each with its binding, as read from their
@@ -63,8 +66,10 @@ package struct Neighbours {
         guard let zone = zones[target.zone].key else { return [] }
         // Even if nothing is found: the decision is invalid if another commit adds a binding to
         // this target first.
-        targets.append(ReferenceChange.key(of: hash.target(target.name), in: zone))
-        let slots = try referrers(of: target).map { ViewKey(zone: zone, slot: $0.slot) }
+        let key = hash.target(target.name)
+        targets.append(ReferenceChange.key(of: key, in: zone))
+        let referrers = try facts.referrers(of: key, in: zone)
+        let slots = referrers.map { ViewKey(zone: zone, slot: $0.slot) }
         let versions = try facts.versions(at: slots)
         let live = versions.compactMap { $0?.state == .live ? $0 : nil }
         let stored = try facts.records(at: live.map(\.sequence))

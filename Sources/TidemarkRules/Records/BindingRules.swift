@@ -206,7 +206,7 @@ extension BindingRules {
     private mutating func deletedWith(_ target: RecordPlace) throws(SyncError) -> Int {
         if let known = deleteSelfCounts[target] { return known }
         // All of them, because other kinds of bindings may come first in the index.
-        let count = try neighbours.referrers(of: target).count { $0.binding.contains(.deleteSelf) }
+        let count = try neighbours.referrerCount(of: target, with: .deleteSelf)
         deleteSelfCounts[target] = count
         return count
     }

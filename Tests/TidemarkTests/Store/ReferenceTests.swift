@@ -184,6 +184,17 @@ import TidemarkModel
         let more = try await bert.modify([try save("s9", to: ["a"])])
         #expect(more.saves[0].error?.code == .limitExceeded)
         try store.close()
+        // The index has the bindings now, and newer commits change some of them.
+        let reopened = try limitedStore()
+        let again = Client(store: reopened)
+        try await again.modify([try save("s9", to: ["a"], .validate)])
+        try await again.modify([], delete: [RecordDeletion(again.id("s0"))])
+        let last = try await again.modify(
+            [try save("s8", to: ["a"]), try save("s7", to: ["a"])],
+            isAtomic: false
+        )
+        #expect(last.saves.map { $0.error?.code } == [nil, .limitExceeded])
+        try reopened.close()
     }
 
     @Test func `A reference cannot leave its zone, however the zone is written`() async throws {
