@@ -154,7 +154,9 @@ package struct ConsultedItems: Sendable {
 package struct SlotOrder: Sendable {
     /// The place of an item's lookup, by which items are sorted without moving them.
     fileprivate struct Place: Sendable {
-        var slot: Slot
+        /// The slot as a number, because a sort calls the comparison of ``Slot`` instead of inlining
+        /// it.
+        var slot: UInt64
         var zone: Int
         var index: Int
 
@@ -172,7 +174,7 @@ package struct SlotOrder: Sendable {
 
     fileprivate init(_ indexes: some Collection<Int>, of items: [ConsultedItem]) {
         places = indexes.map { index in
-            Place(slot: items[index].slot, zone: items[index].zone, index: index)
+            Place(slot: items[index].slot.rawValue, zone: items[index].zone, index: index)
         }
         if places.count < 2 { return }
         places.sort { first, second in
