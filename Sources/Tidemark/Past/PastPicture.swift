@@ -117,10 +117,14 @@ package struct PastPicture: Sendable {
         .sorted { ($0.distance, $1.zone.head) < ($1.distance, $0.zone.head) }
         var found = Namesakes()
         for (_, zone) in zones.prefix(zoneLimit) {
-            // This is only a hint, so a damaged zone must not make the answer fail.
-            guard let version = try? newestVersion(of: name, in: zone.key) else { continue }
-            let isDeleted = version.state != .live
-            found.places.append(Namesakes.Place(zone: zone.identity, isDeleted: isDeleted))
+            do throws(SyncError) {
+                guard let version = try newestVersion(of: name, in: zone.key) else { continue }
+                let isDeleted = version.state != .live
+                found.places.append(Namesakes.Place(zone: zone.identity, isDeleted: isDeleted))
+            } catch {
+                // This is only a hint, so a damaged zone must not make the answer fail.
+                found.unreadableCount += 1
+            }
             if found.places.count == limit { return found }
         }
         if zones.count > zoneLimit { found.searchedCount = zoneLimit }
@@ -156,6 +160,8 @@ package struct Namesakes: Sendable {
     package fileprivate(set) var places: [Place] = []
     /// The number of searched zones; `nil` if there are no others.
     package fileprivate(set) var searchedCount: Int?
+    /// The number of searched zones in which the record could not be looked up.
+    package fileprivate(set) var unreadableCount = 0
 }
 
 /// The events of a store, for reads of the past.

@@ -20,6 +20,9 @@ extension Explanation.Hint {
         case .searchStopped(let zoneCount):
             return "Only \(zoneCount) zones were searched for a record of that name. There are "
                 + "more."
+        case .zonesUnreadable(let zoneCount):
+            return "\(zoneCount) of the searched zones could not be read, and may have a record of "
+                + "that name. `tidemark log verify` reports the damage."
         case .deviceUnknown(let known):
             return "No journal entry is about the device \"\(question.device)\". The latest "
                 + "entries are about these devices: \(known.joined(separator: ", "))."
@@ -84,6 +87,10 @@ extension [UInt8] {
             append(literal: isDeleted ? "true" : "false")
         case .searchStopped(let zoneCount):
             append(jsonString: "searchStopped")
+            append(literal: ",\"zones\":")
+            append(jsonNumber: zoneCount)
+        case .zonesUnreadable(let zoneCount):
+            append(jsonString: "zonesUnreadable")
             append(literal: ",\"zones\":")
             append(jsonNumber: zoneCount)
         case .deviceUnknown(let known):

@@ -125,6 +125,9 @@ struct Explaining {
             if let count = found.searchedCount {
                 explanation.hints.append(.searchStopped(zoneCount: count))
             }
+            if found.unreadableCount > 0 {
+                explanation.hints.append(.zonesUnreadable(zoneCount: found.unreadableCount))
+            }
         }
         if !evidence.hasDevice, !evidence.devices.isEmpty {
             explanation.hints.append(.deviceUnknown(known: evidence.devices))

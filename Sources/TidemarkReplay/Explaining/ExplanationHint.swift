@@ -10,6 +10,8 @@ extension Explanation {
         case recordElsewhere(RecordID, DatabaseID, isDeleted: Bool)
         /// Only this many zones were searched for such a record; there are more.
         case searchStopped(zoneCount: Int)
+        /// In this many of the searched zones the record could not be looked up, because of damage.
+        case zonesUnreadable(zoneCount: Int)
         /// The journal has no entry of the device. It has entries of these devices, and maybe of
         /// others; the device of the latest entry comes first.
         case deviceUnknown(known: [String])
