@@ -13,7 +13,7 @@ import TidemarkModel
 /// reads the page and writes its events; the others send the same bytes.
 final class SharedPages: Sendable {
     /// A page, and its notifications as events of a stream.
-    struct Page: Sendable {
+    struct SharedPage: Sendable {
         let page: PushPage
         /// The event of each line.
         let events: [ByteBuffer]
@@ -48,7 +48,7 @@ final class SharedPages: Sendable {
     }
 
     private struct State {
-        var pages: [Key: Page] = [:]
+        var pages: [Key: SharedPage] = [:]
         /// The number of times that the pages were dropped.
         var dropCount = 0
     }
@@ -72,11 +72,11 @@ final class SharedPages: Sendable {
         since start: ChangeToken,
         of collection: DatabaseID,
         _ read: () async throws(SyncError) -> PushPage
-    ) async throws(SyncError) -> Page {
+    ) async throws(SyncError) -> SharedPage {
         let key = Key(collection: collection, start: start)
         let (known, dropCount) = state.withLock { ($0.pages[key], $0.dropCount) }
         if let known { return known }
-        let page = Page(try await read())
+        let page = SharedPage(try await read())
         state.withLock { state in
             // Notifications that were made during the read may be missing in the page.
             guard state.dropCount == dropCount, state.pages.count < Self.limit else { return }

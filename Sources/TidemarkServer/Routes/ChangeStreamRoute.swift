@@ -147,7 +147,7 @@ private struct ChangeStream: Sendable {
     ) async throws {
         let caller = found.caller
         while true {
-            let shared: SharedPages.Page
+            let shared: SharedPages.SharedPage
             do throws(SyncError) {
                 shared = try await server.push.hub.pages.page(since: token, of: collection) {
                     [token] () throws(SyncError) in
