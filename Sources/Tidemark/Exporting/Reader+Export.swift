@@ -93,8 +93,9 @@ extension Reader {
             options.limits
         )
         if zones[0].key.map({ $0.creation > bound }) ?? true {
-            // The zone of that time, if there was one, is another epoch, which views do not list.
-            return try pastRecord(id, of: database, asOf: position)
+            // The zone of that time, if there was one, has ended since.
+            guard position != nil else { throw .zoneNotFound(id.zone) }
+            return try endedRecord(id, of: database, FoldedPicture(self, picture, through: bound))
         }
         let name = Name(id.recordName)
         let item = ConsultedItem(name: name, zone: 0, slot: views.hash.slot(ofName: name))
@@ -108,20 +109,31 @@ extension Reader {
         return try record(stored, in: id.zone)
     }
 
-    private func pastRecord(
+    /// A record of a zone that has ended since, whose slots the views do not have any more.
+    ///
+    /// O(events of the zone), unless its records are known; reads the events of one slot.
+    private func endedRecord(
         _ id: RecordID,
         of database: DatabaseID,
-        asOf position: SequenceNumber?
+        _ past: FoldedPicture
     ) throws(SyncError) -> Record {
-        guard position != nil else { throw .zoneNotFound(id.zone) }
-        var found: Record?
-        let name = Name(id.recordName)
-        try visitRecords(of: database, in: id.zone, asOf: position) { record in
-            if Name(record.recordID.recordName) == name { found = record }
-            return found == nil
+        let zone = ZoneIdentity(database: database, zoneName: Name(id.zone.zoneName))
+        guard let key = try past.zone(zone).key else {
+            throw zone.isImplicit ? .recordNotFound(id) : .zoneNotFound(id.zone)
         }
-        guard let found else { throw .recordNotFound(id) }
-        return found
+        let name = Name(id.recordName)
+        let slot = views.hash.slot(ofName: name)
+        // A name is at most 255 slots away from its hash.
+        let near = try past.versions(in: key, after: 0, limit: .max).filter { version in
+            version.state == .live && version.slot.rawValue &- slot.rawValue <= UInt64(UInt8.max)
+        }
+        for stored in try views.records(at: near.map(\.sequence)) {
+            let isFound = try SyncError.wrapping { () throws(EventFormatError) in
+                try stored.hasName(name)
+            }
+            if isFound { return try record(stored, in: zone.zone) }
+        }
+        throw .recordNotFound(id)
     }
 
     /// See ``Store/position(atOrBefore:)``.

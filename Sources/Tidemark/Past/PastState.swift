@@ -137,11 +137,6 @@ struct PastState {
         return (found.values + ended).sorted { $0.head < $1.head }
     }
 
-    /// The reason of the last end of a zone; `nil` if it never ended.
-    func reason(ofEnd zone: ZoneIdentity) -> ZoneDeletionReason? {
-        endedZones.last { $0.identity == zone }?.end
-    }
-
     /// The last events of a zone's records that come after a position, ascending.
     func versions(in zone: ZoneKey, after start: SequenceNumber) -> [RecordVersion] {
         table.lazy.filter { $0.zone == zone && $0.sequence > start }

@@ -21,10 +21,9 @@ extension Reader {
         } catch {
             if error.code == .unknownItem, let blank = caller.blankUserRecord(id) { return blank }
             guard error.code == .zoneNotFound else { throw error }
-            // Only for the reason in the error: the log is folded once more to find how the zone
-            // ended by then.
             let zone = ZoneIdentity(database: caller.database, zoneName: id.zone.name)
-            throw .zoneGone(id.zone, try past(position, picture).reason(ofEnd: zone) ?? .deleted)
+            let end = try self.picture(asOf: position, picture).zone(zone).end
+            throw .zoneGone(id.zone, end ?? .deleted)
         }
     }
 
@@ -46,21 +45,6 @@ extension Reader {
         _ now: ViewPicture
     ) throws(SyncError) -> any Picture {
         try picture(asOf: bound == now.bound ? nil : bound, now)
-    }
-
-    /// Returns the state as of a position.
-    ///
-    /// While the picture is held, the log keeps the events of that state.
-    private func past(
-        _ position: SequenceNumber,
-        _ picture: ViewPicture
-    ) throws(SyncError) -> PastState {
-        let bound = try check(position, picture)
-        return try PastState(
-            of: source,
-            hash: views.hash,
-            through: bound
-        )
     }
 }
 
