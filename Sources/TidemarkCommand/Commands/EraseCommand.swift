@@ -24,7 +24,8 @@ struct EraseCommand: AsyncParsableCommand {
             with --container.
 
             No other process may have the store open: stop its server first. A dry run works \
-            meanwhile, also at a server. The erasure needs space for a second log. If it is interrupted \
+            meanwhile, also at a server. The erasure needs space for a second log. If it is \
+            interrupted \
             before that log is written, nothing has changed; after that, the next open completes \
             it. Backups, exports and other stores are not changed; the receipt lists what may \
             still hold the data.

@@ -80,9 +80,7 @@ struct WrittenStoreArgument: ParsableArguments {
         _ access: StoreAccess = .writing,
         _ command: (any AdministrationService) async throws -> Void
     ) async throws {
-        if let server = try server {
-            return try await argument.asking { try await command(server) }
-        }
+        if let server = try server { return try await command(server) }
         try await write(access) { store in try await command(argument.service(of: store)) }
     }
 
@@ -92,9 +90,7 @@ struct WrittenStoreArgument: ParsableArguments {
         _ command: (any DatabaseService) async throws -> Void
     ) async throws {
         if let server = try server {
-            return try await argument.asking {
-                try await command(VouchedTransport.service(by: server))
-            }
+            return try await command(VouchedTransport.service(by: server))
         }
         try await write(access) { store in try await command(store) }
     }

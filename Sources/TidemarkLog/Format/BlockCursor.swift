@@ -165,6 +165,17 @@ struct BlockCursor {
         }
     }
 
+    /// Visits all events of a block's raw bytes, the first of which is at or after a position.
+    @inline(__always)
+    static func visit(
+        _ bytes: RawSpan,
+        from first: SequenceNumber,
+        _ body: (EventRow) -> Void
+    ) throws(Malformed) {
+        var place = Place(position: first.rawValue)
+        while try place.advance(in: bytes, to: .zero) { body(place.row) }
+    }
+
     private func checkEnd(_ place: Place) throws(Malformed) {
         // Lookups find a block by the positions in its table entry. If the entries covered others,
         // an event would be missed or found at two places.

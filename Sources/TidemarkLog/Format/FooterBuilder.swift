@@ -35,13 +35,25 @@ struct FooterBuilder: Sendable {
 
     /// Adds an event of the block with an index.
     mutating func add(_ event: LogEvent, index: UInt32) {
-        postings.add(zone: event.zone, block: index)
+        let payload = event.payload
+        add(event.sequence, event.zone, event.commit, payload.span.bytes, index: index)
+    }
+
+    @inline(__always)
+    private mutating func add(
+        _ sequence: SequenceNumber,
+        _ zone: ZoneKey,
+        _ commit: LogCommit,
+        _ payload: RawSpan,
+        index: UInt32
+    ) {
+        postings.add(zone: zone, block: index)
         summary.eventCount += 1
-        summary.eventHash.add(event)
-        summary.firstTime = min(summary.firstTime, event.commit.time)
-        summary.lastTime = max(summary.lastTime, event.commit.time)
-        summary.firstReceived = min(summary.firstReceived, event.commit.received)
-        summary.lastReceived = max(summary.lastReceived, event.commit.received)
+        summary.eventHash.add(sequence, zone: zone, payload)
+        summary.firstTime = min(summary.firstTime, commit.time)
+        summary.lastTime = max(summary.lastTime, commit.time)
+        summary.firstReceived = min(summary.firstReceived, commit.received)
+        summary.lastReceived = max(summary.lastReceived, commit.received)
     }
 
     /// Adds a frame that was just written, from the bytes that its blocks were compressed from.
@@ -49,14 +61,17 @@ struct FooterBuilder: Sendable {
     /// Throws if those are not what the format allows.
     mutating func add(_ frame: WrittenFrame) throws(BlockCursor.Malformed) {
         addFrame(last: frame.last, commitCount: frame.commitCount)
+        let raw = frame.raw.span.bytes
         var start = 0
         for entry in frame.blocks {
             let end = start + Int(entry.rawByteCount)
-            let block = DecodedBlock(bytes: Array(frame.raw[start..<end]), entry: entry)
+            let block = raw.extracting(start..<end)
             start = end
             let index = add(entry)
-            var cursor = BlockCursor(block)
-            while try cursor.advance() { add(cursor.event, index: index) }
+            try BlockCursor.visit(block, from: entry.first) { row in
+                let payload = block.extracting(row.payloadRange)
+                add(row.sequence, row.zone, row.commit, payload, index: index)
+            }
         }
     }
 }
