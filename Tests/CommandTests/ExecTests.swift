@@ -85,6 +85,28 @@ import Tidemark
     }
     #endif
 
+    #if !canImport(Darwin)
+    @Test func `A device is notified of what another one does, and syncs`() async throws {
+        let outcome = try await script(
+            """
+            cat >devices <<'END'
+            #!/bin/sh
+            note() { device=$1; shift; TIDEMARK_DEVICE=$device XDG_DATA_HOME=$PWD/$device "$NOTES" notes $device "$@"; }
+            note phone watch bread >watched &
+            until grep -q watching watched; do kill -0 $! || exit 1; sleep 0.05; done
+            note laptop add milk "Oat milk" >added
+            note laptop add bread Bread >added
+            wait $!
+            cat watched
+            END
+            chmod +x devices
+            NOTES=$(dirname "$tidemark")/CloudKitNotesExample "$tidemark" exec --user anna -- timeout 60 ./devices
+            """
+        )
+        #expect(outcome.output == "watching\nbread: Bread\nmilk: Oat milk\n")
+    }
+    #endif
+
     @Test func `A command gets a server in its environment, and no files remain`() async throws {
         let outcome = try await script(
             """

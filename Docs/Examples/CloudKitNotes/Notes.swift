@@ -34,6 +34,18 @@ actor Notes {
         state.notes.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.text)" }
     }
 
+    /// Returns true if there is a note of a name.
+    func has(_ name: String) -> Bool { state.notes[name] != nil }
+
+    /// Makes the server notify this device of what others do.
+    func subscribe() async throws {
+        let subscription = CKRecordZoneSubscription(zoneID: zoneID, subscriptionID: "notes")
+        let info = CKSubscription.NotificationInfo()
+        info.shouldSendContentAvailable = true
+        subscription.notificationInfo = info
+        _ = try await database.save(subscription)
+    }
+
     /// Fetches what other devices did.
     func sync() async throws {
         var token = try state.token.flatMap {

@@ -4,8 +4,9 @@
 // Notes that sync: all of it is code as it is written for Apple's CloudKit, but for the one call that
 // says where containers point. With a server in the environment (TIDEMARK_URL), that call is left out.
 //
-// Usage: CloudKitNotesExample STORE DEVICE [list | add NAME TEXT | edit NAME TEXT | remove NAME]
-// Each DEVICE has a file beside the store with what it knows. Everything but `edit` syncs first.
+// Usage: CloudKitNotesExample STORE DEVICE [list | add NAME TEXT | edit NAME TEXT | remove NAME | watch NAME]
+// Each DEVICE has a file beside the store with what it knows. Everything but `edit` syncs first. `watch`
+// syncs at each push until there is a note of that name.
 
 import CloudKit
 
@@ -34,6 +35,16 @@ case ("edit", let name?, let text?):
 case ("remove", let name?, _):
     try await notes.sync()
     try await notes.remove(name)
+case ("watch", let name?, _):
+    let (pushes, continuation) = AsyncStream.makeStream(of: Void.self)
+    // On Apple's systems the delegate of the app gets these.
+    TidemarkDevice.current.onRemoteNotification { _ in continuation.yield() }
+    try await notes.subscribe()
+    try await notes.sync()
+    print("watching")
+    fflush(nil)
+    var arrivals = pushes.makeAsyncIterator()
+    while await !notes.has(name), await arrivals.next() != nil { try await notes.sync() }
 default:
     try await notes.sync()
 }
