@@ -86,6 +86,33 @@ import Tidemark
     #endif
 
     #if !canImport(Darwin)
+    @Test func `The XCTest suite of an app runs twice at once`() async throws {
+        let outcome = try await script(
+            """
+            suite=$(dirname "$tidemark")/tidemarkPackageTests.xctest
+            run() { "$tidemark" exec --user "$1" --export $1.jsonl -- "$suite" CloudKitSwift5Tests.NotesAppTests >$1.out 2>&1; echo $?; }
+            run anna & run bert; wait
+            for user in anna bert; do
+                grep -o "Executed 5 tests, with 0 failures" $user.out | head -n 1
+                # What the suite saved was saved at the server of its own run.
+                grep -o '"recordName":"batch[0-9]*"' $user.jsonl | wc -l
+            done
+            """
+        )
+        #expect(
+            outcome.output == """
+                0
+                0
+                Executed 5 tests, with 0 failures
+                50
+                Executed 5 tests, with 0 failures
+                50
+
+                """,
+            "\(outcome)"
+        )
+    }
+
     @Test func `A device is notified of what another one does, and syncs`() async throws {
         let outcome = try await script(
             """
