@@ -1,18 +1,21 @@
-"""The server is killed (-9) at random 200 times while 20 clients save and fetch.
+"""The server is killed (-9) at random 200 times while 20 clients save, fetch and listen.
 
 Every save that was acknowledged is there once, and every client, which kept its sync token over all kills, ends with
-the same records as one that begins anew.
+the same records as one that begins anew. Each client's stream, resumed after each kill by the id of its last event, has
+told it of each record of the others once, and of none of its own.
 
 Usage: kill.py PROGRAM [ROUNDS]
 """
 
 import http.client
+import json
 import random
+import socket
 import sys
 import threading
 import time
 
-from served import Client, Failure, Server, expect, prove
+from served import CONTAINER, Client, Failure, Server, expect, prove, wait_for
 
 CLIENTS = 20
 ZONE = {"zoneName": "Notes"}
@@ -27,6 +30,10 @@ class Device:
         self.acknowledged = []
         self.token = None
         self.records = {}
+        # What the stream told, and the id of its last event.
+        self.heard = set()
+        self.resets = 0
+        self.last_event = None
 
     def save(self, client):
         self.count += 1
@@ -53,8 +60,47 @@ class Device:
             if not page.get("moreComing"):
                 return
 
+    def listen(self, server, web, problems):
+        """Reads the stream of notifications until it ends."""
+        head = (
+            f"GET /database/1/{CONTAINER}/development/private/changes/stream?ckAPIToken={server.token}"
+            f"&ckWebAuthToken={web}&clientId=d{self.number} HTTP/1.1\r\nHost: localhost\r\n"
+        )
+        if self.last_event:
+            head += f"Last-Event-ID: {self.last_event}\r\n"
+        try:
+            with socket.create_connection(("localhost", server.port), timeout=90) as connection:
+                connection.sendall(f"{head}\r\n".encode())
+                event = {}
+                for line in connection.makefile("rb"):
+                    name, _, value = line.decode().rstrip("\r\n").partition(": ")
+                    if name in ("id", "event", "data"):
+                        event[name] = value
+                    elif "data" in event:
+                        self.take(event, server, web)
+                        event = {}
+        except Failure as failure:
+            problems.append(failure)
+        except OSError:
+            pass  # The server was killed.
+
+    def take(self, event, server, web):
+        if event["event"] == "notification":
+            name = json.loads(event["data"])["ck"]["qry"]["rid"]
+            expect(name not in self.heard, f"device {self.number} was told of {name} twice")
+            expect(not name.startswith(f"d{self.number}-"), f"device {self.number} was told of its own {name}")
+            self.heard.add(name)
+        elif event["event"] == "reset":
+            # Notifications were dropped: a client fetches what there is.
+            self.resets += 1
+            others = Device(-1)
+            others.fetch(Client(server, web))
+            self.heard |= {name for name in others.records if not name.startswith(f"d{self.number}-")}
+        # After the event was taken: one that was cut off comes again.
+        self.last_event = event["id"]
+
     def work(self, server, web, problems):
-        client = Client(server, web, timeout=30)
+        client = Client(server, web, timeout=30, device=f"d{self.number}")
         try:
             while True:
                 self.save(client)
@@ -79,11 +125,20 @@ def proof(program, folder):
             if web is None:
                 web = server.sign_in()
                 Client(server, web).ask("zones/modify", {"operations": [{"operationType": "create", "zone": {"zoneID": ZONE}}]})
-            threads = [
-                threading.Thread(target=device.work, args=(server, web, problems), daemon=True) for device in devices
-            ]
-            for thread in threads:
-                thread.start()
+                subscription = {
+                    "subscriptionID": "notes", "subscriptionType": "query", "firesOn": ["create"],
+                    "query": {"recordType": "Note", "filterBy": []},
+                }
+                operation = {"operationType": "create", "subscription": subscription}
+                status, answer = Client(server, web).ask("subscriptions/modify", {"operations": [operation]})
+                expect(status == 200, f"subscriptions/modify: {status} {answer}")
+            threads = []
+            for start in (Device.listen, Device.work):
+                for device in devices:
+                    threads.append(threading.Thread(target=start, args=(device, server, web, problems), daemon=True))
+                    threads[-1].start()
+                # A stream that begins anew tells of nothing that was saved before.
+                wait_for("the streams", lambda: problems or all(device.last_event for device in devices))
             time.sleep(0.1 + 0.6 * chance.random())
         finally:
             server.kill()
@@ -101,6 +156,14 @@ def proof(program, folder):
         for device in devices:
             device.fetch(Client(server, web))
             expect(device.records == fresh.records, f"seed {seed}: device {device.number} has other records")
+            threading.Thread(target=device.listen, args=(server, web, problems), daemon=True).start()
+        for device in devices:
+            others = {name for name in fresh.records if not name.startswith(f"d{device.number}-")}
+            wait_for(
+                f"seed {seed}: news of device {device.number}, {len(others - device.heard)} missing",
+                lambda: problems or others <= device.heard,
+            )
+        expect(not problems, f"seed {seed}: {problems[:3]}")
         server.end()
     finally:
         server.kill()
@@ -108,7 +171,8 @@ def proof(program, folder):
     expect(len(acknowledged) > rounds, f"only {len(acknowledged)} saves were acknowledged")
     print(
         f"  seed {seed}: killed {rounds} times, {len(acknowledged)} saves of {CLIENTS} clients acknowledged and there, "
-        f"{len(fresh.records) - len(acknowledged)} more that were not acknowledged; all clients hold the same"
+        f"{len(fresh.records) - len(acknowledged)} more that were not acknowledged; all clients hold the same; each stream told of all, "
+        f"{sum(len(device.heard) for device in devices)} in all, with {sum(device.resets for device in devices)} resets"
     )
 
 

@@ -37,8 +37,8 @@ def wait_for(what, condition, seconds=60):
 class Client:
     """One connection to a server, as one user; it is made anew when the server closes it."""
 
-    def __init__(self, server, web=None, timeout=60):
-        self.server, self.web, self.timeout = server, web, timeout
+    def __init__(self, server, web=None, timeout=60, device=None):
+        self.server, self.web, self.timeout, self.device = server, web, timeout, device
         self.connection = None
 
     def request(self, method, path, body=None, headers={}):
@@ -66,6 +66,8 @@ class Client:
         credentials = {"ckAPIToken": self.server.token}
         if self.web:
             credentials["ckWebAuthToken"] = self.web
+        if self.device:
+            credentials["clientId"] = self.device
         path = f"/database/1/{CONTAINER}/development/{database}/{operation}?{urllib.parse.urlencode(credentials)}"
         status, _, answer = self.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
         return status, json.loads(answer)
