@@ -95,10 +95,10 @@ class Server:
         self.program, self.store, self.flags = program, str(store), flags
         self.start()
 
-    def start(self):
+    def start(self, port=0):
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [self.program, "serve", self.store, "--port", "0", *self.flags],
+            [self.program, "serve", self.store, "--port", str(port), *self.flags],
             stdout=subprocess.PIPE, stderr=self.errors, text=True,
         )
         said = ""
