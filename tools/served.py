@@ -16,6 +16,7 @@ PLACE = "/database/1/iCloud.tidemark/development/"
 
 class Server:
     def __init__(self, program, folder, tls=False, host="127.0.0.1", options=()):
+        self.is_secure = tls
         command = [program, "serve", f"{folder}/s.tide", "--port", "0", "--host", host, *options]
         self.context = None
         if tls:

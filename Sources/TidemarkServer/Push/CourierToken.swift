@@ -81,21 +81,37 @@ extension Directory {
     ///
     /// A request without a user has only its API token.
     func isGood(_ found: Callers.Found) async throws -> Bool {
-        if found.caller.user == nil, let token = found.token {
-            return try await self.token(named: token.id.text) != nil
-        }
-        return try await isGood(CourierToken("", found))
+        let token = found.token?.id.text
+        if found.caller.user == nil, let token { return try await self.token(named: token) != nil }
+        var key: String?
+        if case .serverKey(let id) = found.caller.authentication { key = id }
+        let session = found.session?.id.text
+        return try await isGood(key: key, session: session, token: token, isUse: true)
     }
 
     /// Returns true if the credentials with which a client began to listen are still valid.
     ///
     /// `isUse` is true for a request of the client, which uses its session.
     func isGood(_ client: CourierToken, isUse: Bool = true) async throws -> Bool {
+        try await isGood(
+            key: client.key,
+            session: client.session,
+            token: client.token,
+            isUse: isUse
+        )
+    }
+
+    private func isGood(
+        key: String?,
+        session: String?,
+        token: String?,
+        isUse: Bool
+    ) async throws -> Bool {
         // A key needs no API token.
-        if let key = client.key { return try await self.key(key) != nil }
-        guard let session = client.session, let token = client.token,
-            try await self.token(named: token) != nil
-        else { return false }
+        if let key { return try await self.key(key) != nil }
+        guard let session, let token, try await self.token(named: token) != nil else {
+            return false
+        }
         // Last, because a use prolongs the session. A revoked API token must not do that.
         return try await keepsSession(session, isUse: isUse)
     }
