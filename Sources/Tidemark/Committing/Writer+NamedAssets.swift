@@ -52,7 +52,7 @@ extension Writer {
         byteCount: UInt64,
         as caller: Caller
     ) throws(SyncError) -> SyncError? {
-        do throws(BlobError) {
+        try explained { () throws(BlobError) -> SyncError? in
             // The right to name a blob is checked before its existence. So a caller without it gets
             // the same error in both cases.
             guard reader.knownAssets.withLock({ $0.mayName(blob, caller) }),
@@ -69,8 +69,6 @@ extension Writer {
                 )
             }
             return nil
-        } catch {
-            throw SyncError(error)
         }
     }
 }

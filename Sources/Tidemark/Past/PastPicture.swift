@@ -81,11 +81,10 @@ package struct PastPicture: Sendable {
             let place = ViewKey(zone: epoch, slot: slot)
             guard let version = try newestVersion(at: place) else { return nil }
             let stored = try picture.views.records(at: [version.sequence])[0]
-            do throws(EventFormatError) {
-                if try stored.hasName(name) { return version }
-            } catch {
-                throw SyncError(error)
+            let isFound = try SyncError.wrapping { () throws(EventFormatError) in
+                try stored.hasName(name)
             }
+            if isFound { return version }
             slot = slot.probed(1)
         }
         return nil

@@ -46,11 +46,9 @@ extension Reader {
         switch caller.database.scope {
         case .public: return true
         case .private:
-            do throws(ViewIndexError) {
-                return try picture.zones(of: caller.database, after: 0, quiet: 0, limit: .max)
+            return try SyncError.wrapping { () throws(ViewIndexError) in
+                try picture.zones(of: caller.database, after: 0, quiet: 0, limit: .max)
                     .contains { $0.key.creation <= position && !$0.identity.isErasureMark }
-            } catch {
-                throw SyncError(error)
             }
         case .shared:
             let parts = try participations(of: caller.participant, in: caller.database, picture)

@@ -38,8 +38,7 @@ extension Reader {
         in home: DatabaseID,
         _ picture: ViewPicture
     ) throws(SyncError) -> [KnownParticipation] {
-        var versions: [RecordVersion] = []
-        do throws(ViewIndexError) {
+        var versions = try SyncError.wrapping { () throws(ViewIndexError) -> [RecordVersion] in
             let identity = ZoneIdentity(database: home, zoneName: SystemZone.shares.zone.name)
             guard let zone = try picture.search(for: identity).standing, zone.end == nil else {
                 return []
@@ -48,9 +47,7 @@ extension Reader {
             // reading those of others (events.md, "System zones").
             let slots = try picture.referrers(of: views.hash.target(user.name), in: zone.key)
                 .map { ViewKey(zone: zone.key, slot: $0.slot) }
-            versions = try picture.versions(at: slots).compactMap { $0 }
-        } catch {
-            throw SyncError(error)
+            return try picture.versions(at: slots).compactMap { $0 }
         }
         // Parts that ended are live records too: they say `isMember` 0.
         versions.removeAll { $0.state != .live }

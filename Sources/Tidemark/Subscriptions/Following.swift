@@ -89,19 +89,15 @@ extension Notifications {
     /// O(subscriptions of the store); only their names are read.
     func beginFollowing() throws(SyncError) -> Following {
         let picture = try reader.picture(.visible)
-        let zone: ZoneKey
-        do throws(ViewIndexError) {
-            let identity = ZoneIdentity(
-                database: .ofStore,
-                zoneName: Name(SystemZone.subscriptions.rawValue)
-            )
-            let epoch = try picture.epoch(of: identity)
-            guard let key = epoch.key, epoch.end == nil else {
-                return Following(position: picture.bound)
-            }
-            zone = key
-        } catch {
-            throw SyncError(error)
+        let identity = ZoneIdentity(
+            database: .ofStore,
+            zoneName: Name(SystemZone.subscriptions.rawValue)
+        )
+        let epoch = try SyncError.wrapping { () throws(ViewIndexError) in
+            try picture.epoch(of: identity)
+        }
+        guard let zone = epoch.key, epoch.end == nil else {
+            return Following(position: picture.bound)
         }
         // Events before the zone for subscriptions existed concerned no subscription.
         let record = try notifiedRecord(picture)
