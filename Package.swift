@@ -521,6 +521,12 @@ package.targets += [
         ],
         swiftSettings: everywhere
     ),
+    // Scenarios of CloudKitTests under the other module name, without the engine: the same files.
+    .testTarget(
+        name: "TidemarkCloudKitTests",
+        dependencies: ["TidemarkCloudKit"],
+        swiftSettings: everywhere + [.define("TidemarkName")]
+    ),
     // Code as it is written for Apple's systems, in both language modes: the same files.
     .testTarget(
         name: "CloudKitSwift5Tests",

@@ -3,10 +3,14 @@
 
 import Testing
 
+#if TidemarkName
+@testable import TidemarkCloudKit
+#else
 @testable import CloudKit
 @testable import TidemarkCloudKit
+#endif
 
-@Suite struct `Assets` {
+@Suite(.needsCloud) struct `Assets` {
     private func file(_ bytes: Data) throws -> URL {
         let url = URL(fileURLWithPath: NSTemporaryDirectory())
             .appendingPathComponent("asset-\(UUID().uuidString)")

@@ -1,15 +1,63 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import CloudKit
 import Testing
 
+#if TidemarkName
+@testable import TidemarkCloudKit
+#else
+import CloudKit
+@testable import TidemarkCloudKit
+#endif
+
 /// A cloud of one test, with as many devices of as many users as it wants.
+///
+/// It is a store of its own. Under `tidemark exec` it is the server that the environment names, which
+/// is emptied first: one user is signed in there, and tests run one after another.
 struct CloudFixture {
+    private static let environment = ProcessInfo.processInfo.environment
+    /// The server's address, under `tidemark exec`.
+    static let address = environment["TIDEMARK_URL"]
+
+    #if !TidemarkName
     let cloud = TidemarkCloud.temporary(userNames: .same)
+    #endif
+    private let name = UUID().uuidString
+
+    init() {
+        if let address = Self.address { Self.emptyServer(at: address) }
+    }
+
+    private static func emptyServer(at address: String) {
+        let curl = Process()
+        curl.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        curl.arguments = ["curl", "-sfo", "/dev/null", "-X", "POST", address + "/tidemark/1/reset"]
+        do {
+            try curl.run()
+        } catch {
+            preconditionFailure("curl cannot be run: \(error)")
+        }
+        curl.waitUntilExit()
+        precondition(curl.terminationStatus == 0, "\(address) is no server of `tidemark exec`.")
+    }
 
     func device(_ name: String, of user: String? = "anna") -> TidemarkDevice {
-        TidemarkDevice(cloud, user: user, name: name, defaultContainer: "iCloud.example.notes")
+        #if !TidemarkName
+        guard Self.address != nil else {
+            return TidemarkDevice(
+                cloud,
+                user: user,
+                name: name,
+                defaultContainer: "iCloud.example.notes"
+            )
+        }
+        #endif
+        // What the program of such a device has in its environment.
+        var environment = Self.environment
+        environment["TIDEMARK_DEVICE"] = name
+        environment["XDG_DATA_HOME", default: NSTemporaryDirectory()] += "/\(self.name)"
+        if user == nil { environment["TIDEMARK_WEB_AUTH_TOKEN"] = nil }
+        return TidemarkDevice.fromEnvironment(environment)
     }
 
     func container(on name: String, of user: String = "anna") -> CKContainer {
@@ -21,6 +69,22 @@ struct CloudFixture {
         let database = container(on: "phone").privateCloudDatabase
         if let zone { _ = try await database.save(CKRecordZone(zoneID: zone)) }
         return database
+    }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// The module TidemarkCloudKit has no stores, so its scenarios run under `tidemark exec` alone.
+    static var needsCloud: Self {
+        #if TidemarkName
+        return .enabled(if: CloudFixture.address != nil, "needs the server of `tidemark exec`")
+        #else
+        return .enabled(if: true)
+        #endif
+    }
+
+    /// One user is signed in under `tidemark exec`.
+    static var needsTwoUsers: Self {
+        .enabled(if: CloudFixture.address == nil, "needs two users")
     }
 }
 

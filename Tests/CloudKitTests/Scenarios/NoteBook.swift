@@ -1,7 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+#if TidemarkName
+import TidemarkCloudKit
+#else
 import CloudKit
+#endif
 
 /// Notes on one device, kept in step by a sync engine, as such code is written.
 actor NoteBook: CKSyncEngineDelegate {

@@ -1,8 +1,13 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import CloudKit
 import Testing
+
+#if TidemarkName
+import TidemarkCloudKit
+#else
+import CloudKit
+#endif
 
 /// A note store as it is written by hand: operations, a subscription, and deltas by token.
 private actor NoteStore {
@@ -101,7 +106,7 @@ private actor NoteStore {
     }
 }
 
-@Suite struct `A note store` {
+@Suite(.needsCloud) struct `A note store` {
     @Test func `Two devices sync with a subscription and deltas`() async throws {
         let fixture = CloudFixture()
         let phone = fixture.device("phone")

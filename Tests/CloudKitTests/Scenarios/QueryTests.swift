@@ -1,10 +1,15 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import CloudKit
 import Testing
 
-@Suite struct `Queries` {
+#if TidemarkName
+import TidemarkCloudKit
+#else
+import CloudKit
+#endif
+
+@Suite(.needsCloud) struct `Queries` {
     private func save(_ records: [CKRecord], in database: CKDatabase) async throws {
         for start in stride(from: 0, to: records.count, by: 400) {
             let part = Array(records[start..<min(start + 400, records.count)])

@@ -3,10 +3,14 @@
 
 import Testing
 
+#if TidemarkName
+@testable import TidemarkCloudKit
+#else
 @testable import CloudKit
 @testable import TidemarkCloudKit
+#endif
 
-@Suite struct `Saving in a database` {
+@Suite(.needsCloud) struct `Saving in a database` {
     private let zoneID = CKRecordZone.ID(zoneName: "Notes")
 
     private func note(_ name: String, _ text: String) -> CKRecord {
@@ -217,8 +221,10 @@ import Testing
     }
 
     @Test func `A user's own zone can be fetched by its owner's name`() async throws {
-        let database = try await CloudFixture().database(zone: CKRecordZone.ID(zoneName: "Mine"))
-        let named = CKRecordZone.ID(zoneName: "Mine", ownerName: "anna")
+        let fixture = CloudFixture()
+        let database = try await fixture.database(zone: CKRecordZone.ID(zoneName: "Mine"))
+        let owner = try await fixture.container(on: "phone").userRecordID().recordName
+        let named = CKRecordZone.ID(zoneName: "Mine", ownerName: owner)
         #expect(try await database.recordZone(for: named).zoneID == named)
         let stranger = CKRecordZone.ID(zoneName: "Mine", ownerName: "ben")
         #expect(await code { _ = try await database.recordZone(for: stranger) } == .zoneNotFound)

@@ -1,11 +1,15 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import CloudKit
 import Testing
-import Tidemark
 
-@Suite struct `A sync engine` {
+#if TidemarkName
+import TidemarkCloudKit
+#else
+import CloudKit
+#endif
+
+@Suite(.needsCloud) struct `A sync engine` {
     private let fixture = CloudFixture()
 
     private func book(
@@ -183,7 +187,8 @@ import Tidemark
         #expect(await laptop.notes.isEmpty)
     }
 
-    @Test func `An account change clears the changes of the previous user`() async throws {
+    @Test(.needsTwoUsers)
+    func `An account change clears the changes of the previous user`() async throws {
         let device = fixture.device("phone", of: "anna")
         let book = NoteBook(device.container())
         await book.write("anna's", in: "n")
@@ -245,24 +250,6 @@ import Tidemark
         await phone.whenSent(nil)
         try await engine.sendChanges()
         #expect(engine.state.pendingRecordZoneChanges.isEmpty)
-    }
-
-    @Test func `A batch that is too large for one request is halved`() async throws {
-        var options = StoreOptions()
-        options.limits.itemsPerRequest = 40
-        let cloud = TidemarkCloud.temporary(options: options)
-        let device = TidemarkDevice(cloud, user: "anna", name: "phone")
-        let book = NoteBook(device.container())
-        let pending = await book.engine().state
-        pending.add(pendingDatabaseChanges: [
-            .saveZone(CKRecordZone(zoneID: NoteBook.zoneID))
-        ])
-        for number in 0..<100 { await book.write("a", in: "n\(number)") }
-        let engine = await book.engine()
-        try await engine.sendChanges()
-        #expect(engine.state.pendingRecordZoneChanges.isEmpty)
-        #expect(await book.failures.isEmpty)
-        await cloud.close()
     }
 
     @Test func `Pending changes hold one change of each record, in order`() async {
