@@ -28,6 +28,7 @@ let package = Package(
             dependencies: [
                 .product(name: "Tidemark", package: "tidemark"),
                 .product(name: "TidemarkClient", package: "tidemark"),
+                .product(name: "CloudKit", package: "tidemark"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Hummingbird", package: "hummingbird"),

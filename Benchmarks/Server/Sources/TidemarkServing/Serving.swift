@@ -11,6 +11,7 @@ struct Serving: AsyncParsableCommand {
         abstract: "Measures what a server is compared with.",
         subcommands: [
             FloorCommand.self, SavesCommand.self, SyncCommand.self, RequestsCommand.self,
+            EnginesCommand.self,
         ]
     )
 }
