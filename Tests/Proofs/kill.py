@@ -2,7 +2,8 @@
 
 Every save that was acknowledged is there once, and every client, which kept its sync token over all kills, ends with
 the same records as one that begins anew. Each client's stream, resumed after each kill by the id of its last event, has
-told it of each record of the others once, and of none of its own.
+told it of each record of the others once, and of none of its own. So have the couriers of two more clients, which do not
+save; the position of a courier is stored after the answer, so a kill may let it repeat what came last.
 
 Usage: kill.py PROGRAM [ROUNDS]
 """
@@ -14,10 +15,12 @@ import socket
 import sys
 import threading
 import time
+import urllib.parse
 
 from served import CONTAINER, Client, Failure, Server, expect, prove, wait_for
 
 CLIENTS = 20
+COURIERS = 2
 ZONE = {"zoneName": "Notes"}
 
 
@@ -34,6 +37,8 @@ class Device:
         self.heard = set()
         self.resets = 0
         self.last_event = None
+        # The path of the courier, and what it told again after a kill.
+        self.courier, self.repeats = None, 0
 
     def save(self, client):
         self.count += 1
@@ -93,11 +98,49 @@ class Device:
         elif event["event"] == "reset":
             # Notifications were dropped: a client fetches what there is.
             self.resets += 1
-            others = Device(-1)
-            others.fetch(Client(server, web))
-            self.heard |= {name for name in others.records if not name.startswith(f"d{self.number}-")}
+            self.catch_up(server, web)
         # After the event was taken: one that was cut off comes again.
         self.last_event = event["id"]
+
+    def poll(self, server, web, problems):
+        """Asks its courier for one notification after another."""
+        client = Client(server, web, timeout=90)
+        # What this server was asked for.
+        told = set()
+        try:
+            while True:
+                if self.courier is None:
+                    credentials = f"ckAPIToken={server.token}&ckWebAuthToken={web}&clientId=c{self.number}"
+                    status, _, text = client.request(
+                        "POST", f"/device/1/{CONTAINER}/development/tokens/create?{credentials}",
+                        '{"apnsEnvironment": "development"}', {"Content-Type": "application/json"},
+                    )
+                    expect(status == 200, f"tokens/create: {status} {text}")
+                    courier = urllib.parse.urlsplit(json.loads(text)["webcourierURL"]).path
+                    self.catch_up(server, web)
+                    self.courier = courier
+                status, _, text = client.request("GET", self.courier)
+                if status == 403:
+                    # Notifications were dropped.
+                    self.resets += 1
+                    self.courier = None
+                elif text:
+                    expect(status == 200, f"the courier: {status} {text}")
+                    name = json.loads(text)["ck"]["qry"]["rid"]
+                    expect(name not in told, f"courier {self.number} told of {name} twice")
+                    self.repeats += name in self.heard
+                    told.add(name)
+                    self.heard.add(name)
+        except Failure as failure:
+            problems.append(failure)
+        except (OSError, ValueError, http.client.HTTPException):
+            pass  # The server was killed.
+
+    def catch_up(self, server, web):
+        """Fetches what there is, without the stream."""
+        others = Device(-1)
+        others.fetch(Client(server, web))
+        self.heard |= {name for name in others.records if not name.startswith(f"d{self.number}-")}
 
     def work(self, server, web, problems):
         client = Client(server, web, timeout=30, device=f"d{self.number}")
@@ -118,6 +161,7 @@ def proof(program, folder):
     chance = random.Random(seed)
     store = folder / "store.tide"
     devices = [Device(number) for number in range(CLIENTS)]
+    couriers = [Device(CLIENTS + number) for number in range(COURIERS)]
     problems, web = [], None
     for round_ in range(rounds):
         server = Server(program, store)
@@ -133,12 +177,13 @@ def proof(program, folder):
                 status, answer = Client(server, web).ask("subscriptions/modify", {"operations": [operation]})
                 expect(status == 200, f"subscriptions/modify: {status} {answer}")
             threads = []
-            for start in (Device.listen, Device.work):
-                for device in devices:
+            for start, some in ((Device.listen, devices), (Device.poll, couriers), (Device.work, devices)):
+                for device in some:
                     threads.append(threading.Thread(target=start, args=(device, server, web, problems), daemon=True))
                     threads[-1].start()
                 # A stream that begins anew tells of nothing that was saved before.
                 wait_for("the streams", lambda: problems or all(device.last_event for device in devices))
+                wait_for("the couriers", lambda: start == Device.listen or problems or all(one.courier for one in couriers))
             time.sleep(0.1 + 0.6 * chance.random())
         finally:
             server.kill()
@@ -163,6 +208,15 @@ def proof(program, folder):
                 f"seed {seed}: news of device {device.number}, {len(others - device.heard)} missing",
                 lambda: problems or others <= device.heard,
             )
+        for courier in couriers:
+            threading.Thread(target=courier.poll, args=(server, web, problems), daemon=True).start()
+        for courier in couriers:
+            wait_for(
+                f"seed {seed}: news of courier {courier.number}, {len(fresh.records.keys() - courier.heard)} missing",
+                lambda: problems or fresh.records.keys() <= courier.heard,
+                600,
+            )
+            expect(courier.repeats <= rounds, f"seed {seed}: {courier.repeats} repeats after {rounds} kills")
         expect(not problems, f"seed {seed}: {problems[:3]}")
         server.end()
     finally:
@@ -172,7 +226,9 @@ def proof(program, folder):
     print(
         f"  seed {seed}: killed {rounds} times, {len(acknowledged)} saves of {CLIENTS} clients acknowledged and there, "
         f"{len(fresh.records) - len(acknowledged)} more that were not acknowledged; all clients hold the same; each stream told of all, "
-        f"{sum(len(device.heard) for device in devices)} in all, with {sum(device.resets for device in devices)} resets"
+        f"{sum(len(device.heard) for device in devices)} in all, with {sum(device.resets for device in devices)} resets; "
+        f"{COURIERS} couriers told of all, {sum(one.repeats for one in couriers)} again, with "
+        f"{sum(one.resets for one in couriers)} resets"
     )
 
 
