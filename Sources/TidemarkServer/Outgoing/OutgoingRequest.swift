@@ -1,0 +1,96 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import AsyncHTTPClient
+import Dispatch
+import Foundation
+import NIOCore
+
+/// A request of the server to an address that an administrator or an issuer of tokens set.
+enum OutgoingRequest {
+    /// The reason for which a request did not succeed.
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// Sends a request, and returns the body of the answer; an empty one if its limit is zero.
+    ///
+    /// The address is looked up once, checked, and then connected to. Redirects are not followed.
+    /// Throws unless the answer has a status of 200 to 299 and a body within the limit.
+    static func send(
+        _ request: HTTPClientRequest,
+        allowing networks: [Network],
+        bodyByteLimit: Int = 0
+    ) async throws -> [UInt8] {
+        guard let parts = URLComponents(string: request.url), let host = parts.host else {
+            throw Failure(description: "The address cannot be read.")
+        }
+        let address = try await Self.address(of: host)
+        let isAllowed = networks.contains { $0.contains(address.0) }
+        guard isAllowed || address.0.isPublic else {
+            throw Failure(
+                description:
+                    "\(host) is \(address.text), which is not a public address. Allow its network "
+                    + "with --webhook-network."
+            )
+        }
+        guard parts.scheme == "https" || isAllowed else {
+            throw Failure(description: "Requests to public addresses need https.")
+        }
+        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        // Without this, the client looks the name up again. The second answer could be a private
+        // address, which nothing checks.
+        configuration.dnsOverride = [host: address.text]
+        configuration.timeout.connect = .seconds(10)
+        // A client for one request: `dnsOverride` belongs to the configuration of a client. A
+        // shared client could reuse the connection of an earlier lookup, whose address was not
+        // checked this time.
+        let client = HTTPClient(configuration: configuration)
+        let result: Result<[UInt8], any Error>
+        do {
+            result = .success(try await answer(of: client, to: request, upTo: bodyByteLimit))
+        } catch {
+            result = .failure(error)
+        }
+        // A body that was not read is dropped with its connection.
+        try? await client.shutdown()
+        return try result.get()
+    }
+
+    private static func answer(
+        of client: HTTPClient,
+        to request: HTTPClientRequest,
+        upTo limit: Int
+    ) async throws -> [UInt8] {
+        let response = try await client.execute(request, timeout: .seconds(20))
+        let status = response.status.code
+        guard (200..<300).contains(status) else {
+            throw Failure(description: "The answer had the status \(status).")
+        }
+        guard limit > 0 else { return [] }
+        do {
+            return Array(try await response.body.collect(upTo: limit).readableBytesView)
+        } catch is NIOTooManyBytesError {
+            throw Failure(description: "The answer has more than \(limit) bytes.")
+        }
+    }
+
+    /// Looks a host up, on a thread that may wait.
+    private static func address(of host: String) async throws -> (InternetAddress, text: String) {
+        let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        let found: SocketAddress? = await withCheckedContinuation { continuation in
+            // The lookup blocks its thread for as long as the name server takes.
+            DispatchQueue.global(qos: .utility).async {
+                continuation.resume(
+                    returning: try? SocketAddress.makeAddressResolvingHost(name, port: 0)
+                )
+            }
+        }
+        guard let found, let address = InternetAddress(found), let text = found.ipAddress else {
+            throw Failure(description: "The name \(name) has no address.")
+        }
+        return (address, text)
+    }
+}
+#endif
