@@ -11,7 +11,7 @@ public struct Account: RecordCodable, Sendable {
     public static let recordType = "Account"
     /// A random name.
     public var id: RecordName
-    /// The address with which the person signs in.
+    /// The address with which the person signs in; the name of the record if an issuer knows them.
     public var email: String
     /// The given name; empty if there is none.
     public var givenName: String
@@ -23,6 +23,14 @@ public struct Account: RecordCodable, Sendable {
     public var isDiscoverable = false
     /// True if signing in is refused.
     public var isLocked = false
+    /// The OpenID Connect issuer whose tokens name the person; `nil` for an account with a password.
+    public var issuer: String?
+    /// The person's name at the issuer.
+    public var subject: String?
+    /// The last time at which all sessions were ended, in milliseconds since 1970.
+    ///
+    /// Tokens of the issuer from before it are refused.
+    public var signedOut: Int64?
 
     /// Returns the person's user in a container: different in each, and always the same in one.
     public func user(in container: ContainerID) -> UserID {

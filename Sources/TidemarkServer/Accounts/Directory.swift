@@ -17,6 +17,8 @@ public final class Directory: Sendable {
     private let knownTokens: CredentialCache<APIToken>
     private let knownKeys: CredentialCache<ServerKey>
     private let knownSessions: CredentialCache<Session>
+    /// The accounts of people whom issuers know, by the names of their records.
+    let knownAccounts: CredentialCache<Account>
     let uses = Lock(SessionUses())
     let state = Lock(State())
     /// Held while limits are read and passed to the store.
@@ -69,6 +71,7 @@ public final class Directory: Sendable {
         knownTokens = CredentialCache(limit: cacheLimit)
         knownKeys = CredentialCache(limit: cacheLimit)
         knownSessions = CredentialCache(limit: cacheLimit)
+        knownAccounts = CredentialCache(limit: cacheLimit)
         registry = try await Registry(store)
         try await readLimits()
     }
@@ -324,7 +327,7 @@ public final class Directory: Sendable {
     /// Sets a password, and ends all sessions.
     public func setPassword(_ password: String, ofAccount email: String) async throws {
         try Self.check(password)
-        guard let account = try await account(email: email) else { throw Self.noAccount(email) }
+        let account = try await accountWithPassword(email)
         let hash = try await passwords.hash(password)
         // The password changes first. In the other order, the old password could begin a session
         // after the others have ended.
@@ -336,6 +339,7 @@ public final class Directory: Sendable {
     public func setLocked(_ isLocked: Bool, account email: String) async throws {
         guard let account = try await account(email: email) else { throw Self.noAccount(email) }
         try await registry.accounts.update(Account.self, account.id) { $0.isLocked = isLocked }
+        knownAccounts.drop(account.id.text)
         if isLocked { try await endSessions(ofAccount: account.id.text) }
     }
 
@@ -431,6 +435,7 @@ public final class Directory: Sendable {
 
     /// Ends all sessions of an account.
     public func endSessions(ofAccount account: String) async throws {
+        try await refuseEarlierTokens(ofAccount: account)
         for session in try await sessions(ofAccount: account) {
             try await endSession(session.value.id.text)
         }

@@ -10,13 +10,18 @@ import TidemarkWire
 /// No other type creates the caller of a request.
 struct Callers: Sendable {
     let directory: Directory
+    let issuers: Issuers
+    /// True if the first token of a person creates an account.
+    let allowsSignUp: Bool
     let seen = SeenSignatures()
 
     /// The sender of a request.
     struct Found {
         var caller: Caller
-        /// The session of the signed-in user; `nil` if nobody is signed in.
+        /// The session of the signed-in user; `nil` if nobody is signed in on this server.
         var session: Session?
+        /// The signing in at an issuer; `nil` if the request has no token of an issuer.
+        var signIn: IssuedSignIn?
         /// The token of the request; `nil` if the request is signed.
         var token: APIToken?
     }
@@ -55,6 +60,9 @@ struct Callers: Sendable {
                 "The API token is not for pages of \(origin)"
             )
         }
+        if let bearer = incoming.bearer {
+            return try await holder(of: bearer, incoming, token, place)
+        }
         let session = try await session(incoming, place)
         let user = session.map { UserID($0.user) }
         let caller = caller(
@@ -85,6 +93,54 @@ struct Callers: Sendable {
             session.environment == place.environment.rawValue
         else { throw .authenticationRequired() }
         return session
+    }
+
+    /// Returns the person whom the token of an issuer names.
+    private func holder(
+        of text: String,
+        _ incoming: Incoming,
+        _ token: APIToken,
+        _ place: Place
+    ) async throws(WebError) -> Found {
+        let (identity, account) = try await answered {
+            () async throws -> (Issuers.Identity, Account?) in
+            let identity = try await issuers.identity(of: text, in: place.container)
+            let account = try await directory.account(
+                ofSubject: identity.subject,
+                of: identity.issuer,
+                creates: allowsSignUp
+            )
+            return (identity, account)
+        }
+        guard let account else {
+            throw WebError(
+                "AUTHENTICATION_FAILED",
+                status: 401,
+                "The user of the bearer token has no account, and cannot create one."
+            )
+        }
+        guard account.accepts(tokenOf: identity.issued) else {
+            throw WebError(
+                "AUTHENTICATION_FAILED",
+                status: 401,
+                "The account is locked, or was signed out after the bearer token was issued."
+            )
+        }
+        let caller = caller(
+            incoming,
+            place,
+            account.user(in: place.container),
+            .identityProvider(issuer: identity.issuer),
+            // A client without a name of its own is another device with each token.
+            device: "token-" + [UInt8].sha256(text).prefix(4).hexadecimal
+        )
+        let signIn = IssuedSignIn(
+            account: account.id.text,
+            issuer: identity.issuer,
+            issued: identity.issued,
+            end: identity.end
+        )
+        return Found(caller: caller, signIn: signIn, token: token)
     }
 
     /// Returns the user of the key that signed a request.

@@ -61,6 +61,16 @@ struct Incoming {
     /// The origin of the page that sent the request; `nil` if no page did.
     var origin: String? { header(.origin).flatMap { $0 == "null" ? nil : $0 } }
 
+    /// The token in the header `Authorization`; `nil` if it is absent or has another scheme.
+    var bearer: String? {
+        let scheme = "bearer "
+        // Names of schemes have no case (RFC 9110).
+        guard let header = header(.authorization), header.lowercased().hasPrefix(scheme) else {
+            return nil
+        }
+        return String(header.dropFirst(scheme.count))
+    }
+
     /// True if the answer may contain Tidemark's extensions.
     var isExtended: Bool { header(.tidemarkExtensions) == "1" }
 }

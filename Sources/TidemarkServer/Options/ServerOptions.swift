@@ -17,8 +17,8 @@ public struct ServerOptions: Hashable, Sendable {
     public var certificate: String?
     /// The file of the certificate's private key in PEM.
     public var privateKey: String?
-    /// The time after which the certificate and its key are read again, so that new ones are used
-    /// without a restart.
+    /// The time after which the certificate and its key, and the key files of issuers, are read
+    /// again, so that new ones are used without a restart.
     public var certificateInterval = Duration.seconds(10)
     /// True if people may make accounts for themselves.
     public var allowsSignUp = true
@@ -37,8 +37,8 @@ public struct ServerOptions: Hashable, Sendable {
     public var heartbeat = Duration.seconds(25)
     /// The most streams and couriers by which one user may listen at once in one container.
     public var listenersPerUser = 2_000
-    /// The networks of this machine and its neighbours to which webhooks may be sent, such as
-    /// `127.0.0.0/8`.
+    /// The networks of this machine and its neighbours to which webhooks and requests for an
+    /// issuer's keys may be sent, such as `127.0.0.0/8`.
     ///
     /// Other addresses that are not public are refused.
     public var webhookNetworks: [String] = []
@@ -58,6 +58,8 @@ public struct ServerOptions: Hashable, Sendable {
 
     /// The validity of a session's web auth tokens.
     public var tokenRotation = TokenRotation.lenient
+    /// The OpenID Connect issuers whose tokens are accepted in place of web auth tokens.
+    public var issuers: [OIDCIssuer] = []
 
     /// Creates the default options.
     public init() {}

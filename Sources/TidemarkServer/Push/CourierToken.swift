@@ -16,8 +16,14 @@ struct CourierToken: RecordCodable, Hashable, Sendable {
     var user: String
     /// The client, which receives no notifications of its own changes.
     var device: String
-    /// The session of the signed-in user; `nil` for a key.
+    /// The session of the signed-in user; `nil` for a key or an issuer's token.
     var session: String?
+    /// The account of the user, the issuer that named them, the time of the token's issue and its
+    /// end; `nil` for a session or a key.
+    var account: String?
+    var issuer: String?
+    var issued: Int64?
+    var end: Int64?
     /// The key that signed the request for the courier; `nil` for a session.
     var key: String?
     /// The name of the API token's record; `nil` for a key.
@@ -38,6 +44,10 @@ struct CourierToken: RecordCodable, Hashable, Sendable {
         user = caller.user?.userRecordName ?? ""
         device = caller.device ?? ""
         session = found.session?.id.text
+        account = found.signIn?.account
+        issuer = found.signIn?.issuer
+        issued = found.signIn?.issued
+        end = found.signIn?.end
         if case .serverKey(let id) = caller.authentication { key = id }
         self.token = found.token?.id.text
         position = ""
@@ -50,6 +60,12 @@ struct CourierToken: RecordCodable, Hashable, Sendable {
         return self == other
     }
 
+    /// The signing in at an issuer; `nil` for a session or a key.
+    fileprivate var signIn: IssuedSignIn? {
+        guard let account, let issuer, let end else { return nil }
+        return IssuedSignIn(account: account, issuer: issuer, issued: issued, end: end)
+    }
+
     /// The caller of the client; `nil` for a record that no server wrote.
     var caller: Caller? {
         guard let environment = Environment(rawValue: environment) else { return nil }
@@ -58,8 +74,10 @@ struct CourierToken: RecordCodable, Hashable, Sendable {
                 .session(id: session)
             } else if let key {
                 .serverKey(id: key)
+            } else if let issuer {
+                .identityProvider(issuer: issuer)
             } else {
-                // Only a damaged record has neither, and `isGood` is false for it.
+                // Only a damaged record has none of them, and `isGood` is false for it.
                 .inProcess
             }
         return Caller(
@@ -86,7 +104,13 @@ extension Directory {
         var key: String?
         if case .serverKey(let id) = found.caller.authentication { key = id }
         let session = found.session?.id.text
-        return try await isGood(key: key, session: session, token: token, isUse: true)
+        return try await isGood(
+            key: key,
+            session: session,
+            signIn: found.signIn,
+            token: token,
+            isUse: true
+        )
     }
 
     /// Returns true if the credentials with which a client began to listen are still valid.
@@ -96,6 +120,7 @@ extension Directory {
         try await isGood(
             key: client.key,
             session: client.session,
+            signIn: client.signIn,
             token: client.token,
             isUse: isUse
         )
@@ -104,14 +129,18 @@ extension Directory {
     private func isGood(
         key: String?,
         session: String?,
+        signIn: IssuedSignIn?,
         token: String?,
         isUse: Bool
     ) async throws -> Bool {
         // A key needs no API token.
         if let key { return try await self.key(key) != nil }
-        guard let session, let token, try await self.token(named: token) != nil else {
-            return false
+        guard let token, try await self.token(named: token) != nil else { return false }
+        if let signIn {
+            guard Clock.now() < signIn.end else { return false }
+            return try await account(named: signIn.account, acceptingTokenOf: signIn.issued) != nil
         }
+        guard let session else { return false }
         // Last, because a use prolongs the session. A revoked API token must not do that.
         return try await keepsSession(session, isUse: isUse)
     }

@@ -212,7 +212,7 @@ extension Directory {
     /// Returns the path of a link with which the holder of an account sets a new password: once,
     /// within a day.
     public func resetPath(ofAccount email: String) async throws -> String {
-        guard let account = try await account(email: email) else { throw Self.noAccount(email) }
+        let account = try await accountWithPassword(email)
         return "/reset?s=" + (try secret.sealed(ResetTicket(account), for: ResetTicket.purpose))
     }
 

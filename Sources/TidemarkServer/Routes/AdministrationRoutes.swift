@@ -66,13 +66,8 @@ extension Server {
 
     /// Returns the administrator whose secret a request carries.
     private func authenticated(_ incoming: Incoming) async throws -> Operator {
-        let scheme = "bearer "
-        guard let header = incoming.header(.authorization),
-            // Names of schemes have no case (RFC 9110).
-            header.lowercased().hasPrefix(scheme),
-            let found = try await directory.administrator(
-                String(header.dropFirst(scheme.count))
-            )
+        guard let secret = incoming.bearer,
+            let found = try await directory.administrator(secret)
         else { throw WebError.authenticationFailed }
         return Operator(id: found.id.text, name: found.name, address: incoming.address)
     }

@@ -64,7 +64,11 @@ public final class Server: Sendable {
             at: folder,
             rotation: options.tokenRotation
         )
-        callers = Callers(directory: directory)
+        callers = Callers(
+            directory: directory,
+            issuers: try await Issuers(options, logger),
+            allowsSignUp: options.allowsSignUp
+        )
         limits = RateLimits(options.rateLimits)
         push = try Push(store, directory, options, logger)
     }

@@ -14,6 +14,7 @@ struct TicketCaller: Codable, Hashable {
     var user: String?
     var session: String?
     var key: String?
+    var issuer: String?
 
     init(_ caller: Caller) {
         container = caller.database.container.identifier
@@ -24,6 +25,7 @@ struct TicketCaller: Codable, Hashable {
         switch caller.authentication {
         case .session(let id): session = id
         case .serverKey(let id): key = id
+        case .identityProvider(let url): issuer = url
         default: break
         }
     }
@@ -38,6 +40,8 @@ struct TicketCaller: Codable, Hashable {
                 .session(id: session)
             } else if let key {
                 .serverKey(id: key)
+            } else if let issuer {
+                .identityProvider(issuer: issuer)
             } else {
                 // An anonymous caller of a public database. The store rejects `.inProcess` for any
                 // user.
