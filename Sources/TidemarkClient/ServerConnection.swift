@@ -27,6 +27,7 @@ public final class ServerConnection: Sendable {
 
     private struct State {
         var webAuthToken: String?
+        var bearer: String?
         /// True once the server has reported that it does not support the binary form.
         var isJSONOnly = false
     }
@@ -78,6 +79,7 @@ public final class ServerConnection: Sendable {
         self.streams = streams
         var state = State(isJSONOnly: !options.usesBinaryForm)
         if case .apiToken(_, let token) = credentials.kind { state.webAuthToken = token }
+        if case .bearer(let token, _) = credentials.kind { state.bearer = token }
         self.state = Lock(state)
     }
 
@@ -98,6 +100,15 @@ public final class ServerConnection: Sendable {
 
     /// The last web auth token from the server; `nil` if nobody has signed in.
     public var webAuthToken: String? { state.withLock { $0.webAuthToken } }
+
+    /// Replaces the token of ``Credentials/bearer(_:apiToken:)``, before or after it has expired.
+    ///
+    /// Streams that are open end with the earlier token. With other credentials this does nothing.
+    public func renewBearer(_ token: String) {
+        state.withLock { state in
+            if state.bearer != nil { state.bearer = token }
+        }
+    }
 
     /// The form in which requests are sent.
     var form: WireForm { state.withLock { $0.isJSONOnly ? .json : .records } }
@@ -152,9 +163,11 @@ public final class ServerConnection: Sendable {
             if !call.isAnonymous, let token = webAuthToken {
                 query.append(("ckWebAuthToken", token))
             }
-        case .bearer(let token, let apiToken):
+        case .bearer(_, let apiToken):
             if let apiToken { query.append(("ckAPIToken", apiToken)) }
-            if !call.isAnonymous { headers.append(("Authorization", "Bearer \(token)")) }
+            if !call.isAnonymous, let token = state.withLock({ $0.bearer }) {
+                headers.append(("Authorization", "Bearer \(token)"))
+            }
         case .serverKey(let id, let key):
             headers += RequestSigning.headers(
                 keyID: id,

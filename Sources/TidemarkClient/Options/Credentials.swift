@@ -48,8 +48,10 @@ public struct Credentials: Sendable {
         }
     }
 
-    /// Returns a token that is sent as `Authorization: Bearer`, such as one of an identity
-    /// provider.
+    /// Returns the credentials of a user whom an OpenID Connect issuer of the server knows.
+    ///
+    /// The token is sent as `Authorization: Bearer`. Servers require the app's token too.
+    /// ``ServerConnection/renewBearer(_:)`` replaces a token that expires.
     public static func bearer(_ token: String, apiToken: String? = nil) -> Credentials {
         Credentials(kind: .bearer(token, apiToken: apiToken))
     }

@@ -103,7 +103,7 @@ final class IssuerKeySource: Sendable {
         let found = try JSONDecoder().decode(Discovery.self, from: Data(bytes))
         // OpenID Connect Discovery, 4.3: the document of another issuer has other keys.
         guard found.issuer == url else {
-            throw OutgoingRequest.Failure(
+            throw CheckedRequest.Failure(
                 description: "The document at \(base) is that of the issuer \(found.issuer)."
             )
         }
@@ -113,7 +113,7 @@ final class IssuerKeySource: Sendable {
     private func fetch(_ url: String) async throws -> [UInt8] {
         var request = HTTPClientRequest(url: url)
         request.headers = ["Accept": "application/json", "User-Agent": "Tidemark"]
-        return try await OutgoingRequest.send(
+        return try await CheckedRequest.send(
             request,
             allowing: networks,
             bodyByteLimit: Self.byteLimit

@@ -35,7 +35,7 @@ struct WebhookPost {
         ]
         request.body = .bytes(body)
         // Only the status of the answer counts.
-        _ = try await OutgoingRequest.send(request, allowing: networks)
+        _ = try await CheckedRequest.send(request, allowing: networks)
     }
 }
 #endif

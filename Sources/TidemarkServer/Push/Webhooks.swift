@@ -151,7 +151,7 @@ final class Webhooks: Sendable {
         }
         guard let line = page.lines.first else { return false }
         if let key = webhook.key, try await directory.key(key) == nil {
-            throw OutgoingRequest.Failure(description: "The key \(key) was revoked.")
+            throw CheckedRequest.Failure(description: "The key \(key) was revoked.")
         }
         // The id depends only on the webhook and the position. After a stop between the post and
         // the save, the receiver gets the same id and can detect the repetition.

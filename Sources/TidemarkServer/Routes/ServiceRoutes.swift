@@ -27,7 +27,8 @@ extension Server {
                 isPreflight ? .preflight(incoming, call.origin) : try await answer(&call)
         } catch {
             var failure = error
-            if error.code == .notAuthenticated, let token = call.token {
+            // The user of an issuer's token has no use for the server's own page.
+            if error.code == .notAuthenticated, let token = call.token, incoming.bearer == nil {
                 failure = error.signingIn(at: signInURL(token, incoming))
             }
             call.line.code = failure.code.serverErrorCode

@@ -90,10 +90,20 @@ struct AccountsListCommand: AsyncParsableCommand {
             bytes.append(jsonString: account.givenName)
             bytes.append(literal: ",\"familyName\":")
             bytes.append(jsonString: account.familyName)
+            if let issuer = account.issuer {
+                bytes.append(literal: ",\"issuer\":")
+                bytes.append(jsonString: issuer)
+            }
+            if let subject = account.subject {
+                bytes.append(literal: ",\"subject\":")
+                bytes.append(jsonString: subject)
+            }
             bytes.append(literal: account.isLocked ? ",\"locked\":true}" : ",\"locked\":false}")
         } row: { account in
             [
-                account.email, "\(account.givenName) \(account.familyName)",
+                account.email,
+                account.subject.map { "\($0) of \(account.issuer ?? "")" }
+                    ?? "\(account.givenName) \(account.familyName)",
                 account.isLocked ? "locked" : "",
             ]
         }

@@ -67,6 +67,16 @@ struct ServerFlags: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "An OpenID Connect issuer whose tokens name users of a container, such as "
+                + "'https://id.example.org audience=notes container=iCloud.notes'; keys=FILE takes "
+                + "its keys from a file.",
+            valueName: "issuer"
+        )
+    )
+    var oidcIssuer: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
             "The limit of bytes in a private database: a number with K, M, G or T (no limit).",
             valueName: "bytes"
         )

@@ -36,7 +36,7 @@ struct ServerSettings {
         ("token-rotation", .string(defaults.tokenRotation.rawValue)),
         ("trust-proxy", .bool(defaults.trustsProxy)),
         ("connection-limit", .int(defaults.connectionLimit)),
-        ("webhook-network", .stringArray([])),
+        ("webhook-network", .stringArray([])), ("oidc-issuer", .stringArray([])),
         // Texts, because numbers of bytes may have a unit.
         ("user-quota", .string("")), ("public-quota", .string("")),
         ("container-requests", .int(defaults.requestsPerContainer)),
@@ -97,6 +97,7 @@ struct ServerSettings {
         case "connection-limit": flags.connectionLimit.map { .int($0) }
         case "webhook-network":
             flags.webhookNetwork.isEmpty ? nil : .stringArray(flags.webhookNetwork)
+        case "oidc-issuer": flags.oidcIssuer.isEmpty ? nil : .stringArray(flags.oidcIssuer)
         case "user-quota": flags.userQuota.map { .string($0) }
         case "public-quota": flags.publicQuota.map { .string($0) }
         case "container-requests": flags.containerRequests.map { .int($0) }
@@ -224,6 +225,9 @@ struct ServerSettings {
         if case .stringArray(let networks)? = content("webhook-network") {
             options.webhookNetworks = networks
             try options.checkWebhookNetworks()
+        }
+        if case .stringArray(let issuers)? = content("oidc-issuer") {
+            options.issuers = try issuers.map { try OIDCIssuer($0) }
         }
         options.requestsPerContainer = try number("container-requests", in: 1...1_000_000)
         options.scansPerContainer = try number("container-scans", in: 1...1_000_000)

@@ -8,7 +8,7 @@ import Foundation
 import NIOCore
 
 /// A request of the server to an address that an administrator or an issuer of tokens set.
-enum OutgoingRequest {
+enum CheckedRequest {
     /// The reason for which a request did not succeed.
     struct Failure: Error, CustomStringConvertible {
         let description: String
