@@ -193,6 +193,9 @@ import Testing
             "$tidemark" serve --rate-limit user=0/1s 2>&1 | cut -c1-39
             "$tidemark" serve --journal-days 0 2>&1
             "$tidemark" serve --certificate chain.pem 2>&1
+            "$tidemark" serve --oidc-issuer https://id.example.org 2>&1 | cut -c1-56
+            issuer='https://id.example.org audience=a container=c'
+            TIDEMARK_OIDC_ISSUER="$issuer" "$tidemark" config check --json | grep oidc
             ls
             """
         )
@@ -212,6 +215,8 @@ import Testing
                 Error: "user=0/1s" is not a rate limit.
                 Error: The setting journal-days must be a number from 1 to 36500.
                 Error: The settings certificate and private-key need each other.
+                Error: "https://id.example.org" does not name an issuer.
+                {"setting":"oidc-issuer","value":"https://id.example.org audience=a container=c","source":"TIDEMARK_OIDC_ISSUER"}
                 f.json
 
                 """

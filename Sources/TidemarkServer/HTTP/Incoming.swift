@@ -63,12 +63,11 @@ struct Incoming {
 
     /// The token in the header `Authorization`; `nil` if it is absent or has another scheme.
     var bearer: String? {
-        let scheme = "bearer "
-        // Names of schemes have no case (RFC 9110).
-        guard let header = header(.authorization), header.lowercased().hasPrefix(scheme) else {
-            return nil
-        }
-        return String(header.dropFirst(scheme.count))
+        let words = (header(.authorization) ?? "").split(separator: " ", maxSplits: 1)
+        // Names of schemes have no case (RFC 9110). A scheme without a token is an empty token and
+        // not an anonymous request.
+        guard words.first?.lowercased() == "bearer" else { return nil }
+        return words.count == 2 ? String(words[1]) : ""
     }
 
     /// True if the answer may contain Tidemark's extensions.
