@@ -178,6 +178,20 @@ import TidemarkModel
         }
     }
 
+    @Test func `An address in a token does not open the account that has it`() async throws {
+        try await ServerUnderTest.run(.router, options: options) { server in
+            let web = try await server.signIn("ann", isDiscoverable: true)
+            let owner = try await server.send("private/users/caller", web: web)
+            let token = try issuer.token(
+                TestIssuer.claims(["email": "ann@example.org", "email_verified": true])
+            )
+            let answer = try await server.send("private/users/caller", bearer: token)
+            let names = [owner, answer].map { $0.json["userRecordName"] as? String }
+            #expect(names[0] != nil && names[1] != nil && names[0] != names[1])
+            #expect(!answer.text.contains("ann@example.org"))
+        }
+    }
+
     @Test func `Keys that were replaced in the file are not accepted any more`() async throws {
         let next = try TestIssuer()
         try await ServerUnderTest.run(.router, options: options) { server in
