@@ -5,14 +5,9 @@
 import Crypto
 import Foundation
 import HTTPTypes
-import Hummingbird
-import HummingbirdTesting
-import Logging
-import NIOCore
 import TestSupport
 import Testing
 import TidemarkClient
-import TidemarkLock
 import TidemarkModel
 
 @testable import TidemarkServer
@@ -27,20 +22,6 @@ import TidemarkModel
         issuer = try TestIssuer()
         folder = try ScratchFolder()
         options = try issuer.options(folder)
-    }
-
-    private func refuses(
-        _ token: String,
-        _ server: ServerUnderTest,
-        _ reason: String,
-        sourceLocation: SourceLocation = #_sourceLocation
-    ) async throws {
-        let answer = try await server.send("private/zones/list", bearer: token)
-        #expect(answer.status == 401, sourceLocation: sourceLocation)
-        #expect(answer.code == "AUTHENTICATION_FAILED", sourceLocation: sourceLocation)
-        let told = answer.json["reason"] as? String
-        #expect(told?.contains(reason) == true, "\(told ?? "")", sourceLocation: sourceLocation)
-        #expect(answer.json["redirectURL"] == nil, sourceLocation: sourceLocation)
     }
 
     @Test func `Tokens of every kind of key name the same user`() async throws {
@@ -79,11 +60,8 @@ import TidemarkModel
                 (["exp": "tomorrow"], "not a signed"), (["iss": NSNull()], "not a signed"),
             ]
             for (changes, reason) in wrong {
-                try await refuses(
-                    try issuer.token(TestIssuer.claims(changes)),
-                    server,
-                    reason
-                )
+                let token = try issuer.token(TestIssuer.claims(changes))
+                try await server.refuses(token, reason)
             }
             #expect(try await server.server.directory.accounts().isEmpty)
             // The clocks of two machines may differ.
@@ -99,10 +77,10 @@ import TidemarkModel
             let claims = try JSONSerialization.data(
                 withJSONObject: TestIssuer.claims(["sub": "ben"])
             )
-            try await refuses("\(parts[0]).\(claims.base64URL).\(parts[2])", server, "signature")
-            try await refuses("\(parts[0]).\(parts[1]).", server, "signature")
+            try await server.refuses("\(parts[0]).\(claims.base64URL).\(parts[2])", "signature")
+            try await server.refuses("\(parts[0]).\(parts[1]).", "signature")
             let none = try issuer.token(header: ["alg": "none"], signing: { _ in Data() })
-            try await refuses(none, server, "algorithm")
+            try await server.refuses(none, "algorithm")
             // The public key as a shared secret: in PEM, and as it is published.
             for secret in [Data(issuer.rsa.publicKey.pemRepresentation.utf8), try issuer.keySet()] {
                 let token = try issuer.token(TestIssuer.claims(), "HS256") { text in
@@ -113,24 +91,24 @@ import TidemarkModel
                         )
                     )
                 }
-                try await refuses(token, server, "algorithm")
+                try await server.refuses(token, "algorithm")
             }
             for header: [String: Any] in [
                 ["kid": "unknown"], ["kid": NSNull()], ["kid": "r"], ["kid": "o"],
             ] {
-                try await refuses(try issuer.token(header: header), server, "signature")
+                try await server.refuses(try issuer.token(header: header), "signature")
             }
-            try await refuses(try issuer.token(header: ["crit": ["b64"]]), server, "extension")
+            try await server.refuses(try issuer.token(header: ["crit": ["b64"]]), "extension")
             // A key of the token's own is not looked at.
             let forger = try TestIssuer()
             let forged = try forger.token(header: [
                 "jku": "http://127.0.0.1:1/keys", "kid": "e",
                 "jwk": ["kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"],
             ])
-            try await refuses(forged, server, "signature")
+            try await server.refuses(forged, "signature")
             let long = String(repeating: "a.", count: 9000)
             for text in ["", "a", "a.b.c", "..", good + "A.", long] {
-                try await refuses(text, server, "not a signed")
+                try await server.refuses(text, "not a signed")
             }
             #expect(try await server.userName(good) != nil)
         }
@@ -173,7 +151,7 @@ import TidemarkModel
         try await ServerUnderTest.run(.router, options: closed, in: scratch) { server in
             #expect(try await server.userName(try issuer.token()) != nil)
             let stranger = try issuer.token(TestIssuer.claims(["sub": "ben"]))
-            try await refuses(stranger, server, "no account")
+            try await server.refuses(stranger, "no account")
             #expect(try await server.server.directory.accounts().count == 1)
         }
     }
@@ -197,11 +175,11 @@ import TidemarkModel
         try await ServerUnderTest.run(.router, options: options) { server in
             let (old, new) = (try issuer.token(), try next.token())
             let name = try await server.userName(old)
-            try await refuses(new, server, "signature")
+            try await server.refuses(new, "signature")
             let file = URL(filePath: folder.path("keys.json"))
             try next.keySet().write(to: file)
             #expect(try await server.userName(new) == name)
-            try await refuses(old, server, "signature")
+            try await server.refuses(old, "signature")
             // A file that is damaged, or being written, changes nothing.
             try Data("{".utf8).write(to: file)
             #expect(try await server.userName(new) == name)
@@ -215,19 +193,16 @@ import TidemarkModel
             #expect(try await server.userName(first) != nil)
             let email = try #require(try await directory.accounts().first?.value.email)
             _ = try await directory.answer(.endSessions(account: email))
-            try await refuses(first, server, "signed out")
-            try await refuses(
-                try issuer.token(TestIssuer.claims(["iat": NSNull()])),
-                server,
-                "signed out"
-            )
+            try await server.refuses(first, "signed out")
+            let timeless = try issuer.token(TestIssuer.claims(["iat": NSNull()]))
+            try await server.refuses(timeless, "signed out")
             try await Task.sleep(for: .milliseconds(5))
             let second = try issuer.token()
             #expect(try await server.userName(second) != nil)
             try await directory.setLocked(true, account: email)
-            try await refuses(second, server, "locked")
+            try await server.refuses(second, "locked")
             try await directory.setLocked(false, account: email)
-            try await refuses(second, server, "signed out")
+            try await server.refuses(second, "signed out")
             // It has no password, and gets none.
             for request: AdministrationRequest in [
                 .reset(account: email), .setPassword("a long password", account: email),
@@ -306,131 +281,6 @@ import TidemarkModel
             let url = try #require(answer.list("tokens").first?["url"] as? String)
             let upload = try await server.request(ServerUnderTest.path(of: url), .post, [1, 2, 3])
             #expect(upload.status == 200)
-        }
-    }
-
-    // MARK: Keys over HTTP
-
-    /// The number of times that the keys were fetched.
-    private final class Fetches: Sendable {
-        private let state = Lock(0)
-
-        var count: Int { state.withLock { $0 } }
-
-        func add() {
-            state.withLock { $0 += 1 }
-        }
-    }
-
-    /// An issuer's documents, on this machine.
-    private func serve(
-        issuer named: String? = nil,
-        _ body: @escaping @Sendable (_ port: Int, _ fetches: Fetches) async throws -> Void
-    ) async throws {
-        let fetches = Fetches()
-        let keys = try issuer.keySet()
-        let router = Router()
-        router.get("/.well-known/openid-configuration") { request, _ in
-            let base = "http://\(request.head.authority ?? "")"
-            return "{\"issuer\":\"\(named ?? base)\",\"jwks_uri\":\"\(base)/keys\"}"
-        }
-        router.get("/keys") { _, _ in
-            fetches.add()
-            return ByteBuffer(bytes: keys)
-        }
-        try await Application(router: router).test(.live) { client in
-            try await body(try #require(client.port), fetches)
-        }
-    }
-
-    private func fetching(port: Int, allowing networks: [String]) -> ServerOptions {
-        var options = ServerOptions()
-        options.webhookNetworks = networks
-        options.issuers = [
-            OIDCIssuer("http://127.0.0.1:\(port)", audience: "notes", container: .standard)
-        ]
-        return options
-    }
-
-    private func token(port: Int, kid: String = "e") throws -> String {
-        try issuer.token(
-            TestIssuer.claims(["iss": "http://127.0.0.1:\(port)"]),
-            header: ["kid": kid]
-        )
-    }
-
-    @Test func `Keys are fetched once, and not for each invented key`() async throws {
-        try await serve { port, fetches in
-            let options = fetching(port: port, allowing: ["127.0.0.0/8"])
-            try await ServerUnderTest.run(.router, options: options) { server in
-                #expect(fetches.count == 0)
-                for _ in 0..<3 {
-                    #expect(try await server.userName(try token(port: port)) != nil)
-                }
-                for number in 0..<3 {
-                    let strange = try token(port: port, kid: "strange \(number)")
-                    try await refuses(strange, server, "signature")
-                }
-                #expect(fetches.count == 1)
-            }
-        }
-    }
-
-    @Test func `Keys are not fetched from a private network, or for another issuer`() async throws {
-        try await serve { port, fetches in
-            let options = fetching(port: port, allowing: [])
-            try await ServerUnderTest.run(.router, options: options) { server in
-                let token = try token(port: port)
-                let answer = try await server.send("private/zones/list", bearer: token)
-                #expect(answer.status == 503)
-                #expect(answer.code == "TRY_AGAIN_LATER")
-            }
-            #expect(fetches.count == 0)
-        }
-        try await serve(issuer: "https://id.example.org") { port, fetches in
-            let options = fetching(port: port, allowing: ["127.0.0.0/8"])
-            try await ServerUnderTest.run(.router, options: options) { server in
-                let token = try token(port: port)
-                #expect(try await server.send("private/zones/list", bearer: token).status == 503)
-            }
-            #expect(fetches.count == 0)
-        }
-    }
-
-    // MARK: Settings
-
-    @Test func `An issuer is read from its text`() throws {
-        let text = "https://id.example.org/a audience=n=1 container=iCloud.n keys=/etc/keys.json"
-        #expect(
-            try OIDCIssuer(text)
-                == OIDCIssuer(
-                    "https://id.example.org/a",
-                    audience: "n=1",
-                    container: "iCloud.n",
-                    keyFile: "/etc/keys.json"
-                )
-        )
-        for wrong in [
-            "", "https://id.example.org", "https://id.example.org audience=a",
-            "https://id.example.org audience=a container=c key=f",
-            "https://id.example.org audience=a audience=b container=c",
-            "id.example.org audience=a container=c",
-            "ftp://id.example.org audience=a container=c",
-            "https://id.example.org?a=b audience=a container=c",
-            "https://id.example.org audience=a container=tidemark.server",
-        ] {
-            #expect(throws: SyncError.self, "\(wrong)") { try OIDCIssuer(wrong) }
-        }
-    }
-
-    @Test func `A server does not start without the keys of its issuer's file`() async throws {
-        for text in ["", #"{"keys":{}}"#] {
-            try Data(text.utf8).write(to: URL(filePath: folder.path("keys.json")))
-            let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-            let error = try await #require(throws: SyncError.self) {
-                try await Issuers(options, logger)
-            }
-            #expect(error.message.contains("keys.json"))
         }
     }
 }

@@ -6,6 +6,7 @@ import Crypto
 import Foundation
 import HTTPTypes
 import TestSupport
+import Testing
 import TidemarkModel
 import _CryptoExtras
 
@@ -126,6 +127,20 @@ extension ServerUnderTest {
         bearer token: String
     ) async throws -> Answer {
         try await send(endpoint, body, headers: [.authorization: "Bearer \(token)"])
+    }
+
+    /// Expects that a bearer token is refused with a reason.
+    func refuses(
+        _ token: String,
+        _ reason: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let answer = try await send("private/zones/list", bearer: token)
+        #expect(answer.status == 401, sourceLocation: sourceLocation)
+        #expect(answer.code == "AUTHENTICATION_FAILED", sourceLocation: sourceLocation)
+        let told = answer.json["reason"] as? String
+        #expect(told?.contains(reason) == true, "\(told ?? "")", sourceLocation: sourceLocation)
+        #expect(answer.json["redirectURL"] == nil, sourceLocation: sourceLocation)
     }
 
     /// The user record name of the holder of a bearer token.

@@ -78,7 +78,7 @@ final class IssuerKeySource: Sendable {
         do {
             let bytes = try await document()
             let isNew = state.withLock { $0.bytes != bytes }
-            let keys = isNew ? try await IssuerKeys(bytes) : nil
+            let keys: IssuerKeys? = try await isNew ? IssuerKeys(bytes) : nil
             state.withLock { state in
                 if let keys {
                     state.keys = keys
