@@ -5,6 +5,8 @@ import ArgumentParser
 import Synchronization
 import TidemarkAdministration
 import TidemarkLog
+import TidemarkModel
+import TidemarkWire
 
 #if canImport(Glibc)
 import Glibc
@@ -22,7 +24,8 @@ struct LogTailCommand: AsyncParsableCommand {
               tidemark log tail notes.tide --last 0 --count 1
 
             Follows a store that another process writes, or a server. It ends when it is \
-            interrupted, when its output is closed, or after --count events.
+            interrupted, when its output is closed, or after --count events. If the connection to \
+            a server is lost, it continues after the last event.
             """
     )
 
@@ -47,6 +50,8 @@ struct LogTailCommand: AsyncParsableCommand {
 
     /// The interval between checks for a request to end.
     private static let pause = Duration.milliseconds(100)
+    /// The time between two attempts to reach a server.
+    private static let reconnectPause = Duration.seconds(1)
 
     func validate() throws {
         if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
@@ -64,14 +69,9 @@ struct LogTailCommand: AsyncParsableCommand {
         call.follows = true
         let found = try await withThrowingTaskGroup(of: EventsCall.Answer?.self) {
             group -> EventsCall.Answer? in
-            group.addTask { [call, options] in
-                var printer = EventPrinter(options)
+            group.addTask { [call] in
                 do {
-                    return try await service.answer(call) { event in
-                        try printer.print(event)
-                        // At once, because the next event may come hours later.
-                        try printer.flush()
-                    }
+                    return try await follow(call, service)
                 } catch is CancellationError {
                     // A server ends its answer there.
                     return nil
@@ -93,6 +93,36 @@ struct LogTailCommand: AsyncParsableCommand {
         guard let found else { return }
         noteTornTail(found.tornByteCount)
         try finish(found.damage)
+    }
+
+    /// Prints the events of a call; after a lost connection it continues behind the last one.
+    private func follow(
+        _ call: EventsCall,
+        _ service: any AdministrationService
+    ) async throws -> EventsCall.Answer {
+        var call = call
+        var printer = EventPrinter(options)
+        var wasLost = false
+        while true {
+            do {
+                return try await service.answer(call) { event in
+                    wasLost = false
+                    try printer.print(event)
+                    // At once, because the next event may come hours later.
+                    try printer.flush()
+                    call.first = event.sequence.next
+                    call.limit = call.limit.map { $0 - 1 }
+                }
+            } catch let error as SyncError
+                where error.code == .networkFailure
+                || wasLost && error.code == .networkUnavailable
+            {
+                // A server that never answered is a mistyped address.
+                if !wasLost { note("\(error.message) Trying again.") }
+                wasLost = true
+                try await Task.sleep(for: Self.reconnectPause)
+            }
+        }
     }
 
     /// Returns true if no more output is needed.
