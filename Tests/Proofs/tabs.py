@@ -1,15 +1,18 @@
 """Pages in Chromium are told of changes: by courier, by a stream of their own, and ten tabs by one stream.
 
-The stream of a page continues after a restart of the server. The ten tabs use Docs/Examples/SharedStream/stream.js as it
-is; they go on when the first of them closes, and the stream ends with the last one.
+The stream of a page continues after a restart of the server. The ten tabs use Docs/Examples/SharedStream/stream.js as
+it is, each with a token of its own. They close one after the other, the first one first: the rest hear of each
+change, and the stream ends with the last one. A tab that the user comes back to listens again, and tabs are told when
+their session ended. No credential is in the log of the server.
 """
 
+import os
 import pathlib
 import shutil
 import urllib.parse
 
 from chromium import Browser, Pages
-from served import Client, Server, expect, prove, wait_for
+from served import CONTAINER, Client, Server, expect, prove, wait_for
 
 TABS = 10
 HERE = pathlib.Path(__file__).parent
@@ -49,6 +52,10 @@ class Page:
         self.browser.turn_to(self.window)
         return self.browser.text("#state")
 
+    def attribute(self, name):
+        self.browser.turn_to(self.window)
+        return self.browser.do("GET", f"/element/{self.browser.find('#state')}/attribute/{name}")
+
     def wait(self, text):
         wait_for(f"{text!r} instead of {self.says()!r}", lambda: self.says() == text)
 
@@ -58,7 +65,26 @@ class Page:
         self.browser.turn_to(left[0])
 
 
-def prove_single(page, device, server, way):
+def another_token(server, web):
+    """A token of the same session, as each answer carries one."""
+    client = Client(server, web)
+    credentials = urllib.parse.urlencode({"ckAPIToken": server.token, "ckWebAuthToken": web})
+    path = f"/database/1/{CONTAINER}/development/private/users/caller?{credentials}"
+    _, headers, _ = client.request("GET", path)
+    client.close()
+    return headers["X-Apple-CloudKit-Web-Auth-Token"]
+
+
+def expect_no_secrets(server, secrets):
+    """The log has lines of requests, and none of the credentials that they had."""
+    # The server writes at the position of the same open file, which a read must not move.
+    log = os.pread(server.errors.fileno(), 1 << 24, 0).decode()
+    expect('"endpoint"' in log, f"the log has no line of a request: {log[-500:]}")
+    for name, secret in secrets.items():
+        expect(secret not in log and urllib.parse.quote(secret, "") not in log, f"the log has the {name}")
+
+
+def prove_single(page, device, way):
     """One page hears of each change once."""
     one = page(way, "reader")
     one.wait("new, ready")
@@ -67,24 +93,52 @@ def prove_single(page, device, server, way):
     return one
 
 
-def prove_tabs(page, device, server):
-    tabs = [page("shared", "tabs") for _ in range(TABS)]
+def prove_tabs(page, device, server, tokens):
+    tabs = [page("shared", "tabs", token) for token in tokens]
     heard = "new, ready"
     for tab in tabs:
         tab.wait(heard)
-    expect(streams(server) == 1, f"{TABS} tabs have {streams(server)} connections")
-    for name, closed in (("t1", None), ("t2", tabs[0]), ("t3", tabs[4])):
-        if closed:
-            closed.close()
-            tabs.remove(closed)
+    while tabs:
+        name = f"tabs{len(tabs)}"
         device.save(name)
         heard += f", {name}"
         for tab in tabs:
             tab.wait(heard)
-    expect(streams(server) == 1, f"{len(tabs)} tabs have {streams(server)} connections")
-    for tab in tabs:
-        tab.close()
+        expect(streams(server) == 1, f"{len(tabs)} tabs have {streams(server)} connections")
+        tabs.pop(0).close()
     wait_for("the stream to end", lambda: streams(server) == 0)
+
+
+def prove_return(page, device, server):
+    """A tab that goes to another page and back hears again; meanwhile the stream of its name is closed."""
+    other, tab = page("shared", "stays"), page("shared", "leaves")
+    other.wait("new, ready")
+    tab.wait("new, ready")
+    expect(streams(server) == 2, f"two names have {streams(server)} connections")
+    tab.browser.open("about:blank")
+    wait_for("the stream to end", lambda: streams(server) == 1)
+    tab.browser.do("POST", "/back", {})
+    wait_for("the page", lambda: tab.browser.do("GET", "/title") == "A page that is told of changes")
+    # The browser kept the page, and did not load it anew.
+    tab.wait("new, ready, ready")
+    device.save("back")
+    tab.wait("new, ready, ready, back")
+    other.wait("new, ready, back")
+    other.close()
+    tab.close()
+
+
+def prove_end(page, server):
+    """Tabs are told that the session ended, and a tab with a new session does not get their stream."""
+    tab = page("shared", "end")
+    tab.wait("new, ready")
+    server.run("accounts", "sign-out", server.store, "ann@example.org")
+    web = server.sign_in(new=False)
+    # A stream sees with the next notification that its session ended.
+    Device(server, web).save("unheard")
+    tab.wait("new, ready, end")
+    page("shared", "end", web).wait("new, ready")
+    expect(tab.says() == "new, ready, end", f"a tab whose session ended says {tab.says()!r}")
 
 
 def proof(program, folder):
@@ -113,17 +167,27 @@ def proof(program, folder):
         browser = Browser(folder / "profile")
         device = Device(server, web)
 
-        def page(way, client):
+        def page(way, client, web=web):
             return Page(browser, pages.origin, server, token, web, way, client)
 
-        prove_tabs(page, device, server)
-        prove_single(page, device, server, "courier").close()
-        one = prove_single(page, device, server, "stream")
+        tokens = [another_token(server, web) for _ in range(TABS)]
+        expect(len(set(tokens)) == TABS, "answers carry the same token")
+        prove_tabs(page, device, server, tokens)
+        prove_return(page, device, server)
+        courier = prove_single(page, device, "courier")
+        path = courier.attribute("title")
+        courier.close()
+        secrets = {"API token": token, "web auth token": web, "courier": path.rsplit("/", 1)[1]}
+        secrets |= {f"token of tab {place}": one for place, one in enumerate(tokens)}
+        one = prove_single(page, device, "stream")
+        expect_no_secrets(server, secrets)
         port = server.port
         server.end()
         server.start(port)
         device.save("stream2")
         one.wait("new, ready, stream1, ready, stream2")
+        prove_end(page, server)
+        expect_no_secrets(server, secrets)
         print(f"  {TABS} tabs shared one stream; a page was told by courier and by a stream, also after a restart")
     finally:
         if browser:
