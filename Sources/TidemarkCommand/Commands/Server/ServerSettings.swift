@@ -227,7 +227,13 @@ struct ServerSettings {
             try options.checkWebhookNetworks()
         }
         if case .stringArray(let issuers)? = content("oidc-issuer") {
-            options.issuers = try issuers.map { try OIDCIssuer($0) }
+            options.issuers = try issuers.map { text in
+                do throws(SyncError) {
+                    return try OIDCIssuer(text)
+                } catch {
+                    throw CommandError("\(error.message) \(error.remedy)")
+                }
+            }
         }
         options.requestsPerContainer = try number("container-requests", in: 1...1_000_000)
         options.scansPerContainer = try number("container-scans", in: 1...1_000_000)
