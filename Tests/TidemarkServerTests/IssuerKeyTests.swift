@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Server
+import AsyncHTTPClient
 import Foundation
 import Hummingbird
 import HummingbirdTesting
@@ -105,6 +106,34 @@ import TidemarkModel
                 #expect(try await server.send("private/zones/list", bearer: token).status == 503)
             }
             #expect(fetches.count == 0)
+        }
+    }
+
+    @Test func `An answer that does not end is given up`() async throws {
+        let router = Router()
+        router.get("/trickle") { _, _ in
+            Response(
+                status: .ok,
+                body: ResponseBody { writer in
+                    for _ in 0..<200 {
+                        try await writer.write(ByteBuffer(string: " "))
+                        try await Task.sleep(for: .milliseconds(50))
+                    }
+                    try await writer.finish(nil)
+                }
+            )
+        }
+        try await Application(router: router).test(.live) { client in
+            let port = try #require(client.port)
+            let networks = [try Network("127.0.0.0/8")]
+            await #expect(throws: CheckedRequest.Failure.self) {
+                try await CheckedRequest.send(
+                    HTTPClientRequest(url: "http://127.0.0.1:\(port)/trickle"),
+                    allowing: networks,
+                    bodyByteLimit: 1000,
+                    within: .milliseconds(300)
+                )
+            }
         }
     }
 

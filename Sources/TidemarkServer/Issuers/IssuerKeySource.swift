@@ -38,7 +38,8 @@ final class IssuerKeySource: Sendable {
         file = issuer.keyFile
         self.networks = networks
         self.logger = logger
-        // An hour limits the time for which a key that the issuer has withdrawn is accepted.
+        // While the issuer answers, a key that it has withdrawn is accepted for an hour, and for the
+        // requests that find the keys too old.
         lifetime = file == nil ? .seconds(60 * 60) : options.certificateInterval
         pause = file == nil ? .seconds(60) : options.certificateInterval
     }

@@ -17,11 +17,13 @@ enum CheckedRequest {
     /// Sends a request, and returns the body of the answer; an empty one if its limit is zero.
     ///
     /// The address is looked up once, checked, and then connected to. Redirects are not followed.
-    /// Throws unless the answer has a status of 200 to 299 and a body within the limit.
+    /// Throws unless the answer has a status of 200 to 299 and a body within the limit, and is whole
+    /// within `patience`.
     static func send(
         _ request: HTTPClientRequest,
         allowing networks: [Network],
-        bodyByteLimit: Int = 0
+        bodyByteLimit: Int = 0,
+        within patience: Duration = .seconds(20)
     ) async throws -> [UInt8] {
         guard let parts = URLComponents(string: request.url), let host = parts.host else {
             throw Failure(description: "The address cannot be read.")
@@ -49,7 +51,20 @@ enum CheckedRequest {
         let client = HTTPClient(configuration: configuration)
         let result: Result<[UInt8], any Error>
         do {
-            result = .success(try await answer(of: client, to: request, upTo: bodyByteLimit))
+            let found = try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
+                defer { group.cancelAll() }
+                group.addTask { try await answer(of: client, to: request, upTo: bodyByteLimit) }
+                // The client's own time limit ends with the head of the answer.
+                group.addTask {
+                    try await Task.sleep(for: patience)
+                    return nil
+                }
+                return try await group.next() ?? nil
+            }
+            guard let found else {
+                throw Failure(description: "The answer was not complete within \(patience).")
+            }
+            result = .success(found)
         } catch {
             result = .failure(error)
         }
@@ -63,7 +78,7 @@ enum CheckedRequest {
         to request: HTTPClientRequest,
         upTo limit: Int
     ) async throws -> [UInt8] {
-        let response = try await client.execute(request, timeout: .seconds(20))
+        let response = try await client.execute(request, deadline: .distantFuture)
         let status = response.status.code
         guard (200..<300).contains(status) else {
             throw Failure(description: "The answer had the status \(status).")
