@@ -1,8 +1,7 @@
 """The cable between a server and its listeners is pulled for a minute while others save.
 
 Afterwards all catch up by themselves: devices that listen by stream and by courier hold the same records as one that
-begins anew, the streams have told of each record once, and `tidemark log tail --url`, continued with `--from` when it
-ended, has printed each save once.
+begins anew, the streams have told of each record once, and one `tidemark log tail --url` has printed each save once.
 
 Usage: cable.py PROGRAM [SECONDS]
 It needs Linux, and a network of its own as root: unshare --net python3 cable.py …
