@@ -71,7 +71,9 @@ struct LineReading {
             add(change, in: zone, facts.hash)
         }
         // Most lines name each record once, and are left as they are.
-        if let repetition = SlotOrder(items).firstRepetition(in: items) { collapse(from: repetition) }
+        if let repetition = SlotOrder(items).firstRepetition(in: items) {
+            collapse(from: repetition)
+        }
     }
 
     private mutating func begin(_ zone: ConsultedZone) {

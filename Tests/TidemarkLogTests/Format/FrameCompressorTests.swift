@@ -15,7 +15,8 @@ import Testing
         let large = 5 * Layout.blockByteCount
         // Few blocks are compressed by one thread, more by two; a large one beside the dictionary.
         for sizes in [
-            [1], [600], [4096, 9, 4096], [4097, 600, 600], [large], [0x4000, 1, 700], [9, 0x4000, large, 0x3FF0, 20, 0x2000],
+            [1], [600], [4096, 9, 4096], [4097, 600, 600], [large],
+            [0x4000, 1, 700], [9, 0x4000, large, 0x3FF0, 20, 0x2000],
         ] {
             let raw = Self.text(sizes.reduce(0, +), seed: 2)
             var blocks: [Range<Int>] = []
