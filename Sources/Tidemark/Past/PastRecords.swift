@@ -37,7 +37,7 @@ struct PastRecords {
             return try versionsFromNow()
         }
         let state = try PastState(of: zone.key, in: log, fold, through: bound)
-        return state.versions(in: zone.key, after: 0)
+        return state.versions(in: zone.key)
     }
 
     /// The records that have not changed since, and for each other one the version that its first later

@@ -137,9 +137,9 @@ struct PastState {
         return (found.values + ended).sorted { $0.head < $1.head }
     }
 
-    /// The last events of a zone's records that come after a position, ascending.
-    func versions(in zone: ZoneKey, after start: SequenceNumber) -> [RecordVersion] {
-        table.lazy.filter { $0.zone == zone && $0.sequence > start }
+    /// The last events of a zone's records, ascending.
+    func versions(in zone: ZoneKey) -> [RecordVersion] {
+        table.lazy.filter { $0.zone == zone && $0.sequence > 0 }
             .map { entry in
                 RecordVersion(
                     slot: entry.slot,

@@ -120,7 +120,7 @@ struct StoreArgument: ParsableArguments {
     }
 
     /// Runs a command that asks a server, and gives its errors remedies for a person.
-    func asking(_ command: () async throws -> Void) async throws {
+    private func asking(_ command: () async throws -> Void) async throws {
         do {
             try await command()
         } catch let error as SyncError {

@@ -54,7 +54,7 @@ enum WholeStore {
         return environment
     }
 
-    /// Whose changes are described, by name.
+    /// The users whose changes are described, by name.
     private static func clients(of world: ErasureWorld) -> [(name: String, client: Client)] {
         [
             ("bob", world.bob),

@@ -7,7 +7,7 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkReplay
 
-/// What a store answers, as lines of text.
+/// The answers of a store, as lines of text.
 struct WholeStoreAnswers {
     let world: ErasureWorld
     private(set) var lines: [String] = []

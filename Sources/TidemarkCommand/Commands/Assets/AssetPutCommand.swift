@@ -34,9 +34,7 @@ struct AssetPutCommand: AsyncParsableCommand {
         let database = try database.holder
         if let server = try store.server {
             let bytes = try await VouchedTransport.bytes(of: pieces)
-            try await store.argument.asking {
-                try print(try await server.answer(UploadAssetCall(bytes, in: database)))
-            }
+            try print(try await server.answer(UploadAssetCall(bytes, in: database)))
         } else {
             try await store.write { store in
                 try print(try await store.storeAsset(pieces, in: database))
