@@ -110,15 +110,22 @@ extension TokenContent {
 
     /// Returns the token for clients.
     package func token(of store: StoreID, hash: StoreHash) -> ChangeToken {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(Self.byteCount)
-        bytes.append(Self.version)
-        bytes.append(level.rawValue)
-        bytes.append(integer: store.low)
-        bytes.append(integer: place)
-        bytes.append(integer: incarnation.rawValue)
-        bytes.append(integer: sequence.rawValue)
-        bytes.append(integer: quiet.rawValue)
+        // Every page ends with a token. Appending word by word takes twice as long as the rest of
+        // an empty page.
+        var bytes = [UInt8](unsafeUninitializedCapacity: Self.byteCount) { bytes, count in
+            let token = UnsafeMutableRawBufferPointer(bytes)
+            func put(_ word: UInt64, at offset: Int) {
+                token.storeBytes(of: word.littleEndian, toByteOffset: offset, as: UInt64.self)
+            }
+            token[0] = Self.version
+            token[1] = level.rawValue
+            put(store.low, at: 2)
+            put(place, at: 10)
+            put(incarnation.rawValue, at: 18)
+            put(sequence.rawValue, at: 26)
+            put(quiet.rawValue, at: 34)
+            count = Self.byteCount - Self.checkByteCount
+        }
         // A token of a zone or database has no list, so one optional word needs no flag: the length
         // tells.
         if level != .sharedZone {

@@ -190,20 +190,33 @@ extension Limits {
 
     private func check(_ name: Name, as what: String, limit: Int? = nil) throws(SyncError) {
         let limit = min(limit ?? nameByteCount, Int(UInt16.max))
-        // `max` keeps the range valid. With a limit of zero it would trap.
-        guard (1...max(limit, 1)).contains(name.byteCount) else {
+        guard name.byteCount >= 1, name.byteCount <= max(limit, 1) else {
             throw .invalidName(
                 what,
                 name.string,
                 "has \(name.byteCount) bytes; 1 to \(limit) are allowed"
             )
         }
-        let problem = name.withBytes { bytes -> String? in
-            if bytes.contains(0) { return "holds a NUL character; leave it out" }
-            guard requiresASCIINames, bytes.contains(where: { $0 >= 0x80 }) else { return nil }
-            return "is not ASCII, which this store requires; spell it in ASCII"
+        // One pass, since this runs for every name of every request.
+        let (hasNUL, isASCII) = name.withBytes { bytes in
+            var union: UInt8 = 0
+            var hasNUL = false
+            for byte in bytes {
+                union |= byte
+                hasNUL = hasNUL || byte == 0
+            }
+            return (hasNUL, union < 0x80)
         }
-        if let problem { throw .invalidName(what, name.string, problem) }
+        guard !hasNUL else {
+            throw .invalidName(what, name.string, "holds a NUL character; leave it out")
+        }
+        guard isASCII || !requiresASCIINames else {
+            throw .invalidName(
+                what,
+                name.string,
+                "is not ASCII, which this store requires; spell it in ASCII"
+            )
+        }
     }
 
     private func checkIdentifier(

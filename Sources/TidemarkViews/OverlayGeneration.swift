@@ -96,8 +96,22 @@ package final class OverlayGeneration: @unchecked Sendable {
     /// zone's whole list.
     @inline(__always)
     package func withZone<Result>(_ key: ZoneKey, _ body: (OverlayZone) -> Result) -> Result? {
-        guard let index = zoneIndexes[key] else { return nil }
+        guard let index = index(of: key) else { return nil }
         return body(zones[index])
+    }
+
+    /// Returns the position of a zone's last event in this stretch at or before a bound, zero if
+    /// there is none, and true if the stretch has its creation; `nil` if it has nothing of the zone.
+    package func head(
+        of key: ZoneKey,
+        through bound: SequenceNumber
+    ) -> (head: SequenceNumber, isCreated: Bool)? {
+        guard let index = index(of: key) else { return nil }
+        let isCreated = zones[index].creation != nil
+        // The usual case, read member by member: a zone that is passed to a function is copied.
+        let last = zones[index].lastChange
+        if zones[index].end == nil, last > 0, last <= bound { return (last, isCreated) }
+        return (head(of: zones[index], through: bound), isCreated)
     }
 
     /// Returns the epochs of zones created here at one place of the table of zone names, ascending.
@@ -266,12 +280,25 @@ extension OverlayGeneration {
         lastZoneSequence = sequence
     }
 
+    /// Returns the place of a zone in the table of recently used ones.
+    @inline(__always)
+    private func recentPlace(of key: ZoneKey) -> Int {
+        Int((key.rawValue &* 0x9E37_79B9_7F4A_7C15) >> (64 - UInt64(Self.recentZoneBits)))
+    }
+
+    /// Returns the index of a zone; `nil` if the stretch has nothing of it.
+    @inline(__always)
+    private func index(of key: ZoneKey) -> Int? {
+        // A place that was never used holds 0, which is a valid index. Only the key decides.
+        let recent = Int(recentZones[recentPlace(of: key)])
+        if recent < zones.count, zones[recent].key == key { return recent }
+        return zoneIndexes[key]
+    }
+
+    /// Returns the index of a zone, which is added if the stretch has nothing of it.
     @inline(__always)
     private func zoneIndex(_ key: ZoneKey) -> Int {
-        let place = Int(
-            (key.rawValue &* 0x9E37_79B9_7F4A_7C15) >> (64 - UInt64(Self.recentZoneBits))
-        )
-        // A place that was never used holds 0, which is a valid index. Only the key decides.
+        let place = recentPlace(of: key)
         let recent = Int(recentZones[place])
         if recent < zones.count, zones[recent].key == key { return recent }
         // A zone's index never changes, so both tables can keep it.

@@ -1,65 +1,61 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
 import TidemarkLock
-import TidemarkLog
 
-/// The number of pictures in use, so that compaction does not remove events that they show.
+/// The eras of the pictures in use, so that compaction does not remove events that they show.
 ///
-/// Pictures are counted by the era in which they were taken. A compaction begins a new era, and
-/// waits until no picture of an earlier era is in use.
+/// A compaction begins a new era, and waits until no picture of an earlier era is in use.
 package final class PicturePins: Sendable {
-    private struct State {
-        var era: UInt64 = 0
-        /// The number of pictures in use per era; eras without pictures are left out.
-        var counts: [UInt64: Int] = [:]
+    /// The numbers of the eras that have not ended, the present one included.
+    private final class OpenEras: Sendable {
+        let numbers = Lock(Set<UInt64>())
     }
 
-    private let state = Lock(State())
+    /// The time between two compactions; it ends when the last picture that was taken in it is
+    /// released.
+    ///
+    /// Each picture retains its era: registering a picture costs one reference.
+    final class Era: Sendable {
+        fileprivate let number: UInt64
+        private let open: OpenEras
 
-    /// A pin that a picture holds during its lifetime.
-    final class Pin: Sendable {
-        private let pins: PicturePins
-        private let era: UInt64
-
-        fileprivate init(_ pins: PicturePins, era: UInt64) {
-            self.pins = pins
-            self.era = era
+        fileprivate init(_ number: UInt64, _ open: OpenEras) {
+            self.number = number
+            self.open = open
+            open.numbers.withLock { _ = $0.insert(number) }
         }
 
-        deinit { pins.release(era) }
+        deinit {
+            open.numbers.withLock { _ = $0.remove(number) }
+        }
     }
 
-    package init() {}
+    private let open = OpenEras()
+    /// The present era.
+    ///
+    /// Lock order: this lock, then the one of the numbers.
+    private let present: Lock<Era>
 
-    /// Registers a new picture.
-    func pin() -> Pin {
-        let era = state.withLock { state in
-            state.counts[state.era, default: 0] += 1
-            return state.era
-        }
-        return Pin(self, era: era)
+    package init() {
+        present = Lock(Era(0, open))
     }
 
-    private func release(_ era: UInt64) {
-        state.withLock { state in
-            let count = (state.counts[era] ?? 0) - 1
-            // Left out at zero, so that the table has as many entries as there are eras in use.
-            state.counts[era] = count > 0 ? count : nil
-        }
+    /// Registers a new picture, which has to retain the result.
+    func pin() -> Era {
+        present.withLock { $0 }
     }
 
     /// Begins a new era, and returns it.
     package func beginEra() -> UInt64 {
-        state.withLock { state in
-            state.era += 1
-            return state.era
+        present.withLock { present in
+            present = Era(present.number + 1, open)
+            return present.number
         }
     }
 
     /// Returns true if a picture taken before an era is in use.
     package func isAnyLeft(before era: UInt64) -> Bool {
-        state.withLock { $0.counts.keys.contains { $0 < era } }
+        open.numbers.withLock { $0.contains { $0 < era } }
     }
 }

@@ -140,12 +140,10 @@ extension ViewPicture {
         func reach(
             _ generation: OverlayGeneration
         ) -> (head: SequenceNumber, horizon: SequenceNumber, isCreated: Bool) {
-            let zone = generation.withZone(key) { zone in
-                (generation.head(of: zone, through: bound), zone.creation != nil)
-            }
-            let raised = generation.horizons[key]
+            let zone = generation.head(of: key, through: bound)
+            let raised = generation.horizons.isEmpty ? nil : generation.horizons[key]
             let horizon = raised.map { $0.sequence <= bound ? $0.horizon : 0 } ?? 0
-            return (zone?.0 ?? 0, horizon, zone?.1 ?? false)
+            return (zone?.head ?? 0, horizon, zone?.isCreated ?? false)
         }
         let newer = withCurrent(reach)
         let older = withFrozen(reach)

@@ -13,7 +13,7 @@ package import TidemarkModel
 package struct ViewPicture: Sendable {
     package let views: ZoneViews
     /// Keeps the picture's events in the log.
-    private let pin: PicturePins.Pin
+    private let pin: PicturePins.Era
     package let snapshot: any ViewSnapshot
     private let frozen: OverlayGeneration?
     private let current: OverlayGeneration
@@ -30,7 +30,7 @@ package struct ViewPicture: Sendable {
 
     init(
         views: ZoneViews,
-        pin: PicturePins.Pin,
+        pin: PicturePins.Era,
         snapshot: any ViewSnapshot,
         frozen: OverlayGeneration?,
         current: OverlayGeneration,

@@ -12,13 +12,14 @@ import TidemarkRules
 /// Without a token, a delta reports earlier deletions only of records that the calling user created
 /// on the calling device, as Apple's staff say of CloudKit. The device may hold such a record
 /// although it never fetched the zone. It never had the other ones.
-struct ListedDelta: ZoneDelta {
+struct ListedDelta<Viewed: Picture>: ZoneDelta {
     let reader: Reader
-    let picture: any Picture
+    let picture: Viewed
     /// The zone's key; `nil` while it has none yet.
     let key: ZoneKey?
     let start: Reader.Start
-    let caller: Caller
+    /// The caller's user and device, whose earlier deletions are reported; `nil` if none are.
+    let creator: FormerVersions.Creator?
     /// The records that the caller may read; `nil` for all.
     let readable: PublicAccess?
     /// The same as a number, for tokens.
@@ -30,10 +31,6 @@ struct ListedDelta: ZoneDelta {
     ///
     /// Every deletion from before the first page costs a read of its record's events.
     func list(_ limit: Int) throws(SyncError) -> DeltaList {
-        // The usual answer to a client that asks again: nothing is read.
-        if start.isAtHead {
-            return DeltaList(entries: [], place: place(at: nil), keepsCommits: true)
-        }
         let isQuiet = start.quiet > start.sequence
         let search = isQuiet ? FormerVersions(for: self, access: nil) : nil
         var budget = reader.scanBudget(limit)
@@ -151,12 +148,11 @@ struct ListedDelta: ZoneDelta {
 extension FormerVersions {
     /// Creates a search for the versions held by a caller that has received a zone's changes up to
     /// the delta's start.
-    fileprivate init(for delta: ListedDelta, access: PublicAccess?) {
-        let creator = delta.caller.device.map { Creator(user: delta.caller.user, device: $0) }
+    fileprivate init(for delta: ListedDelta<some Picture>, access: PublicAccess?) {
         self.init(
             source: delta.reader.source,
             known: delta.start.known,
-            creator: delta.start.quiet > 0 ? creator : nil,
+            creator: delta.creator,
             access: access
         )
     }

@@ -24,9 +24,33 @@ extension Reader {
             let changes = try sharedZoneChanges(request, as: caller, now)
             return noted(changes, request, caller, now)
         }
-        let delta = try listedDelta(request, as: caller, asOf: position, now)
-        let changes = try page(of: delta, request)
-        return position == nil ? noted(changes, request, caller, now) : changes
+        if let position {
+            let past = try picture(asOf: position, now)
+            return try changes(request, as: caller, past, now, through: position)
+        }
+        let changes = try changes(request, as: caller, LivePicture(views: now), now)
+        return noted(changes, request, caller, now)
+    }
+
+    /// Returns a page of the changes of a zone in a picture.
+    private func changes(
+        _ request: ZoneChangesRequest,
+        as caller: Caller,
+        _ picture: some Picture,
+        _ now: ViewPicture,
+        through position: SequenceNumber? = nil
+    ) throws(SyncError) -> ZoneChanges {
+        let delta = try listedDelta(request, as: caller, picture, now)
+        if let position { try check(delta.start, isWithin: position) }
+        guard delta.start.isAtHead else { return try page(of: delta, request) }
+        _ = try pageLimit(request)
+        // The usual answer to a client that asks again: nothing is read.
+        return ZoneChanges(
+            zone: request.zone,
+            changes: RecordChanges(),
+            token: delta.end.token(of: id, hash: views.hash),
+            moreComing: false
+        )
     }
 
     /// See ``Store/currentToken(of:as:)``.
@@ -42,18 +66,19 @@ extension Reader {
             if caller.database.scope == .shared {
                 try endOfSharedChanges(request, as: caller, now)
             } else {
-                try listedDelta(request, as: caller, asOf: nil, now).end
+                try listedDelta(request, as: caller, LivePicture(views: now), now).end
             }
         return end.token(of: id, hash: views.hash)
     }
 
-    func listedDelta(
+    /// Returns the delta of a zone in a picture: after the request's token, for a caller with the
+    /// permissions of now.
+    func listedDelta<Viewed: Picture>(
         _ request: ZoneChangesRequest,
         as caller: Caller,
-        asOf position: SequenceNumber?,
+        _ picture: Viewed,
         _ now: ViewPicture
-    ) throws(SyncError) -> ListedDelta {
-        let picture = try picture(asOf: position, now)
+    ) throws(SyncError) -> ListedDelta<Viewed> {
         try checkOwner(of: request.zone, in: caller.database)
         let zone = ZoneIdentity(
             database: caller.database,
@@ -72,13 +97,13 @@ extension Reader {
         let access = try access(of: caller, now)
         let readability = try access?.readability(views.hash) ?? 0
         let start = try start(of: request, zone, key, quiet: picture.bound, readability, now)
-        if let position { try check(start, isWithin: position) }
         return ListedDelta(
             reader: self,
             picture: picture,
             key: key,
             start: start,
-            caller: caller,
+            creator: start.quiet > 0
+                ? caller.device.map { FormerVersions.Creator(user: caller.user, device: $0) } : nil,
             readable: access,
             readability: readability
         )

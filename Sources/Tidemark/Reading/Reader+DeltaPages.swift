@@ -55,7 +55,7 @@ extension Reader {
     ///
     /// A limit in bytes replaces the store's limit in records. The entries are listed before their
     /// sizes are known, so the list is no longer than a page of small records would be.
-    private func pageLimit(_ request: ZoneChangesRequest) throws(SyncError) -> Int {
+    func pageLimit(_ request: ZoneChangesRequest) throws(SyncError) -> Int {
         let limit = try pageLimit(request.limit)
         guard let byteLimit = request.byteLimit else { return limit }
         guard byteLimit > 0 else {

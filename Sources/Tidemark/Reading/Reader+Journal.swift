@@ -22,19 +22,51 @@ extension Reader {
             if let observer { ends(work, observer) }
             return answer
         } catch {
-            if let observer {
-                observer.notes(.refused(call, error.code, count: 1))
-                ends(work, observer, error)
-            }
-            if let journal {
-                let whole = JournalEntry.Refusal(nil, error.code, error.message)
-                // The items get no text: the reason is that of the call.
-                let others = items().map { JournalEntry.Refusal($0, error.code, "") }
-                let refused = JournalEntry.Refused(call, caller, since: since, [whole] + others)
-                journal.note(.refused(refused))
-            }
+            refused(call, caller, about: items(), since: since, error, work)
             throw error
         }
+    }
+
+    /// Answers a call that waits for nothing, as reads do.
+    ///
+    /// Asynchronous functions that call each other take longer than such a read itself.
+    func answerAtOnce<Answer>(
+        _ call: JournalEntry.Call,
+        _ caller: Caller,
+        about items: @autoclosure () -> [SyncError.Item] = [],
+        since: ChangeToken? = nil,
+        _ body: () throws(SyncError) -> Answer
+    ) throws(SyncError) -> Answer {
+        let work = observer?.begins(.call(StoreCall(call, by: caller)))
+        do throws(SyncError) {
+            let answer = try body()
+            if let observer { ends(work, observer) }
+            return answer
+        } catch {
+            refused(call, caller, about: items(), since: since, error, work)
+            throw error
+        }
+    }
+
+    /// Notifies the observer of a call that was rejected as a whole, and records it in the journal.
+    private func refused(
+        _ call: JournalEntry.Call,
+        _ caller: Caller,
+        about items: @autoclosure () -> [SyncError.Item],
+        since: ChangeToken?,
+        _ error: SyncError,
+        _ work: (any StoreWorkObserver)?
+    ) {
+        if let observer {
+            observer.notes(.refused(call, error.code, count: 1))
+            ends(work, observer, error)
+        }
+        guard let journal else { return }
+        let whole = JournalEntry.Refusal(nil, error.code, error.message)
+        // The items get no text: the reason is that of the call.
+        let others = items().map { JournalEntry.Refusal($0, error.code, "") }
+        let refused = JournalEntry.Refused(call, caller, since: since, [whole] + others)
+        journal.note(.refused(refused))
     }
 
     /// Notifies the observer that a call has ended.

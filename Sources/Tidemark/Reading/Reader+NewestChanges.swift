@@ -20,7 +20,7 @@ extension Reader {
         if caller.database.scope == .shared {
             changes = try newestSharedChanges(request, through: end, as: caller, now)
         } else {
-            let delta = try listedDelta(request, as: caller, asOf: nil, now)
+            let delta = try listedDelta(request, as: caller, LivePicture(views: now), now)
             changes = try newestPage(of: delta, request, through: end)
         }
         // With the oldest page the client has received everything between its two tokens.
@@ -103,15 +103,15 @@ extension Reader {
 extension ListedDelta: BackwardDelta {
     var first: SequenceNumber { start.sequence }
 
-    func beginning(after position: SequenceNumber) -> ListedDelta {
+    func beginning(after position: SequenceNumber) -> Self {
         var start = start
         start.sequence = position
-        return ListedDelta(
+        return Self(
             reader: reader,
             picture: picture,
             key: key,
             start: start,
-            caller: caller,
+            creator: creator,
             readable: readable,
             readability: readability
         )

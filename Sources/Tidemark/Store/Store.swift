@@ -117,7 +117,7 @@ extension Store: DatabaseService {
         as caller: Caller
     ) async throws(SyncError) -> [Result<Record, SyncError>] {
         let parts = try parts
-        return try await parts.reader.answer(
+        return try parts.reader.answerAtOnce(
             .fetchRecords,
             caller,
             about: request.recordIDs.map { .record($0) }
@@ -138,7 +138,7 @@ extension Store: DatabaseService {
         as caller: Caller
     ) async throws(SyncError) -> ZoneChanges {
         let parts = try parts
-        return try await parts.reader.answer(
+        return try parts.reader.answerAtOnce(
             .zoneChanges,
             caller,
             about: [.zone(request.zone)],
@@ -171,7 +171,7 @@ extension Store: DatabaseService {
         as caller: Caller
     ) async throws(SyncError) -> ZoneChanges {
         let parts = try parts
-        return try await parts.reader.answer(
+        return try parts.reader.answerAtOnce(
             .zoneChanges,
             caller,
             about: [.zone(request.zone)],
@@ -190,7 +190,7 @@ extension Store: DatabaseService {
         as caller: Caller
     ) async throws(SyncError) -> DatabaseChanges {
         let parts = try parts
-        return try await parts.reader.answer(.databaseChanges, caller, since: request.since) {
+        return try parts.reader.answerAtOnce(.databaseChanges, caller, since: request.since) {
             () throws(SyncError) in try parts.reader.databaseChanges(request, as: caller)
         }
     }
@@ -227,7 +227,7 @@ extension Store: DatabaseService {
     /// written to it. O(zones of the database).
     public func zones(as caller: Caller) async throws(SyncError) -> [Zone] {
         let parts = try parts
-        return try await parts.reader.answer(.zones, caller) { () throws(SyncError) in
+        return try parts.reader.answerAtOnce(.zones, caller) { () throws(SyncError) in
             try parts.reader.zones(as: caller)
         }
     }
