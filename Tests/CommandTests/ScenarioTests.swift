@@ -9,7 +9,8 @@ import Testing
 /// The scenarios of CloudKit code at a server that only the environment names, in a process of their own.
 @Suite struct ScenarioTests {
     private static let suites =
-        "(Queries|Assets|Saving in a database|A note store|A sync engine)`?/"
+        "(Queries|Assets|Saving in a database|A note store|A sync engine"
+        + "|Sharing|Accounts|Subscriptions)`?/"
 
     /// Runs them under `tidemark exec` with options of it.
     private func run(
@@ -35,9 +36,9 @@ import Testing
         let outcome = try await run(module, "--user anna")
         #expect(outcome.status == 0, "\(outcome)")
         let passed = outcome.lines.filter { $0.contains(" passed after ") }
-        #expect(passed.filter { $0.contains(" Suite ") }.count == 5, "\(outcome)")
-        #expect(passed.filter { $0.contains(" Test ") }.count >= 30, "\(outcome)")
-        #expect(outcome.output.contains(#"skipped: "needs two users""#))
+        #expect(passed.filter { $0.contains(" Suite ") }.count == 8, "\(outcome)")
+        #expect(passed.filter { $0.contains(" Test ") }.count >= 37, "\(outcome)")
+        #expect(outcome.output.contains(#"skipped: "needs a store of its own""#))
     }
 
     @Test func `Scenarios fail at a server at which nobody is signed in`() async throws {

@@ -7,15 +7,17 @@ import Testing
 @testable import TidemarkCloudKit
 #else
 import CloudKit
+
 @testable import TidemarkCloudKit
 #endif
 
 /// A cloud of one test, with as many devices of as many users as it wants.
 ///
 /// It is a store of its own. Under `tidemark exec` it is the server that the environment names, which
-/// is emptied first: one user is signed in there, and tests run one after another.
+/// is emptied first. Anna is the user who is signed in there; the fixture signs in others. Tests run
+/// one after another.
 struct CloudFixture {
-    private static let environment = ProcessInfo.processInfo.environment
+    fileprivate static let environment = ProcessInfo.processInfo.environment
     /// The server's address, under `tidemark exec`.
     static let address = environment["TIDEMARK_URL"]
 
@@ -23,22 +25,10 @@ struct CloudFixture {
     let cloud = TidemarkCloud.temporary(userNames: .same)
     #endif
     private let name = UUID().uuidString
+    private let guests = Guests()
 
     init() {
-        if let address = Self.address { Self.emptyServer(at: address) }
-    }
-
-    private static func emptyServer(at address: String) {
-        let curl = Process()
-        curl.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        curl.arguments = ["curl", "-sfo", "/dev/null", "-X", "POST", address + "/tidemark/1/reset"]
-        do {
-            try curl.run()
-        } catch {
-            preconditionFailure("curl cannot be run: \(error)")
-        }
-        curl.waitUntilExit()
-        precondition(curl.terminationStatus == 0, "\(address) is no server of `tidemark exec`.")
+        if let address = Self.address { _ = curl("-X", "POST", address + "/tidemark/1/reset") }
     }
 
     func device(_ name: String, of user: String? = "anna") -> TidemarkDevice {
@@ -56,7 +46,9 @@ struct CloudFixture {
         var environment = Self.environment
         environment["TIDEMARK_DEVICE"] = name
         environment["XDG_DATA_HOME", default: NSTemporaryDirectory()] += "/\(self.name)"
-        if user == nil { environment["TIDEMARK_WEB_AUTH_TOKEN"] = nil }
+        if user != "anna" {
+            environment["TIDEMARK_WEB_AUTH_TOKEN"] = user.map { guests.token(of: $0) }
+        }
         return TidemarkDevice.fromEnvironment(environment)
     }
 
@@ -72,6 +64,63 @@ struct CloudFixture {
     }
 }
 
+/// The users whom a fixture has signed in at its server.
+private final class Guests: @unchecked Sendable {
+    // Behind the lock.
+    private var tokens: [String: String] = [:]
+    private let lock = NSLock()
+
+    /// Returns a user's web auth token; the first call creates an account for `USER@example.org`.
+    func token(of user: String) -> String {
+        lock.withLock {
+            if let known = tokens[user] { return known }
+            let made = signUp(user)
+            tokens[user] = made
+            return made
+        }
+    }
+
+    /// Sends what a browser sends for a new account (Docs/server.md, "Without a browser").
+    private func signUp(_ user: String) -> String {
+        let page = (CloudFixture.address ?? "") + "/signin"
+        let token = CloudFixture.environment["TIDEMARK_API_TOKEN"] ?? ""
+        let form = curl("-o", "/dev/null", "-w", "%{redirect_url}", "\(page)?ckAPIToken=\(token)")
+        let answer = curl(
+            page,
+            "-d",
+            "s=\(form.components(separatedBy: "?s=").last ?? "")&new=1&keep=1",
+            "--data-urlencode",
+            "email=\(user)@example.org",
+            "--data-urlencode",
+            "password=a long password"
+        )
+        let parts = answer.components(separatedBy: #"id="token">"#)
+        precondition(parts.count == 2, "\(user) could not sign in: \(answer)")
+        return String(parts[1].prefix { $0 != "<" })
+    }
+}
+
+/// Returns what curl prints; ends the tests if it fails.
+private func curl(_ arguments: String...) -> String {
+    let curl = Process()
+    curl.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    curl.arguments = ["curl", "-sf"] + arguments
+    let output = Pipe()
+    curl.standardOutput = output
+    do {
+        try curl.run()
+    } catch {
+        preconditionFailure("curl cannot be run: \(error)")
+    }
+    let printed = output.fileHandleForReading.readDataToEndOfFile()
+    curl.waitUntilExit()
+    precondition(
+        curl.terminationStatus == 0,
+        "\(CloudFixture.address ?? "") is no server of `tidemark exec`: \(arguments)"
+    )
+    return String(decoding: printed, as: UTF8.self)
+}
+
 extension Trait where Self == ConditionTrait {
     /// The module TidemarkCloudKit has no stores, so its scenarios run under `tidemark exec` alone.
     static var needsCloud: Self {
@@ -82,9 +131,9 @@ extension Trait where Self == ConditionTrait {
         #endif
     }
 
-    /// One user is signed in under `tidemark exec`.
-    static var needsTwoUsers: Self {
-        .enabled(if: CloudFixture.address == nil, "needs two users")
+    /// What an operator does, and a device whose user changes, needs a store of the test's own.
+    static var needsStore: Self {
+        .enabled(if: CloudFixture.address == nil, "needs a store of its own")
     }
 }
 

@@ -187,7 +187,7 @@ import CloudKit
         #expect(await laptop.notes.isEmpty)
     }
 
-    @Test(.needsTwoUsers)
+    @Test(.needsStore)
     func `An account change clears the changes of the previous user`() async throws {
         let device = fixture.device("phone", of: "anna")
         let book = NoteBook(device.container())

@@ -1,0 +1,1 @@
+../CloudKitTests/Scenarios/AccountTests.swift
