@@ -3,9 +3,11 @@
 Every save that was acknowledged is there once, and every client, which kept its sync token over all kills, ends with
 the same records as one that begins anew. Each client's stream, resumed after each kill by the id of its last event, has
 told it of each record of the others once, and of none of its own. So have the couriers of two more clients, which do not
-save; the position of a courier is stored after the answer, so a kill may let it repeat what came last.
+save; the position of a courier is stored after the answer, so a kill may let it repeat what came last. A client whose
+stream or courier was reset fetches what it was not told of, and may be told of some of that later.
 
-Usage: kill.py PROGRAM [ROUNDS]
+Usage: kill.py PROGRAM [ROUNDS [SEED]]
+The seed is that of the times of the kills.
 """
 
 import http.client
@@ -33,12 +35,19 @@ class Device:
         self.acknowledged = []
         self.token = None
         self.records = {}
-        # What the stream told, and the id of its last event.
+        # What the stream or the courier told, and the id of the stream's last event.
         self.heard = set()
         self.resets = 0
         self.last_event = None
+        # What was fetched after resets.
+        self.fetched = set()
         # The path of the courier, and what it told again after a kill.
         self.courier, self.repeats = None, 0
+
+    def missing(self, names):
+        """The records of others that the client has not learned of."""
+        own = f"d{self.number}-"
+        return {name for name in names if not name.startswith(own)} - self.heard - self.fetched
 
     def save(self, client):
         self.count += 1
@@ -86,7 +95,7 @@ class Device:
                         event = {}
         except Failure as failure:
             problems.append(failure)
-        except OSError:
+        except (OSError, http.client.HTTPException):
             pass  # The server was killed.
 
     def take(self, event, server, web):
@@ -137,10 +146,13 @@ class Device:
             pass  # The server was killed.
 
     def catch_up(self, server, web):
-        """Fetches what there is, without the stream."""
+        """Fetches what there is, without the stream.
+
+        The stream continues at a position before the fetch, so it may tell of some of these records too.
+        """
         others = Device(-1)
         others.fetch(Client(server, web))
-        self.heard |= {name for name in others.records if not name.startswith(f"d{self.number}-")}
+        self.fetched |= others.records.keys()
 
     def work(self, server, web, problems):
         client = Client(server, web, timeout=30, device=f"d{self.number}")
@@ -157,7 +169,8 @@ class Device:
 
 def proof(program, folder):
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 200
-    seed = random.randrange(10_000)
+    seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(10_000)
+    print(f"  seed {seed}", flush=True)
     chance = random.Random(seed)
     store = folder / "store.tide"
     devices = [Device(number) for number in range(CLIENTS)]
@@ -203,17 +216,16 @@ def proof(program, folder):
             expect(device.records == fresh.records, f"seed {seed}: device {device.number} has other records")
             threading.Thread(target=device.listen, args=(server, web, problems), daemon=True).start()
         for device in devices:
-            others = {name for name in fresh.records if not name.startswith(f"d{device.number}-")}
             wait_for(
-                f"seed {seed}: news of device {device.number}, {len(others - device.heard)} missing",
-                lambda: problems or others <= device.heard,
+                f"seed {seed}: news of device {device.number}, {len(device.missing(fresh.records))} missing",
+                lambda: problems or not device.missing(fresh.records),
             )
         for courier in couriers:
             threading.Thread(target=courier.poll, args=(server, web, problems), daemon=True).start()
         for courier in couriers:
             wait_for(
-                f"seed {seed}: news of courier {courier.number}, {len(fresh.records.keys() - courier.heard)} missing",
-                lambda: problems or fresh.records.keys() <= courier.heard,
+                f"seed {seed}: news of courier {courier.number}, {len(courier.missing(fresh.records))} missing",
+                lambda: problems or not courier.missing(fresh.records),
                 600,
             )
             expect(courier.repeats <= rounds, f"seed {seed}: {courier.repeats} repeats after {rounds} kills")
