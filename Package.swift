@@ -458,9 +458,9 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "TidemarkCommand", "Tidemark", "TidemarkReplay", "TidemarkViews", "TidemarkEvents",
-                "TidemarkLog", "TidemarkModel", "TestSupport", "EmbeddingExample",
-                "TwoDevicesExample", "TaskListExample",
+                "TidemarkCommand", "Tidemark", "TidemarkReplay", "TidemarkAdministration",
+                "TidemarkViews", "TidemarkEvents", "TidemarkLog", "TidemarkModel", "TestSupport",
+                "EmbeddingExample", "TwoDevicesExample", "TaskListExample",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: everywhere

@@ -50,8 +50,6 @@ struct LogTailCommand: AsyncParsableCommand {
 
     /// The interval between checks for a request to end.
     private static let pause = Duration.milliseconds(100)
-    /// The time between two attempts to reach a server.
-    private static let reconnectPause = Duration.seconds(1)
 
     func validate() throws {
         if let count, count < 1 { throw ValidationError("--count must be at least 1.") }
@@ -80,7 +78,7 @@ struct LogTailCommand: AsyncParsableCommand {
             group.addTask {
                 // The other task waits for events and sees neither a signal nor a closed pipe,
                 // which a quiet store would otherwise hide for hours.
-                while try !isOver() { try await Task.sleep(for: Self.pause) }
+                while try !isOver(), (try? await Task.sleep(for: Self.pause)) != nil {}
                 return nil
             }
             let first = try await group.next() ?? nil
@@ -95,33 +93,15 @@ struct LogTailCommand: AsyncParsableCommand {
         try finish(found.damage)
     }
 
-    /// Prints the events of a call; after a lost connection it continues behind the last one.
     private func follow(
         _ call: EventsCall,
         _ service: any AdministrationService
-    ) async throws -> EventsCall.Answer {
-        var call = call
+    ) async throws -> EventsCall.Answer? {
         var printer = EventPrinter(options)
-        var wasLost = false
-        while true {
-            do {
-                return try await service.answer(call) { event in
-                    wasLost = false
-                    try printer.print(event)
-                    // At once, because the next event may come hours later.
-                    try printer.flush()
-                    call.first = event.sequence.next
-                    call.limit = call.limit.map { $0 - 1 }
-                }
-            } catch let error as SyncError
-                where error.code == .networkFailure
-                || wasLost && error.code == .networkUnavailable
-            {
-                // A server that never answered is a mistyped address.
-                if !wasLost { note("\(error.message) Trying again.") }
-                wasLost = true
-                try await Task.sleep(for: Self.reconnectPause)
-            }
+        return try await FollowedEvents(service: service).pass(call) { event in
+            try printer.print(event)
+            // At once, because the next event may come hours later.
+            try printer.flush()
         }
     }
 
