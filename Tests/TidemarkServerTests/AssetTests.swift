@@ -81,6 +81,36 @@ import Testing
         }
     }
 
+    @Test(.timeLimit(.minutes(5)))
+    func `A client that does not read its download is cut off`() async throws {
+        var options = ServerOptions()
+        options.answerTimeout = .seconds(1)
+        try await ServerUnderTest.run(.live, options: options) { server in
+            let web = try await server.signIn("ann")
+            // More than the buffers of the system hold on both sides.
+            let large = [UInt8](repeating: 7, count: 40 << 20)
+            let upload = try await server.request(try await uploadPath(server, web), .put, large)
+            let file = try #require(upload.json["singleFile"] as? [String: Any])
+            let saved = try #require(value(try await save(server, web, file)))
+            let download = ServerUnderTest.path(of: try #require(saved["downloadURL"] as? String))
+            var received = large.count
+            // A busy machine may take longer to fill the buffers.
+            for seconds in [2, 8, 32] where received >= large.count {
+                let socket = try RawSocket(port: try #require(server.client.port))
+                try socket.send("GET \(download) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                try await Task.sleep(for: .seconds(seconds))
+                received = 0
+                while true {
+                    let piece = socket.receive(within: 10_000)
+                    if piece.isEmpty { break }
+                    received += piece.count
+                }
+            }
+            #expect(received > 0)
+            #expect(received < large.count)
+        }
+    }
+
     @Test func `An asset value can be saved back, but not to other records`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")

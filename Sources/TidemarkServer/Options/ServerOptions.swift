@@ -48,6 +48,11 @@ public struct ServerOptions: Hashable, Sendable {
     public var idleTimeout = Duration.seconds(60)
     /// The time within which the body of a request must arrive, except for assets.
     public var bodyTimeout = Duration.seconds(60)
+    /// The time after which a client that takes nothing of its answer loses its connection.
+    ///
+    /// This includes streams and downloads: one piece of an asset, 256 KiB, must be taken in this
+    /// time.
+    public var answerTimeout = Duration.seconds(300)
     /// The maximum number of concurrent requests of one container without a limit of its own.
     public var requestsPerContainer = 2_000
     /// The maximum number of concurrent queries and deltas of one container without a limit of its

@@ -240,7 +240,10 @@ public final class Server: Sendable {
             maxHeaderFieldCount: 100
         )
         let connection = HTTP1Channel.Configuration(
-            additionalChannelHandlers: [BodyDeadline(self.options.bodyTimeout)],
+            additionalChannelHandlers: [
+                BodyDeadline(self.options.bodyTimeout),
+                AnswerDeadline(self.options.answerTimeout),
+            ],
             idleTimeout: TimeAmount(options.idleTimeout),
             httpDecoderConfiguration: decoder
         )
