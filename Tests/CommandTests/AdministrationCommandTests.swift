@@ -216,7 +216,10 @@ import Testing
             # A moment later, readers of the files see it.
             sleep 0.3; both "subscriptions list"
             "$tidemark" save --url $address tea --type Item --zone lists --device phone title=Tea --json | grep -c '"saved"'
-            "$tidemark" subscriptions notifications --url $address --catch-up --json | grep -c '"Look"'
+            # The secret is read once: by this address, each reading prints a warning.
+            "$tidemark" subscriptions notifications --url http://0.0.0.0:${address##*:} --catch-up --json 2>warned |
+                grep -c '"Look"'
+            grep -c Warning warned
             "$tidemark" subscriptions remove --url $address open --json | grep -c '"deleted"'
             "$tidemark" zones create --url $address trips --owner _anna --as _anna >made
             "$tidemark" save --url $address rome --type Trip --zone trips --owner _anna --as _anna >>made
@@ -244,6 +247,7 @@ import Testing
                 Stop the server
                 {"created":{"zone":"more"}}
                 {"deleted":{"zone":"more"}}
+                1
                 1
                 1
                 1

@@ -89,10 +89,20 @@ struct WrittenStoreArgument: ParsableArguments {
         _ access: StoreAccess = .writing,
         _ command: (any DatabaseService) async throws -> Void
     ) async throws {
+        try await act(access) { service, _ in try await command(service) }
+    }
+
+    /// Runs a command of an app's user that makes calls of an operator too.
+    func act(
+        _ access: StoreAccess = .writing,
+        _ command: (any DatabaseService, any AdministrationService) async throws -> Void
+    ) async throws {
         if let server = try server {
-            return try await command(VouchedTransport.service(by: server))
+            return try await command(VouchedTransport.service(by: server), server)
         }
-        try await write(access) { store in try await command(store) }
+        try await write(access) { store in
+            try await command(store, argument.service(of: store))
+        }
     }
 
     /// Runs a command as ``administer(_:_:)`` does, on files that no process has open.

@@ -71,12 +71,10 @@ struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
         guard !markRead.isEmpty || catchUp else {
             return try await store.argument.askAsApp { try await print($0, caller) }
         }
-        // Only the process that writes makes notifications. A store that is read shows those that a
-        // writer has made.
-        if catchUp {
-            try await store.administer { _ = try await $0.answer(MakeNotificationsCall()) }
-        }
-        try await store.act { service in
+        try await store.act { service, administration in
+            // Only the process that writes makes notifications. A store that is read shows those
+            // that a writer has made.
+            if catchUp { _ = try await administration.answer(MakeNotificationsCall()) }
             if !markRead.isEmpty {
                 // One call has processed all ids. The first error ends the command, and the other
                 // ids stay marked.
