@@ -41,7 +41,10 @@ package final class Journal: Sendable {
         var bytes: [UInt8] = []
         /// The number of entries that had no room since the last one that had.
         var lostCount: UInt32 = 0
+        /// True if a write is scheduled, now or after the delay.
         var isScheduled = false
+        /// True if a write is scheduled without delay, because a batch is full.
+        var isDue = false
         var isClosed = false
         var figures = JournalFigures()
     }
@@ -94,10 +97,15 @@ package final class Journal: Sendable {
             waiting.lostCount = 0
             let isFull = waiting.bytes.count >= Self.batchByteCount
             if writesInline { return isFull }
-            if isFull || !waiting.isScheduled {
+            if isFull {
+                // Once for each batch: a burst of entries would otherwise schedule a write for each
+                // entry until the first of these writes begins.
+                if !waiting.isDue { queue.async { [weak self] in self?.flush() } }
+                waiting.isDue = true
                 waiting.isScheduled = true
-                let delay = isFull ? 0 : Self.delay
-                queue.asyncAfter(deadline: .now() + .milliseconds(delay)) { [weak self] in
+            } else if !waiting.isScheduled {
+                waiting.isScheduled = true
+                queue.asyncAfter(deadline: .now() + .milliseconds(Self.delay)) { [weak self] in
                     self?.flush()
                 }
             }
@@ -140,6 +148,7 @@ package final class Journal: Sendable {
             // Reset together with taking the bytes: an entry that is added later schedules its own
             // write.
             waiting.isScheduled = false
+            waiting.isDue = false
             return waiting.bytes
         }
         if bytes.isEmpty { return }
