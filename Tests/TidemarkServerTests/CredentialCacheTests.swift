@@ -52,6 +52,62 @@ import TidemarkModel
         }
     }
 
+    /// Expects that the credentials of a listener stay good until something ends them.
+    private func expectEnd(
+        of found: Callers.Found,
+        in directory: Directory,
+        by end: () async throws -> Void
+    ) async throws {
+        var credentials = HeldCredentials(found)
+        for _ in 0..<3 {
+            let isGood = try await credentials.areGood(in: directory)
+            #expect(isGood)
+        }
+        try await end()
+        let isGood = try await credentials.areGood(in: directory)
+        #expect(!isGood)
+    }
+
+    @Test func `Credentials that a listener has checked end at once`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let directory = server.server.directory
+            let web = try await server.signIn("ann")
+            let account = try #require(try await directory.account(email: "ann@example.org"))
+            let user = account.user(in: .standard)
+            let token = try await directory.token(server.token)
+            let session = try await directory.session(ofWebToken: web)
+            let signedIn = Callers.Found(
+                caller: Caller(user: user),
+                session: session,
+                token: token
+            )
+            try await expectEnd(of: signedIn, in: directory) {
+                try await directory.endSessions(ofAccount: account.id.text)
+            }
+            let keyed = Callers.Found(
+                caller: Caller(user: user, authentication: .serverKey(id: server.keyID))
+            )
+            try await expectEnd(of: keyed, in: directory) {
+                try await directory.revokeKey(server.keyID)
+            }
+            let signIn = IssuedSignIn(
+                account: account.id.text,
+                issuer: "https://id.example.org",
+                issued: Clock.now(),
+                end: Clock.now() + 3_000
+            )
+            let issued = Callers.Found(caller: Caller(user: user), signIn: signIn, token: token)
+            try await expectEnd(of: issued, in: directory) {
+                try await Task.sleep(for: .seconds(3.1))
+            }
+            let again = try await directory.session(ofWebToken: try await server.signIn("ann"))
+            let last = Callers.Found(caller: Caller(user: user), session: again, token: token)
+            try await expectEnd(of: last, in: directory) {
+                try await directory.revokeToken(server.token)
+            }
+        }
+    }
+
     @Test func `Only uses that are older than any session are forgotten`() {
         let kept = Self.session("kept", isKept: true)
         var uses = SessionUses()

@@ -2,7 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Server
+import Synchronization
 import TidemarkLock
+
+/// The number of changes and ends of credentials.
+///
+/// A credential that was valid is still valid while the number stays the same, unless its time is
+/// over.
+final class CredentialChanges: Sendable {
+    private let changes = Atomic<UInt64>(0)
+
+    /// The number of changes so far.
+    var count: UInt64 { changes.load(ordering: .acquiring) }
+
+    /// Counts a change, after it is in force.
+    func add() { changes.wrappingAdd(1, ordering: .releasing) }
+}
 
 /// Credentials in memory, by the names of their records.
 ///
@@ -16,10 +31,13 @@ final class CredentialCache<Credential: Sendable>: Sendable {
 
     private let state = Lock(State())
     private let limit: Int
+    private let changes: CredentialChanges
 
-    /// Creates a cache that is emptied when it has a number of credentials.
-    init(limit: Int) {
+    /// Creates a cache that is emptied when it has a number of credentials; it counts those that it
+    /// drops.
+    init(limit: Int, counting changes: CredentialChanges = CredentialChanges()) {
         self.limit = limit
+        self.changes = changes
     }
 
     /// Returns the credential with a name; `read` reads it if it is not in memory.
@@ -44,6 +62,7 @@ final class CredentialCache<Credential: Sendable>: Sendable {
             state.credentials[name] = nil
             state.dropCount += 1
         }
+        changes.add()
     }
 }
 #endif

@@ -14,6 +14,8 @@ public final class Directory: Sendable {
     let secret: ServerSecret
     private let passwords: Passwords
     private let rotation: TokenRotation
+    /// The changes of all credentials below.
+    let changes: CredentialChanges
     private let knownTokens: CredentialCache<APIToken>
     private let knownKeys: CredentialCache<ServerKey>
     private let knownSessions: CredentialCache<Session>
@@ -68,10 +70,12 @@ public final class Directory: Sendable {
         self.secret = secret
         self.rotation = rotation
         passwords = Passwords()
-        knownTokens = CredentialCache(limit: cacheLimit)
-        knownKeys = CredentialCache(limit: cacheLimit)
-        knownSessions = CredentialCache(limit: cacheLimit)
-        knownAccounts = CredentialCache(limit: cacheLimit)
+        let changes = CredentialChanges()
+        self.changes = changes
+        knownTokens = CredentialCache(limit: cacheLimit, counting: changes)
+        knownKeys = CredentialCache(limit: cacheLimit, counting: changes)
+        knownSessions = CredentialCache(limit: cacheLimit, counting: changes)
+        knownAccounts = CredentialCache(limit: cacheLimit, counting: changes)
         registry = try await Registry(store)
         try await readLimits()
     }

@@ -105,10 +105,11 @@ private struct ChangeStream: Sendable {
             var told = token
             // The first round reads without waiting: notifications after `start` may exist already.
             var marks: Listener.Marks = .news
-            // After signing out, a client receives no later notification.
-            while !marks.contains(.end), try await server.directory.isGood(found) {
-                // `isGood` is checked before each round, so a session that ends stops its stream
-                // within one beat. It also counts as a use: a stream keeps its session alive.
+            var credentials = HeldCredentials(found)
+            // After signing out, a client receives no later notification. The check before each
+            // round stops the stream of a session that ends within one beat, and keeps a session
+            // alive.
+            while !marks.contains(.end), try await credentials.areGood(in: server.directory) {
                 if marks.contains(.news) { try await send(to: &writer, &token, &told) }
                 if marks.contains(.beat) {
                     try await writer.write(token == told ? .beat : .position(token))
