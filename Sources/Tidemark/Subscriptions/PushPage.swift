@@ -14,11 +14,11 @@ package struct PushPage: Sendable {
         /// The position of a client that has handled the notification.
         package var token: ChangeToken
         /// The client that made the change.
-        var origin: Origin
+        package var origin: Origin
     }
 
     /// The client that made a change, which gets no notification of it.
-    enum Origin: Sendable {
+    package enum Origin: Sendable {
         /// The device of the user; `nil` if it is not known.
         case device(Name?)
         /// The user and device that marked a notification as read.
@@ -36,8 +36,13 @@ package struct PushPage: Sendable {
 
 extension PushPage.Line {
     /// Returns true if a caller's client made the change.
-    package func isOwn(of caller: Caller) -> Bool {
-        switch origin {
+    func isOwn(of caller: Caller) -> Bool { origin.isClient(of: caller) }
+}
+
+extension PushPage.Origin {
+    /// Returns true if this is the caller's client.
+    package func isClient(of caller: Caller) -> Bool {
+        switch self {
         case .device(let device): device == Name(caller.device ?? "")
         case .reading(let user, let device):
             user == caller.user?.name && device == caller.device.map { Name($0) }

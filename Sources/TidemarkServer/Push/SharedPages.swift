@@ -13,16 +13,25 @@ import TidemarkModel
 /// reads the page and writes its events; the others send the same bytes.
 final class SharedPages: Sendable {
     /// A page, and its notifications as events of a stream.
-    struct SharedPage: Sendable {
+    ///
+    /// An object, with what a stream needs of each line in lists: a stream that copied the page and
+    /// its lines would count dozens of references, to objects that all streams use.
+    final class SharedPage: Sendable {
         let page: PushPage
         /// The event of each line.
-        let events: [ByteBuffer]
+        private let events: [ByteBuffer]
+        /// The client that caused each line, which does not get it.
+        private let origins: [PushPage.Origin]
+        /// The position after each line.
+        private let tokens: [ChangeToken]
         /// All events, one after another.
-        let whole: ByteBuffer
+        private let whole: ByteBuffer
 
         fileprivate init(_ page: PushPage) {
             self.page = page
             events = page.lines.map { .event("notification", $0.payload, $0.token) }
+            origins = page.lines.map(\.origin)
+            tokens = page.lines.map(\.token)
             var whole = ByteBuffer()
             for event in events { whole.writeImmutableBuffer(event) }
             self.whole = whole
@@ -31,14 +40,19 @@ final class SharedPages: Sendable {
         /// Returns the events for a client, with the position after the last one; `nil` if there is
         /// none for it.
         func events(for caller: Caller) -> (events: ByteBuffer, count: Int, token: ChangeToken)? {
-            let others = page.lines.indices.filter { !page.lines[$0].isOwn(of: caller) }
-            guard let last = others.last else { return nil }
-            var buffer = whole
-            if others.count < events.count {
-                buffer = ByteBuffer()
-                for index in others { buffer.writeImmutableBuffer(events[index]) }
+            var count = 0
+            var last = 0
+            for index in origins.indices where !origins[index].isClient(of: caller) {
+                count += 1
+                last = index
             }
-            return (buffer, others.count, page.lines[last].token)
+            guard count > 0 else { return nil }
+            guard count < events.count else { return (whole, count, tokens[last]) }
+            var buffer = ByteBuffer()
+            for index in origins.indices where !origins[index].isClient(of: caller) {
+                buffer.writeImmutableBuffer(events[index])
+            }
+            return (buffer, count, tokens[last])
         }
     }
 
