@@ -13,6 +13,8 @@ import TidemarkLock
 /// microseconds wakes sleeping threads several times.
 final class LoopExecutor: TaskExecutor {
     private let loop: any EventLoop
+    /// The jobs that wait for the loop, oldest first.
+    private let waiting = Lock<[UnownedJob]>([])
 
     private init(_ loop: any EventLoop) {
         self.loop = loop
@@ -23,7 +25,23 @@ final class LoopExecutor: TaskExecutor {
         // reads of the store included. A job that waits for the disk delays all other connections
         // of the loop.
         let job = UnownedJob(job)
-        loop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        let isFirst = waiting.withLock { waiting in
+            waiting.append(job)
+            return waiting.count == 1
+        }
+        // The loop gets one task for all jobs that come before it runs: a change wakes a thousand
+        // listeners at once.
+        if isFirst { loop.execute { self.runWaiting() } }
+    }
+
+    private func runWaiting() {
+        // The list is empty while its jobs run. So a job that comes meanwhile gets a task of its own,
+        // and waits for its turn among the other tasks of the loop.
+        let jobs = waiting.withLock { waiting in
+            defer { waiting = [] }
+            return waiting
+        }
+        for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
     }
 
     // Entries are never removed: a process has a few loops. An executor retains its loop, so a

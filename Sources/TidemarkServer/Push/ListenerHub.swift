@@ -129,10 +129,12 @@ final class ListenerHub: Sendable {
         pages.dropAll()
         // This runs on the thread that makes notifications, and must not wait. The lock of the hub
         // is free before `mark` takes that of a listener, so no thread holds both.
-        let listeners = state.withLock { state in
-            collections.flatMap { state.listeners[$0].map { Array($0.values) } ?? [] }
+        for collection in collections {
+            let listeners = state.withLock { state in
+                state.listeners[collection].map { Array($0.values) } ?? []
+            }
+            for listener in listeners { listener.mark(.news) }
         }
-        for listener in listeners { listener.mark(.news) }
     }
 
     /// Turns the wheel as long as there are listeners.
