@@ -8,7 +8,7 @@ import TidemarkLock
 /// A compaction begins a new era, and waits until no picture of an earlier era is in use.
 package final class PicturePins: Sendable {
     /// The numbers of the eras that have not ended, the present one included.
-    private final class OpenEras: Sendable {
+    fileprivate final class OpenEras: Sendable {
         let numbers = Lock(Set<UInt64>())
     }
 

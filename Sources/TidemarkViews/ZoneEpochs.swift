@@ -3,6 +3,7 @@
 
 package import TidemarkEvents
 import TidemarkLog
+import TidemarkModel
 
 /// A cache of epochs, so that repeated requests to one zone do not search for it.
 ///
@@ -65,11 +66,12 @@ extension StoreHash {
     fileprivate func epochs(of zone: ZoneIdentity) -> UInt64 {
         let database = zone.database
         let isProduction = database.environment == .production
-        var hash = seed ^ UInt64(database.scope.rawValue << 1 | (isProduction ? 1 : 0))
-        for name in (zone.zoneName, database.owner.name, database.container.name) {
-            hash = name.withBytes { xxh3($0.span.bytes, seed: hash) }
+        func hash(_ name: Name, _ seed: UInt64) -> UInt64 {
+            name.withBytes { xxh3($0.span.bytes, seed: seed) }
         }
-        return hash
+        let kind = UInt64(database.scope.rawValue << 1 | (isProduction ? 1 : 0))
+        let place = hash(database.container.name, hash(database.owner.name, seed ^ kind))
+        return hash(zone.zoneName, place)
     }
 }
 

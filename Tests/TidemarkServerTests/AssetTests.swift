@@ -7,6 +7,8 @@ import HTTPTypes
 import HummingbirdTesting
 import Testing
 
+@testable import TidemarkServer
+
 /// Bytes of assets, on their way in and out.
 @Suite struct AssetTests {
     private let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) }
