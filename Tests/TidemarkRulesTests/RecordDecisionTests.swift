@@ -56,7 +56,13 @@ import TidemarkRules
             request,
             as: caller,
             by: RecordRules(limits: Limits(), line: line, scope: .private),
-            ShareUpdates(time: time, limits: Limits(), random: { 4 })
+            ShareUpdates(
+                time: time,
+                limits: Limits(),
+                in: caller.database,
+                over: facts,
+                random: { 4 }
+            )
         )
         return decision
     }

@@ -91,7 +91,14 @@ extension Writer {
             userName: caller.userRecordName
         )
         rules.touchesTargets = reader.options.isStrict
-        let shares = shareRules(at: time, in: caller.database, facts)
+        var shares = ShareUpdates(
+            time: time,
+            limits: limits,
+            in: caller.database,
+            over: facts,
+            random: reader.random
+        )
+        shares.needsRoot = reader.options.isStrict
         try decision.decide(request, as: caller, by: rules, shares)
         return decision
     }
@@ -125,25 +132,5 @@ extension Writer {
             throw .recordNamedTwice(request.record(at: repetition))
         }
         return (try ConsultedItems(items, order, in: zones, facts), zones)
-    }
-}
-
-extension Writer {
-    /// The rules of shares.
-    func shareRules(
-        at time: Int64,
-        in database: DatabaseID,
-        _ facts: any Facts
-    ) -> ShareUpdates {
-        var rules = ShareUpdates(
-            time: time,
-            limits: reader.options.limits,
-            random: reader.random,
-            find: { (lookup) throws(SyncError) in
-                try facts.account(of: lookup, in: database)?.account.user
-            }
-        )
-        rules.needsRoot = reader.options.isStrict
-        return rules
     }
 }

@@ -178,7 +178,7 @@ package struct ImportDecision {
             guard let reason = reading.epochs[epoch].end else { continue }
             if reading.epochs[epoch].isWanted { _ = key(of: epoch) }
             for index in items.indices where items[index].zone == epoch {
-                try decide(index, items[index], saves[index], by: rules, author)
+                try decide(index, items[index], saves[index], by: rules, author, facts)
             }
             // The shares that the line itself begins in this epoch end with it, like those that
             // existed before.
@@ -193,7 +193,7 @@ package struct ImportDecision {
             plan.deleteZone(key(of: epoch), reason)
         }
         for index in items.indices where reading.epochs[items[index].zone].end == nil {
-            try decide(index, items[index], saves[index], by: rules, author)
+            try decide(index, items[index], saves[index], by: rules, author, facts)
         }
         for (index, epoch) in reading.epochs.enumerated() where epoch.isWanted && epoch.end == nil {
             _ = key(of: index)
@@ -214,7 +214,8 @@ package struct ImportDecision {
         _ item: ConsultedItem,
         _ save: RecordSave?,
         by rules: RecordRules,
-        _ author: Authorship
+        _ author: Authorship,
+        _ facts: any Facts
     ) throws(SyncError) {
         let step = reading.steps[index]
         if step.beginsWithDeletion, item.live == nil { missingDeletionCount += 1 }
@@ -226,9 +227,7 @@ package struct ImportDecision {
                 namingAssets.append((identity.database, save.fields))
             }
             try SubscriptionRecords.check(save)
-            // A complete record can be merged without an ancestor.
-            if case .refused(let error) = try rules.verdict(on: save, item, ancestor: { _ in nil })
-            {
+            if case .refused(let error) = try rules.verdict(on: save, item, over: facts) {
                 throw error
             }
             let old = step.hadDeletion ? nil : item.live

@@ -16,15 +16,12 @@ package struct BindingRules {
     /// The records that are deleted with the deletion at an index.
     package private(set) var cascades: [Int: [ConsultedItem]] = [:]
 
-    /// Returns true if a record that the request does not save is hidden from the caller, who then
-    /// gets the result for a missing record.
-    package var isHidden: (ConsultedItem) throws(SyncError) -> Bool = { _ in false }
-
     private let request: ModifyRecordsRequest
     private let items: [ConsultedItem]
     private let limits: Limits
-    private let hash: StoreHash
+    private let zones: ConsultedZones
     private var neighbours: Neighbours
+    private var audiences: Audiences
     /// The index of the item of each record that the request names.
     private let named: [RecordPlace: Int]
     /// The bindings that each save would create.
@@ -52,13 +49,16 @@ package struct BindingRules {
         _ request: ModifyRecordsRequest,
         _ items: [ConsultedItem],
         _ limits: Limits,
-        _ neighbours: Neighbours
+        in zones: ConsultedZones,
+        _ neighbours: Neighbours,
+        _ audiences: Audiences
     ) {
         self.request = request
         self.items = items
         self.limits = limits
+        self.zones = zones
         self.neighbours = neighbours
-        hash = neighbours.hash
+        self.audiences = audiences
         var named: [RecordPlace: Int] = [:]
         for (index, item) in items.enumerated() { named[RecordPlace(item)] = index }
         self.named = named
@@ -84,6 +84,15 @@ package struct BindingRules {
     }
 
     private func recordID(_ index: Int) -> RecordID { request.record(at: index) }
+
+    /// Returns true if a record that the request does not save is hidden from the caller, who then
+    /// gets the result for a missing record.
+    private mutating func isHidden(_ item: ConsultedItem) throws(SyncError) -> Bool {
+        guard let access = zones.access(of: item.zone), let key = zones.key(of: item.zone) else {
+            return false
+        }
+        return !access.mayRead(try audiences.audience(of: ViewKey(zone: key, slot: item.slot)))
+    }
 }
 
 // MARK: - Saves

@@ -6,7 +6,7 @@ package import TidemarkModel
 extension Fields {
     /// The set fields, as a client would send them: without removals and stamps.
     package var asSet: Fields {
-        get throws(SyncError) { try copy { !$0.isRemoved } }
+        get throws(SyncError) { try copy(withRemovals: false) }
     }
 
     /// The fields that a client requests to set and to remove.
@@ -15,15 +15,13 @@ extension Fields {
     /// request.
     package var asAsked: Fields {
         get throws(SyncError) {
-            hasStamps ? try copy { _ in true } : self
+            hasStamps ? try copy(withRemovals: true) : self
         }
     }
 
-    private func copy(
-        where isWanted: (Element) -> Bool
-    ) throws(SyncError) -> Fields {
+    private func copy(withRemovals: Bool) throws(SyncError) -> Fields {
         var builder = FieldsBuilder()
-        for field in self where isWanted(field) {
+        for field in self where withRemovals || !field.isRemoved {
             let start = builder.beginField()
             builder.withScratch { scratch in
                 scratch.append(contentsOf: field.nameBytes)

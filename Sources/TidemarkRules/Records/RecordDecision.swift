@@ -110,7 +110,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         if let rules = passages.rules {
             neighboursLookedAt = max(neighboursLookedAt, rules.consulted.lookedAt)
         }
-        if let grown = try schema?.grown(by: request.saves, where: verdicts.isSave) {
+        if let grown = try schema?.grown(by: request.saves, verdicts) {
             let change = try SystemChange.schema(from: grown.old, to: grown.new)
             try plan.add(change, of: caller.database, by: author, over: facts)
         }
@@ -172,15 +172,14 @@ package struct RecordDecision: ~Copyable, Sendable {
         _ audiences: Audiences
     ) throws(SyncError) -> [Int: [ConsultedItem]] {
         guard BindingRules.concern(request, verdicts) else { return [:] }
-        var bindings = BindingRules(request, items, limits, Neighbours(zones, facts))
-        bindings.isHidden = { [zones] (item) throws(SyncError) in
-            guard let access = zones.access(of: item.zone), let key = zones.key(of: item.zone)
-            else {
-                return false
-            }
-            var audiences = audiences
-            return !access.mayRead(try audiences.audience(of: ViewKey(zone: key, slot: item.slot)))
-        }
+        var bindings = BindingRules(
+            request,
+            items,
+            limits,
+            in: zones,
+            Neighbours(zones, facts),
+            audiences
+        )
         try bindings.settle(&verdicts)
         plan.restsOn(bindings.consulted)
         neighboursLookedAt = max(neighboursLookedAt, bindings.consulted.lookedAt)
@@ -289,13 +288,7 @@ package struct RecordDecision: ~Copyable, Sendable {
             } else {
                 // Once, because a copy of a save costs as much as a rule.
                 let save = saves[index]
-                let line = rules.line
-                let verdict = try rules.verdict(on: save, items[index]) {
-                    (held) throws(SyncError) in
-                    try items[index].live.flatMap { (live) throws(SyncError) in
-                        try facts.ancestor(held, of: items[index].name, before: live, line)
-                    }
-                }
+                let verdict = try rules.verdict(on: save, items[index], over: facts)
                 if case .save = verdict, let error = try refusal(of: save, at: index) {
                     verdicts.append(.refused(error))
                 } else {
@@ -450,13 +443,6 @@ package struct RecordDecision: ~Copyable, Sendable {
         let key = plan.createZone(zones[zone])
         zoneKeys[zone] = key
         return key
-    }
-}
-
-extension [Verdict] {
-    /// Returns true if an item is a save.
-    fileprivate func isSave(_ index: Int) -> Bool {
-        if case .save = self[index] { true } else { false }
     }
 }
 

@@ -5,20 +5,6 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
-/// The decision about one item of a request.
-package enum Verdict: Sendable {
-    /// The record is saved; the save replaces its last version if the record exists.
-    case save
-    /// The record is deleted.
-    case delete
-    /// Nothing has to change.
-    case nothingToDo
-    /// Rejected, independently of the record's version.
-    case refused(SyncError)
-    /// Rejected because of the record's current version.
-    case conflict
-}
-
 /// The rules about one record, as pure functions of the lookups.
 package struct RecordRules: Sendable {
     /// The limits of the store.
@@ -51,12 +37,11 @@ package struct RecordRules: Sendable {
 
     /// Returns the verdict on a save.
     ///
-    /// `ancestor` returns the version of the record that a tag names; `nil` if it is not a version
-    /// of that record or no longer exists.
+    /// The facts are read for a merge only, for the version that the client held.
     package func verdict(
         on save: RecordSave,
         _ item: ConsultedItem,
-        ancestor: (TagContent) throws(SyncError) -> StoredRecord?
+        over facts: any Facts
     ) throws(SyncError) -> Verdict {
         do throws(SyncError) {
             // First what needs no version, so that a malformed save gets the same error in every
@@ -79,7 +64,8 @@ package struct RecordRules: Sendable {
                 return .refused(.tagInvalid(tag, save.recordID))
             }
             if !held.matches(live.sequence, in: line) {
-                guard save.policy == .merge, let old = try ancestor(held),
+                guard save.policy == .merge,
+                    let old = try facts.ancestor(held, of: item.name, before: live, line),
                     try canMerge(save, into: body, of: live.sequence, since: old)
                 else { return .conflict }
             }

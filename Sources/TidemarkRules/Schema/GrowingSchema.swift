@@ -77,10 +77,10 @@ package struct GrowingSchema: Sendable {
     /// schema is unchanged.
     package func grown(
         by saves: [RecordSave],
-        where isDone: (Int) -> Bool
+        _ verdicts: [Verdict]
     ) throws(SyncError) -> (old: Schema, new: Schema)? {
         var grown: [Int: StoredSchema] = [:]
-        for index in bringers where isDone(index) {
+        for index in bringers where verdicts.isSave(index) {
             guard let place = places.firstIndex(where: { $0.name == saves[index].typeName }) else {
                 continue
             }

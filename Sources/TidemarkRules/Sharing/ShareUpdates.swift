@@ -7,30 +7,32 @@ package import TidemarkModel
 /// The changes of a share by a save, as pure functions of the previous share.
 package struct ShareUpdates {
     /// The owner of the zone.
-    package var owner: UserID
+    package var owner = UserID.current
     /// The time in milliseconds since 1970.
     package var time: Int64
     /// The limits for the number of participants and the length of names.
     package var limits: Limits
     /// True if a new share must come with its root in one request.
     package var needsRoot = false
-    /// Returns random bits for unguessable ids and links.
+    /// Returns random bits for unguessable ids and links: an effect of the store's environment, as
+    /// in `LogEnvironment`.
     package var random: @Sendable () -> UInt64
-    /// Returns the user with an address.
-    package var find: (UserLookup) throws(SyncError) -> UserID?
+    /// The database of the request, whose container has the accounts.
+    private let database: DatabaseID
+    private let facts: any Facts
 
     package init(
-        owner: UserID = .current,
         time: Int64,
         limits: Limits,
-        random: @escaping @Sendable () -> UInt64,
-        find: @escaping (UserLookup) throws(SyncError) -> UserID? = { _ in nil }
+        in database: DatabaseID,
+        over facts: any Facts,
+        random: @escaping @Sendable () -> UInt64
     ) {
-        self.owner = owner
         self.time = time
         self.limits = limits
+        self.database = database
+        self.facts = facts
         self.random = random
-        self.find = find
     }
 
     /// 128 random bits as text.
@@ -159,8 +161,15 @@ package struct ShareUpdates {
 
     /// Returns the user with the address of a participant.
     private func user(of asked: ShareParticipant) throws(SyncError) -> UserID? {
-        if !asked.email.isEmpty { return try find(.email(asked.email)) }
-        return asked.phone.isEmpty ? nil : try find(.phone(asked.phone))
+        let lookup: UserLookup
+        if !asked.email.isEmpty {
+            lookup = .email(asked.email)
+        } else if !asked.phone.isEmpty {
+            lookup = .phone(asked.phone)
+        } else {
+            return nil
+        }
+        return try facts.account(of: lookup, in: database)?.account.user
     }
 
     private func invited(
