@@ -18,11 +18,10 @@ extension ZoneViews {
         records.reserveCapacity(sequences.count)
         for (sequence, found) in zip(sequences, found) {
             guard let found else { throw .missingEvent(sequence) }
-            do throws(EventFormatError) {
-                records.append(try StoredRecord(sequence, zone: found.zone, found.payload))
-            } catch {
-                throw SyncError(error)
+            let record = try SyncError.wrapping { () throws(EventFormatError) in
+                try StoredRecord(sequence, zone: found.zone, found.payload)
             }
+            records.append(record)
         }
         return records
     }
@@ -51,7 +50,7 @@ extension ZoneViews {
         var wanted: [SequenceNumber] = []
         for index in order where wanted.last != sequences[index] { wanted.append(sequences[index]) }
         var position = 0
-        do throws(LogError) {
+        try SyncError.wrapping { () throws(LogError) in
             try source.read(wanted) { event in
                 // A reader skips damage.
                 while position < order.count, sequences[order[position]] <= event.sequence {
@@ -62,8 +61,6 @@ extension ZoneViews {
                 }
                 return true
             }
-        } catch {
-            throw SyncError(error)
         }
         return found
     }

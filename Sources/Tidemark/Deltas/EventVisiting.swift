@@ -54,7 +54,7 @@ extension EventSource {
         _ take: (EventRun) throws(Failure) -> Bool
     ) throws(SyncError) {
         var failure: Failure?
-        do throws(LogError) {
+        try SyncError.wrapping { () throws(LogError) in
             // The closure of the source cannot throw. So an error ends the reading, and is thrown
             // after it.
             try readRuns(sequences) { run in
@@ -65,8 +65,6 @@ extension EventSource {
                     return false
                 }
             }
-        } catch {
-            throw SyncError(error)
         }
         if let failure { throw failure.asSyncError }
     }
@@ -78,7 +76,7 @@ extension EventSource {
         _ visit: (LogEvent) throws(Failure) -> Bool
     ) throws(SyncError) {
         var failure: Failure?
-        do throws(LogError) {
+        try SyncError.wrapping { () throws(LogError) in
             try scan(from: first, through: last) { event in
                 do throws(Failure) {
                     return try visit(event)
@@ -87,8 +85,6 @@ extension EventSource {
                     return false
                 }
             }
-        } catch {
-            throw SyncError(error)
         }
         if let failure { throw failure.asSyncError }
     }

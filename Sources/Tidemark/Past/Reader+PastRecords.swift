@@ -113,7 +113,7 @@ extension Reader {
 
     /// See ``Store/position(of:)``.
     func position(of token: ChangeToken) throws(SyncError) -> SequenceNumber {
-        do throws(TokenDefect) {
+        try SyncError.wrapping { () throws(TokenDefect) in
             let content = try TokenContent(token, store: id, hash: views.hash)
             try content.check(
                 level: content.level,
@@ -124,8 +124,6 @@ extension Reader {
                 readability: content.readability
             )
             return content.sequence
-        } catch {
-            throw SyncError(error)
         }
     }
 }

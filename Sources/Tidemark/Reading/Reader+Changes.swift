@@ -270,6 +270,18 @@ extension Reader {
 }
 
 extension SyncError {
+    /// Returns the result of a closure; rethrows its defect as the error of a request.
+    @inline(__always)
+    static func wrapping<Result>(
+        _ body: () throws(TokenDefect) -> Result
+    ) throws(SyncError) -> Result {
+        do throws(TokenDefect) {
+            return try body()
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
     /// The error of a change token that cannot be answered.
     init(_ defect: TokenDefect) {
         self =

@@ -170,22 +170,21 @@ private struct LineBuilder {
     }
 
     private mutating func addRecord(_ event: LogEvent, in zone: ZoneID) throws(SyncError) {
-        let body: RecordBody
-        do throws(EventFormatError) {
+        let saved = try SyncError.wrapping { () throws(EventFormatError) -> RecordBody? in
             let stored = try StoredRecord(event.sequence, zone: event.zone, event.payload)
             guard stored.event.state == .live else {
                 let name = try stored.tombstone().name
                 parts[part].changes.append(.delete(RecordID(recordName: name, zone: zone)))
-                return
+                return nil
             }
-            body = try stored.body()
+            let body = try stored.body()
             if stored.event.isRecreation {
                 let record = RecordID(recordName: body.recordName, zone: zone)
                 parts[part].changes.append(.delete(record))
             }
-        } catch {
-            throw SyncError(error)
+            return body
         }
+        guard let body = saved else { return }
         // A save creates its zone implicitly, so the change before it is implied.
         if parts[part].emptyZones.remove(zone) != nil,
             let index = parts[part].changes.lastIndex(of: .createZone(zone))

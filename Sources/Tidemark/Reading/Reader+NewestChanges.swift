@@ -79,7 +79,7 @@ extension Reader {
         in delta: some BackwardDelta
     ) throws(SyncError) -> SequenceNumber {
         let end = delta.end
-        do throws(TokenDefect) {
+        return try SyncError.wrapping { () throws(TokenDefect) in
             var content = try TokenContent(token, store: id, hash: views.hash)
             // The default zone has no key until it is first written.
             if content.place == 0 { content.place = end.place }
@@ -94,8 +94,6 @@ extension Reader {
             // An end before the start gives an empty delta, and not an error: the client has
             // nothing to fetch.
             return max(content.sequence, delta.first)
-        } catch {
-            throw SyncError(error)
         }
     }
 }

@@ -83,8 +83,7 @@ extension Reader {
         _ now: ViewPicture
     ) throws(SyncError) -> Start {
         guard let token = request.since else { return Start(quiet: quiet) }
-        let start: Start
-        do throws(TokenDefect) {
+        let start = try SyncError.wrapping { () throws(TokenDefect) in
             let content = try TokenContent(token, store: id, hash: views.hash)
             try content.check(
                 level: .database,
@@ -94,9 +93,7 @@ extension Reader {
                 horizon: .zero,
                 readability: readability
             )
-            start = Start(sequence: content.sequence, quiet: content.quiet)
-        } catch {
-            throw SyncError(error)
+            return Start(sequence: content.sequence, quiet: content.quiet)
         }
         try checkErasures(since: max(start.sequence, start.quiet), as: caller, now)
         return start

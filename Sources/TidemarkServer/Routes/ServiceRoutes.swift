@@ -65,7 +65,7 @@ extension Server {
 
     /// Identifies the calling app, and applies its limits to the request.
     private func prepare(_ call: inout ServiceCall) async throws(SyncError) {
-        do throws(WebError) {
+        try await SyncError.wrapping { () async throws(WebError) -> Void in
             call.token = try await callers.token(call.incoming)
             if let known = call.token, let asking = call.origin, !known.allows(asking) {
                 call.origin = nil
@@ -76,8 +76,6 @@ extension Server {
             }
             try limits.take(.address, of: call.incoming.address)
             try limits.take(.token, of: call.token?.id.text)
-        } catch {
-            throw SyncError(error)
         }
     }
 
@@ -125,9 +123,8 @@ extension Server {
         scans: Bool,
         _ work: () async throws(SyncError) -> Answer
     ) async throws(SyncError) -> Answer {
-        let result: Result<Answer, SyncError>
-        do throws(WebError) {
-            result = try await pass(container, scans: scans) {
+        let result = try await SyncError.wrapping { () async throws(WebError) in
+            try await pass(container, scans: scans) {
                 () async throws(WebError) -> Result<Answer, SyncError> in
                 do throws(SyncError) {
                     return .success(try await work())
@@ -135,8 +132,6 @@ extension Server {
                     return .failure(error)
                 }
             }
-        } catch {
-            throw SyncError(error)
         }
         return try result.get()
     }
@@ -151,10 +146,8 @@ extension Server {
     }
 
     func collected(_ incoming: Incoming) async throws(SyncError) -> [UInt8] {
-        do throws(WebError) {
-            return try await incoming.body(upTo: options.bodyByteLimit)
-        } catch {
-            throw SyncError(error)
+        try await SyncError.wrapping { () async throws(WebError) in
+            try await incoming.body(upTo: options.bodyByteLimit)
         }
     }
 
@@ -184,13 +177,11 @@ extension Server {
         _ place: Callers.Place
     ) async throws(SyncError) -> Caller {
         let incoming = call.incoming
-        let found: Callers.Found
-        do throws(WebError) {
-            found = try await callers.find(incoming, body, call.token, for: place)
+        let found = try await SyncError.wrapping { () async throws(WebError) -> Callers.Found in
+            let found = try await callers.find(incoming, body, call.token, for: place)
             call.line.caller = found.caller
             try limits.take(found.caller)
-        } catch {
-            throw SyncError(error)
+            return found
         }
         call.found = found
         var caller = found.caller
@@ -244,6 +235,17 @@ enum ServiceStream: String, CaseIterable {
 }
 
 extension SyncError {
+    /// Returns the result of a closure; rethrows its error as an error of the service.
+    fileprivate static func wrapping<Result>(
+        _ body: () async throws(WebError) -> Result
+    ) async throws(SyncError) -> Result {
+        do throws(WebError) {
+            return try await body()
+        } catch {
+            throw SyncError(error)
+        }
+    }
+
     /// Translates the error of a request that did not reach the service.
     init(_ error: WebError) {
         let code = error.status == 413 ? .limitExceeded : Code(serverErrorCode: error.code)
