@@ -30,7 +30,7 @@ extension RecordEvent {
         // The slot stays: an audience has the slots of its records' zone (`Docs/formats/views.md`,
         // "Tables").
         slot.zone = audience.key
-        // In the list of an audience, the record has a chain of its own: it may have entered later
+        // In an audience, the record has a chain of its own: it may have entered later
         // than it was created.
         slot.previous = audience.previous
         slot.previousState = audience.previousState
@@ -40,7 +40,7 @@ extension RecordEvent {
             AudienceChange(
                 record: record,
                 sequence: change.sequence,
-                // A deleted record is in no audience, although its tombstone stays in the list.
+                // A deleted record is in no audience, although its tombstone stays there.
                 audience: change.state == .live ? audience.key : 0
             )
         )

@@ -4,7 +4,7 @@
 package import TidemarkLog
 package import TidemarkModel
 
-/// The place of a record in an audience, which is the list of records that a share shows.
+/// The place of a record in an audience, which is all records that a share shows.
 package struct AudiencePlace: Hashable, Sendable {
     /// The audience's key: the position of the event that made it.
     package var key: ZoneKey

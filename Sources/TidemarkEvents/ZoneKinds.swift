@@ -4,10 +4,10 @@
 package import TidemarkModel
 
 extension ZoneIdentity {
-    /// Returns the list of the records that a share shows to its participants.
+    /// Returns the audience of a share: the records that it shows to its participants.
     ///
-    /// The list is stored as a zone of its own, which clients do not see; no name contains NUL. If
-    /// a share is created again under the same name, it has another token, and thus another
+    /// The audience is stored as a zone of its own, which clients do not see; no name contains NUL.
+    /// If a share is created again under the same name, it has another token, and thus another
     /// audience.
     package func audience(ofShare token: String) -> ZoneIdentity {
         ZoneIdentity(

@@ -42,8 +42,8 @@ public struct PastChange: Codable, Sendable {
     public var zoneEpoch: SequenceNumber
     /// The record after the change; `nil` if it was deleted, or if only its share changed.
     public var record: Record?
-    /// The fields that were set or removed, in the order of their names' bytes: by a save those that the
-    /// client named, by a deletion all that there were.
+    /// The fields that were set or removed, in the order of their names' bytes: by a save those
+    /// that the client named, by a deletion all that there were.
     public var fields: [FieldChange] = []
     /// The record's type before, if this version has another one.
     public var recordTypeBefore: String?
@@ -57,8 +57,8 @@ public struct PastChange: Codable, Sendable {
     public var policy: SavePolicy?
     /// The share that the record entered or left with this event.
     ///
-    /// It is identified by the position of the event that began the share's list, as in `tidemark
-    /// log dump`.
+    /// It is identified by the position of the event that began the share's audience, as in
+    /// `tidemark log dump`.
     public var audience: SequenceNumber?
     /// The reason why the zone ended, if it did.
     public var reason: ZoneDeletionReason?

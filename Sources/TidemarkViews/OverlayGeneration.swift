@@ -207,7 +207,7 @@ extension OverlayGeneration {
         references.append(change)
     }
 
-    /// Adds a record's change to the list of its audience, and the record's change of audience.
+    /// Adds a record's change to its audience, and the record's change of audience.
     package func apply(_ slot: SlotChange, _ audience: AudienceChange) {
         apply(slot)
         audiences.append(audience)

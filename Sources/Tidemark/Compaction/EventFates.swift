@@ -6,9 +6,10 @@ import TidemarkLog
 
 /// Decides which events a compaction drops, one after another in log order.
 ///
-/// In each list, the dropped part of a record's chain is always its beginning: an event is dropped
-/// only if its predecessor is dropped. So a later fold of the log never mistakes an old version for
-/// the last one, whichever tombstones are dropped and wherever a run was interrupted.
+/// In each zone and audience, the dropped part of a record's chain is always its beginning: an
+/// event is dropped only if its predecessor is dropped. So a later fold of the log never mistakes
+/// an old version for the last one, whichever tombstones are dropped and wherever a run was
+/// interrupted.
 struct EventFates {
     /// Events that go.
     private(set) var dropped = PositionSet()
@@ -17,9 +18,9 @@ struct EventFates {
     /// The number of events that are kept only because a request may be retried.
     private(set) var requestCount: UInt64 = 0
     private var marks: HistoryMarks
-    /// The position up to which the tombstones of each list are dropped.
+    /// The position up to which the tombstones of each zone and audience are dropped.
     private let horizons: [ZoneKey: SequenceNumber]
-    /// The lists whose horizon the run raises.
+    /// The zones and audiences whose horizon the run raises.
     private let raised: Set<ZoneKey>
     private var commit = SequenceNumber.zero
     private var request = KeptRequest.none
@@ -73,19 +74,19 @@ struct EventFates {
 
     private func mayGo(_ event: LogEvent) throws(EventFormatError) -> Bool {
         let position = event.sequence
-        if let listed = try ListedEvent(event) {
+        if let chained = try ChainedEvent(event) {
             // Tokens of any age need the participations in `_shares` (compaction.md, "What is
             // forgotten").
             if marks.unforgotten.contains(event.zone) { return false }
-            if let previous = listed.previous, marks.ends[event.zone] == nil {
-                guard goes(position, event.zone, listed, over: previous, isOfAudience: false)
+            if let previous = chained.previous, marks.ends[event.zone] == nil {
+                guard goes(position, event.zone, chained, over: previous, isOfAudience: false)
                 else { return false }
             }
-            // Both lists must allow it: a participant's delta reads the audience, the owner's reads
+            // Both must allow it: a participant's delta reads the audience, the owner's reads
             // the zone.
-            if let audience = listed.audience, marks.ends[audience.key] == nil {
+            if let audience = chained.audience, marks.ends[audience.key] == nil {
                 let previous = audience.previous
-                guard goes(position, audience.key, listed, over: previous, isOfAudience: true)
+                guard goes(position, audience.key, chained, over: previous, isOfAudience: true)
                 else { return false }
             }
             return true
@@ -109,18 +110,18 @@ struct EventFates {
         }
     }
 
-    /// Returns true if one of its lists does not need an event.
+    /// Returns true if a zone or an audience does not need an event.
     private func goes(
         _ position: SequenceNumber,
-        _ list: ZoneKey,
-        _ listed: ListedEvent,
+        _ zone: ZoneKey,
+        _ chained: ChainedEvent,
         over previous: SequenceNumber,
         isOfAudience: Bool
     ) -> Bool {
         let isReplaced = (isOfAudience ? marks.replacedInAudience : marks.replaced)
             .contains(position)
         let isExpired =
-            listed.isTombstone && position <= horizons[list] ?? 0
+            chained.isTombstone && position <= horizons[zone] ?? 0
             && marks.isLast(position, isOfAudience: isOfAudience)
         // `previous` is zero for the first event of a chain, and no event has that position. Events
         // that this run drops leave `present`, so a whole prefix can be dropped in one pass.

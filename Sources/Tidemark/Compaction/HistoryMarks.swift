@@ -37,7 +37,7 @@ struct HistoryMarks {
     /// The zones whose end is old enough to drop all of their events, each with its end.
     ///
     /// The end is at or below the history horizon. For an audience it may also be at or below the
-    /// tombstone horizon, because its list tells former participants about removals.
+    /// tombstone horizon, because the audience tells former participants about removals.
     private(set) var ends: [ZoneKey: SequenceNumber] = [:]
     private var audiences: Set<ZoneKey> = []
     /// The zones that are kept whole: tokens of any age need to know which users took part in which
@@ -45,8 +45,8 @@ struct HistoryMarks {
     private(set) var unforgotten: Set<ZoneKey> = []
     /// The last event that raised the tombstone horizon of each zone.
     private(set) var raised: [ZoneKey: SequenceNumber] = [:]
-    /// Tombstones that are old enough to drop, each with its list.
-    private var expired: [(position: SequenceNumber, list: ZoneKey, isOfAudience: Bool)] = []
+    /// Tombstones that are old enough to drop, each with its zone or audience.
+    private var expired: [(position: SequenceNumber, zone: ZoneKey, isOfAudience: Bool)] = []
     private var history: Prefix
     private var tombstones: Prefix
     private var requests: Prefix
@@ -106,16 +106,16 @@ struct HistoryMarks {
         let mayExpire = tombstones.take(event) && isHistory
         _ = requests.take(event)
         if isHistory { historyTime = event.commit.time }
-        if let listed = try ListedEvent(event) {
-            if let previous = listed.previous {
+        if let chained = try ChainedEvent(event) {
+            if let previous = chained.previous {
                 // The successor decides: a version may be dropped once the event that replaced it
                 // is at or below the horizon.
                 note(previous, isHistory ? \.replaced : \.replacedLater)
-                if listed.isTombstone, mayExpire { expired.append((position, event.zone, false)) }
+                if chained.isTombstone, mayExpire { expired.append((position, event.zone, false)) }
             }
-            if let audience = listed.audience {
+            if let audience = chained.audience {
                 note(audience.previous, isHistory ? \.replacedInAudience : \.replacedLater)
-                if listed.isTombstone, mayExpire { expired.append((position, audience.key, true)) }
+                if chained.isTombstone, mayExpire { expired.append((position, audience.key, true)) }
             }
             return
         }
@@ -126,7 +126,7 @@ struct HistoryMarks {
             if identity.systemZone == .shares { unforgotten.insert(ZoneKey(createdAt: position)) }
         case .zoneDeleted:
             if audiences.contains(event.zone) ? mayExpire : isHistory {
-                // The list of an ended zone needs no event, whatever the chains say.
+                // An ended zone needs no event, whatever the chains say.
                 ends[event.zone] = position
             }
         case .tombstonesForgotten: raised[event.zone] = position
@@ -151,19 +151,20 @@ struct HistoryMarks {
         if run.history == 0 { historyTime = nil }
     }
 
-    /// The last tombstone to go in each list that has some, and the ends of audiences that go.
+    /// The last tombstone to go in each zone and audience that has some, and the ends of audiences
+    /// that go.
     func horizons() -> [ZoneKey: SequenceNumber] {
         var horizons = ends.filter { audiences.contains($0.key) }
-        for (position, list, isOfAudience) in expired
-        where ends[list] == nil && !unforgotten.contains(list)
+        for (position, zone, isOfAudience) in expired
+        where ends[zone] == nil && !unforgotten.contains(zone)
             && isLast(position, isOfAudience: isOfAudience)
         {
-            horizons[list] = max(horizons[list] ?? 0, position)
+            horizons[zone] = max(horizons[zone] ?? 0, position)
         }
         return horizons
     }
 
-    /// Returns true if no event has replaced this event in its list.
+    /// Returns true if no event has replaced this event in its zone or audience.
     func isLast(_ position: SequenceNumber, isOfAudience: Bool) -> Bool {
         !(isOfAudience ? replacedInAudience : replaced).contains(position)
             && !replacedLater.contains(position)

@@ -8,7 +8,8 @@ import TidemarkRules
 import TidemarkViews
 
 extension Upkeep {
-    /// See ``Store/compact(_:isDryRun:)``; no faster than so many bytes in a second, if that is given.
+    /// See ``Store/compact(_:isDryRun:)``; no faster than so many bytes in a second, if that is
+    /// given.
     func compact(
         _ policy: CompactionPolicy,
         bytesPerSecond: Int? = nil,
@@ -69,8 +70,8 @@ extension Upkeep {
         // Followers of the log read everything before the horizons once more, and then never again.
         let start = reader.source.durableSequence
         try await notifications.notifier().settle(through: start, notifications)
-        // The horizons stay at or below `start`. After a crash, a follower continues from the position
-        // that it kept, and would not find the events that were dropped behind it.
+        // The horizons stay at or below `start`. After a crash, a follower continues from the
+        // position that it kept, and would not find the events that were dropped behind it.
         let marks = try await reader.blockingWork.run { () throws(SyncError) in
             try self.marks(policy, through: start, bytesPerSecond)
         }
@@ -179,14 +180,14 @@ extension Upkeep {
             for zone in try picture.zones() where zone.tombstoneHorizon > 0 {
                 plan.horizons[zone.key] = zone.tombstoneHorizon
             }
-            for (list, horizon) in marks.horizons().sorted(by: { $0.key < $1.key }) {
-                let zone = try picture.zone(list)
+            for (key, horizon) in marks.horizons().sorted(by: { $0.key < $1.key }) {
+                let zone = try picture.zone(key)
                 if horizon <= zone.tombstoneHorizon { continue }
                 // A name in a slot other than its hash is found by way of the names before it, even
                 // deleted ones: they have to stay.
                 if zone.end == nil, zone.isProbed { continue }
                 plan.raised.append((zone, horizon))
-                plan.horizons[list] = horizon
+                plan.horizons[key] = horizon
             }
         }
         return plan

@@ -6,8 +6,8 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 
-/// The next changes of a zone for one caller: from the zone's own list, now or as of a position, or
-/// from the lists of shares.
+/// The next changes of a zone for one caller: from the zone itself, now or as of a position, or
+/// from the audiences of shares.
 protocol ZoneDelta {
     /// The records that shares show to the caller; `nil` if the database is the caller's own or
     /// public.

@@ -13,7 +13,7 @@ import TidemarkRules
 /// up to the last one about the subject are removed, so that no older version reappears.
 struct ErasureTraces {
     let subject: ErasureSubject
-    /// The keys of removed zones, and of the lists of their shares.
+    /// The keys of removed zones, and of their audiences.
     private(set) var zones: Set<ZoneKey> = []
     /// The number of keys that are zones.
     private(set) var zoneCount = 0

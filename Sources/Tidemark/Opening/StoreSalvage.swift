@@ -84,7 +84,7 @@ private final class RecordMending: SalvageMending {
     /// The views of the damaged store, if they can be read: they know the names of
     /// zones, and an event that the log had.
     private var views: (any ViewSnapshot)?
-    /// The last surviving event of each record, in each of its lists.
+    /// The last surviving event of each record, in its zone and in each of its audiences.
     private var last: [ViewKey: (sequence: SequenceNumber, state: RecordState)] = [:]
 
     init(_ folder: StoreFolder, _ environment: StoreEnvironment) {
@@ -153,14 +153,14 @@ private final class RecordMending: SalvageMending {
         return amended
     }
 
-    /// The event about a record before this one in a list, of those that survive.
+    /// The event about a record before this one in a zone or an audience, of those that survive.
     private func take(
         _ slot: Slot,
-        in list: ZoneKey,
+        in zone: ZoneKey,
         _ sequence: SequenceNumber,
         _ state: RecordState
     ) -> (sequence: SequenceNumber, state: RecordState)? {
-        let place = ViewKey(zone: list, slot: slot)
+        let place = ViewKey(zone: zone, slot: slot)
         defer { last[place] = (sequence, state) }
         return last[place]
     }

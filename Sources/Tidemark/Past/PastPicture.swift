@@ -56,7 +56,7 @@ package struct PastPicture: Sendable {
         return position
     }
 
-    /// Returns the lists of the shares of a zone, including those of shares that have ended.
+    /// Returns the audiences of a zone, including those of shares that have ended.
     ///
     /// O(shares of the zone's owner).
     package func audiences(of zone: ZoneIdentity) throws(SyncError) -> [PastZone] {
@@ -92,9 +92,9 @@ package struct PastPicture: Sendable {
 
     /// Finds the records of a name in other zones than one.
     ///
-    /// Searches the zones that exist, at most `zoneLimit` of them: first those of the same database,
-    /// then those of the same name in other databases, then the rest. In each group the zone that
-    /// changed last comes first. Stops once `limit` records are found.
+    /// Searches the zones that exist, at most `zoneLimit` of them: first those of the same
+    /// database, then those of the same name in other databases, then the rest. In each group the
+    /// zone that changed last comes first. Stops once `limit` records are found.
     ///
     /// O(zones of the store), and a lookup for each searched zone.
     package func namesakes(
@@ -185,8 +185,8 @@ package struct PastLog: Sendable {
         try source.visit(sequences, visit)
     }
 
-    /// Visits the events of a stretch of the log, oldest first, until `visit` returns `false`: those of
-    /// some zones alone, if zones are given.
+    /// Visits the events of a stretch of the log, oldest first, until `visit` returns `false`:
+    /// those of some zones alone, if zones are given.
     ///
     /// In segments with footers, blocks without events of a single zone are not read.
     package func scan(

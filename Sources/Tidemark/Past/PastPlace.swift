@@ -61,7 +61,7 @@ package struct PastPlaces: Sendable {
 }
 
 extension PastPicture {
-    /// Returns the newest event of a version's record in the list of a share; `nil` if the record
+    /// Returns the newest event of a version's record in an audience; `nil` if the record
     /// was never in it.
     package func newestVersion(
         of version: RecordVersion,

@@ -22,13 +22,13 @@ package struct PastVersion: Sendable {
         case deleted
     }
 
-    /// The place of a version in the list of a share.
+    /// The place of a version in the audience of a share.
     package struct Share: Sendable {
-        /// The position of the event that made the list.
+        /// The position of the event that began the audience.
         package let key: ZoneKey
-        /// Position of the record's event in the list before; zero if there is none.
+        /// Position of the record's event in the audience before; zero if there is none.
         package let previous: SequenceNumber
-        /// True if the record was not in the list before.
+        /// True if the record was not in the audience before.
         package let isNew: Bool
     }
 
@@ -68,7 +68,7 @@ package struct PastVersion: Sendable {
         return event.previousState == .live ? .changed : .created
     }
 
-    /// The place of the version in the list of a share; `nil` for most records.
+    /// The place of the version in an audience; `nil` for most records.
     package var share: Share? {
         stored.event.audience.map {
             Share(key: $0.key, previous: $0.previous, isNew: $0.previousState != .live)
@@ -90,9 +90,9 @@ package struct PastShowing: Sendable {
     package let name: Name
     /// True if the share shows the record from this event on.
     package let isShown: Bool
-    /// The position of the event that created the list of the share.
+    /// The position of the event that began the audience.
     package let key: ZoneKey
-    /// Position of the record's event in the list before; zero if there is none.
+    /// Position of the record's event in the audience before; zero if there is none.
     package let previous: SequenceNumber
 
     /// Reads an event by which a record entered or left a share.

@@ -6,7 +6,7 @@ package import TidemarkLog
 package import TidemarkModel
 import TidemarkViews
 
-/// One epoch of a zone, or the list of one share, from its beginning to its end.
+/// One epoch of a zone, or one audience, from its beginning to its end.
 package struct PastZone: Hashable, Sendable {
     /// Its key.
     package let key: ZoneKey

@@ -70,7 +70,7 @@ extension Reader {
         return found
     }
 
-    /// Returns the key of the list of a share's contents; `nil` once the share is gone.
+    /// Returns the key of a share's audience; `nil` once the share is gone.
     private func audience(
         of part: Participation,
         in home: DatabaseID,

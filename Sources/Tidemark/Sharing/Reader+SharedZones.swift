@@ -19,7 +19,7 @@ extension Reader {
     /// The zones of a shared database whose last event is after a position, by that event, oldest
     /// first, with that position.
     ///
-    /// O(the user's parts).
+    /// O(the user's participations).
     func sharedZoneHeads(
         of caller: Caller,
         after start: SequenceNumber,
@@ -32,7 +32,7 @@ extension Reader {
         var ends: [ZoneID: (sequence: SequenceNumber, part: Participation)] = [:]
         return try SyncError.wrapping { () throws(ViewIndexError) in
             // A zone changes for the participant when they join or leave a share of it, and when
-            // the list of one of their shares does.
+            // the audience of one of their shares does.
             for part in parts {
                 let zone = part.participation.zone
                 let sequence = part.sequence

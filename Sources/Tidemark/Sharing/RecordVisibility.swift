@@ -28,23 +28,23 @@ public enum RecordHiding: Hashable, Codable, Sendable {
     case noPermission(share: String)
 }
 
-/// The visibility of a record to a user, and the list that causes it.
+/// The visibility of a record to a user, and the audience that causes it.
 package enum RecordVisibility: Sendable {
     /// As part of a zone of which the user sees everything, as its owner or as one of the public.
     case whole
-    /// As part of the list of a share.
-    case listed(ListedRecord)
+    /// As a record of an audience.
+    case audience(AudienceRecord)
     /// Not at all.
     case hidden(RecordHiding)
 }
 
-/// A record in the list of a share, as one of its participants sees it.
-package struct ListedRecord: Sendable {
-    /// The list's key.
+/// A record in an audience, as one of its participants sees it.
+package struct AudienceRecord: Sendable {
+    /// The audience's key.
     package var audience: ZoneKey
-    /// The record's last event in the list.
+    /// The record's last event in the audience.
     package var sequence: SequenceNumber
-    /// The times at which the user began and ceased to see the list, oldest first.
+    /// The times at which the user began and ceased to see the audience, oldest first.
     ///
     /// There is one entry for each participant of the share that the user was, because a user that
     /// is invited again becomes a new participant.
@@ -56,7 +56,7 @@ package struct ListedRecord: Sendable {
         package var showsSomething: Bool
     }
 
-    /// Returns true if the user saw the list once the event at a position existed.
+    /// Returns true if the user saw the audience once the event at a position existed.
     package func isMember(at position: SequenceNumber) -> Bool {
         memberships.contains { membership in
             membership.last { $0.sequence <= position }?.showsSomething ?? false
@@ -96,13 +96,13 @@ extension Reader {
         guard let user, user != .current, database.owner != .current, user != database.owner else {
             return .whole
         }
-        // Former parts are included: they tell "left" and "never invited" apart.
+        // Former participations are included: they tell "left" and "never invited" apart.
         let parts = try participations(of: user, in: database, picture).filter {
             $0.participation.zoneIdentity(in: database) == zones[0].identity
         }
         let place = ViewKey(zone: key, slot: item.slot)
         if let part = try part(showing: place, item.live != nil, among: parts, picture) {
-            return .listed(part)
+            return .audience(part)
         }
         guard let live = item.live else { return .hidden(.neverShown) }
         return .hidden(try hiding(of: live, at: place, in: zones, from: user, parts, picture))
@@ -117,25 +117,26 @@ extension Reader {
         return try ConsultedItems([item], in: zones, picture.facts).items[0]
     }
 
-    /// The part of a user that shows a record, or showed it before it was deleted; `nil` if none does.
+    /// The participation of a user that shows a record, or showed it before it was deleted; `nil`
+    /// if none does.
     private func part(
         showing place: ViewKey,
         _ isLive: Bool,
         among parts: [KnownParticipation],
         _ picture: ViewPicture
-    ) throws(SyncError) -> ListedRecord? {
+    ) throws(SyncError) -> AudienceRecord? {
         var audiences = Audiences(picture.facts)
         let current = try audiences.audience(of: place)
         for part in parts where part.participation.showsSomething {
             guard let key = part.audience else { continue }
-            // A live record may have an entry in the list of a share that it has left. That entry
+            // A live record may have an entry in an audience that it has left. That entry
             // does not show it.
             if isLive, !part.participation.isZoneWide, current != .known(key) { continue }
             let version: RecordVersion? = try SyncError.wrapping { () throws(ViewIndexError) in
                 try picture.version(at: ViewKey(zone: key, slot: place.slot))
             }
             guard let version else { continue }
-            return ListedRecord(
+            return AudienceRecord(
                 audience: key,
                 sequence: version.sequence,
                 memberships: try parts.filter { $0.audience == key }
@@ -145,11 +146,12 @@ extension Reader {
         return nil
     }
 
-    /// Returns the times at which a user's part in a share began and ceased to show something.
+    /// Returns the times at which a user's participation in a share began and ceased to show
+    /// something.
     private func memberships(
         of part: KnownParticipation
-    ) throws(SyncError) -> [ListedRecord.Membership] {
-        var found: [ListedRecord.Membership] = []
+    ) throws(SyncError) -> [AudienceRecord.Membership] {
+        var found: [AudienceRecord.Membership] = []
         var next = part.sequence
         while next != .zero, let record = try? views.records(at: [next])[0] {
             let body = record.event.state == .live ? try record.readBody() : nil

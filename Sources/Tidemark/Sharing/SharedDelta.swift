@@ -46,15 +46,15 @@ extension Reader {
 
 /// The delta of another user's zone, as far as shares show it to the caller.
 ///
-/// Each share has its own list, which is read from the token as a zone's list is. Before these come
-/// two kinds of walks. The list of a share that the caller has joined since is reported up to the
-/// token. The list of a share that the caller has left is reported as removed.
+/// Each share has an audience, which is read from the token as a zone is. Before these come two
+/// kinds of walks. The audience of a share that the caller has joined since is reported up to the
+/// token. The audience of a share that the caller has left is reported as removed.
 struct SharedDelta: ZoneDelta {
     private let reader: Reader
     private let picture: ViewPicture
     private let zone: ZoneKey
     private let zoneAccess: ZoneAccess
-    /// The caller's present and former parts in shares of the zone.
+    /// The caller's present and former participations in shares of the zone.
     private let parts: [KnownParticipation]
     /// The start of the delta.
     private var start: TokenContent
@@ -101,7 +101,7 @@ struct SharedDelta: ZoneDelta {
         var untold = UntoldDeletions(
             SharedMemberships(of: parts, since: content.sequence, reader),
             zone: zone,
-            access: hasWalks || zoneAccess.parts.count > 1 ? zoneAccess : nil,
+            access: hasWalks || zoneAccess.participations.count > 1 ? zoneAccess : nil,
             picture
         )
         var budget = reader.scanBudget(limit)
@@ -111,8 +111,8 @@ struct SharedDelta: ZoneDelta {
             try list(&content, &untold, limit: room, budget: budget, &entries)
         }
         let moreComing = !content.walks.isEmpty || content.sequence < picture.bound
-        // One list has each record once.
-        if zoneAccess.parts.count > 1 || hasWalks { entries.keepLastOfEachRecord() }
+        // One audience has each record once.
+        if zoneAccess.participations.count > 1 || hasWalks { entries.keepLastOfEachRecord() }
         content.incarnation = reader.line.current
         return DeltaList(
             entries: entries,
@@ -120,14 +120,15 @@ struct SharedDelta: ZoneDelta {
         )
     }
 
-    /// Several lists are reported in turn, so the place in each one is only known by listing again.
+    /// Several audiences are reported in turn, so the place in each one is only known by listing
+    /// again.
     func place(behind count: Int, of list: DeltaList) -> DeltaPlace? { nil }
 
     func hide(from rows: inout RecordRows) -> DeltaPlace? { nil }
 }
 
 extension SharedDelta: BackwardDelta {
-    /// True if there are lists to walk before the changes after the start.
+    /// True if there are audiences to walk before the changes after the start.
     var hasWalks: Bool { !start.walks.isEmpty }
 
     var first: SequenceNumber { start.sequence }
@@ -153,7 +154,7 @@ extension SharedDelta: BackwardDelta {
         limit: Int
     ) throws(SyncError) -> Int {
         var count = 0
-        for audience in zoneAccess.parts.keys where count < limit {
+        for audience in zoneAccess.participations.keys where count < limit {
             count += try reader.changes(in: audience, after: start, limit: limit, picture)
                 .prefix { $0.sequence <= end }.count
         }
@@ -162,7 +163,7 @@ extension SharedDelta: BackwardDelta {
 }
 
 extension [DeltaEntry] {
-    /// Adds entries of a list, but for those at some positions.
+    /// Adds entries of an audience, but for those at some positions.
     fileprivate mutating func append(
         _ versions: some Sequence<RecordVersion>,
         but untold: Set<SequenceNumber>,
@@ -222,29 +223,30 @@ extension SharedDelta {
         }
     }
 
-    /// The highest position up to which deletions of one of the lists may have been forgotten.
+    /// The highest position up to which deletions of one of the audiences may have been forgotten.
     private static func horizon(
         of access: ZoneAccess,
         _ picture: ViewPicture
     ) throws(SyncError) -> SequenceNumber {
         try SyncError.wrapping { () throws(ViewIndexError) in
             var horizon: SequenceNumber = 0
-            for audience in access.parts.keys {
+            for audience in access.participations.keys {
                 horizon = max(horizon, try picture.zone(audience).tombstoneHorizon)
             }
             return horizon
         }
     }
 
-    /// Rejects a token from before the horizon of a list that the caller left, because removals
-    /// could not be reported.
+    /// Rejects a token from before the horizon of an audience that the caller left, because
+    /// removals could not be reported.
     private func checkHorizonOfWalks() throws(SyncError) {
         for walk in start.walks where walk.isLeaving {
             let horizon: SequenceNumber
             do throws(ViewIndexError) {
                 horizon = try picture.zone(walk.audience).tombstoneHorizon
             } catch {
-                // A log with damage may lack the list. Its removals could not be reported either.
+                // A log with damage may lack the audience. Its removals could not be reported
+                // either.
                 guard error.reason == .damaged else { throw SyncError(error) }
                 horizon = .max
             }
@@ -262,7 +264,7 @@ extension SharedDelta {
             last = max(last, part.sequence)
             if try wasMember(part, at: known) { before.insert(audience) }
         }
-        let now = Set(zoneAccess.parts.keys)
+        let now = Set(zoneAccess.participations.keys)
         let left = before.subtracting(now)
         let joined = now.subtracting(before)
         // Walks that an earlier page began continue. One whose membership changed again starts
@@ -295,10 +297,10 @@ extension SharedDelta {
     }
 }
 
-// MARK: - The lists
+// MARK: - The audiences
 
 extension SharedDelta {
-    /// Walks the lists that come first, as far as the page has room.
+    /// Walks the audiences that come first, as far as the page has room.
     private func walk(
         _ content: inout TokenContent,
         _ untold: inout UntoldDeletions,
@@ -312,9 +314,9 @@ extension SharedDelta {
             let scan = try reader.scan(
                 walk.audience,
                 after: walk.position,
-                // Of a list that the caller leaves, tombstones up to the token were reported. Of a
-                // list that the caller joins, the device has no record, so no tombstone is
-                // reported.
+                // Of an audience that the caller leaves, tombstones up to the token were
+                // reported. Of one that the caller joins, the device has no record, so no
+                // tombstone is reported.
                 quiet: walk.isLeaving ? start : .max,
                 limit: room + 1,
                 budget: &budget,
@@ -322,7 +324,7 @@ extension SharedDelta {
             )
             var (versions, end) = (scan.entries, scan.end)
             if !walk.isLeaving {
-                // Later entries are listed after all walks, together with those of the other lists.
+                // Later entries are listed after all walks, together with those of the others.
                 versions = Array(versions.prefix { $0.sequence <= start })
                 if versions.count < scan.entries.count || end ?? 0 > start { end = nil }
             }
@@ -353,10 +355,10 @@ extension SharedDelta {
     ) throws(SyncError) {
         var found: [RecordVersion] = []
         var untoldHere: Set<SequenceNumber> = []
-        // Up to here all of the lists were read.
+        // Up to here all of the audiences were read.
         var bound = picture.bound
-        for audience in zoneAccess.parts.keys {
-            var budget = max(budget / zoneAccess.parts.count, 1)
+        for audience in zoneAccess.participations.keys {
+            var budget = max(budget / zoneAccess.participations.count, 1)
             let listed = try reader.scan(
                 audience,
                 after: content.sequence,
@@ -371,8 +373,8 @@ extension SharedDelta {
                 try untold.positions(among: listed.entries, in: audience, isLeaving: false)
             )
         }
-        // The token has one position for all lists. Entries after the shortest of them are listed
-        // again for the next page.
+        // The token has one position for all audiences. Entries after the shortest of them are
+        // listed again for the next page.
         found.removeAll { $0.sequence > bound }
         found.sort { $0.sequence < $1.sequence }
         entries.append(found.prefix(room), but: untoldHere, isGone: false)

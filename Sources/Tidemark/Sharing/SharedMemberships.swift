@@ -13,7 +13,7 @@ import TidemarkViews
 struct SharedMemberships {
     private let parts: [KnownParticipation]
     private let reader: Reader
-    /// Lists of shares that the participant joined or left after the token.
+    /// The audiences that the participant joined or left after the token.
     private let fresh: Set<ZoneKey>
     private var known: [ZoneKey: [Range<SequenceNumber>]] = [:]
 
@@ -24,8 +24,8 @@ struct SharedMemberships {
         fresh = Set(parts.filter { $0.sequence > start }.compactMap(\.audience))
     }
 
-    /// Returns the positions of removed records that the participant never saw in a list; with
-    /// `isLeaving` all of the list is removed.
+    /// Returns the positions of removed records that the participant never saw in an audience;
+    /// with `isLeaving` all of the audience is removed.
     ///
     /// Costs nothing if the participant did not join or leave since the token; else one read of the
     /// removed records.
@@ -35,7 +35,7 @@ struct SharedMemberships {
         isLeaving: Bool
     ) throws(SyncError) -> Set<SequenceNumber> {
         // A participant who did not join or leave since the token could fetch every record that the
-        // list has removed since.
+        // audience has removed since.
         guard fresh.contains(audience) else { return [] }
         let stays = try stays(in: audience)
         var unseen: Set<SequenceNumber> = []
@@ -73,7 +73,7 @@ struct SharedMemberships {
         return stays
     }
 
-    /// Returns true if a record was in a list during one of some stays.
+    /// Returns true if a record was in an audience during one of some stays.
     ///
     /// The search starts at the beginning, not at the token: between two pages, a token may be far
     /// past the last event that told the device about the record. The result is also true if
@@ -101,8 +101,8 @@ struct SharedMemberships {
     /// The number of events that are read for one entry.
     private static let readLimit = 1_024
 
-    /// Returns the previous event about the same record in a list, and the record's state there,
-    /// which is `nil` if there is none.
+    /// Returns the previous event about the same record in an audience, and the record's state
+    /// there, which is `nil` if there is none.
     ///
     /// The result is `nil` if the event itself is missing.
     private func previous(
@@ -116,7 +116,7 @@ struct SharedMemberships {
             }
             let own = try StoredRecord(sequence, zone: event.zone, event.payload).event
             if event.zone != audience { return own.audience }
-            // A zone's own list has its records by themselves.
+            // The zone itself has its records by themselves.
             return AudiencePlace(
                 key: audience,
                 previous: own.previous,

@@ -7,19 +7,19 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// Decides which removals in shares' lists are not reported: the participant never saw the record
+/// Decides which removals in audiences are not reported: the participant never saw the record
 /// there, or another share shows it.
 ///
-/// The list of the other share reports the record, on this page or a later one. If both were
+/// The audience of the other share reports the record, on this page or a later one. If both were
 /// reported, a device would drop the record and fetch it again.
 struct UntoldDeletions {
     private var stays: SharedMemberships
     private let zone: ZoneKey
-    /// The parts of the zone that the participant sees; `nil` if there is only one list.
+    /// The audiences that the participant sees; `nil` if there is only one.
     private let access: ZoneAccess?
     private let picture: ViewPicture
 
-    /// Decides about the lists of a zone's shares.
+    /// Decides about the audiences of a zone.
     init(_ stays: SharedMemberships, zone: ZoneKey, access: ZoneAccess?, _ picture: ViewPicture) {
         self.stays = stays
         self.zone = zone
@@ -27,10 +27,10 @@ struct UntoldDeletions {
         self.picture = picture
     }
 
-    /// Returns the positions of such entries among some of a list; with `isLeaving` all of the list
-    /// is removed.
+    /// Returns the positions of such entries among some of an audience; with `isLeaving` all of the
+    /// audience is removed.
     ///
-    /// A lookup for each deletion, if there is more than one list; else the cost of
+    /// A lookup for each deletion, if there is more than one audience; else the cost of
     /// ``SharedMemberships/unseen(among:in:isLeaving:)``.
     mutating func positions(
         among versions: some Sequence<RecordVersion>,
@@ -42,12 +42,14 @@ struct UntoldDeletions {
         try SyncError.wrapping { () throws(ViewIndexError) in
             for version in versions where isLeaving || version.state == .tombstone {
                 let record = ViewKey(zone: zone, slot: version.slot)
-                // This list has removed the record, or the caller has left the list. An audience of
-                // the record in `parts` is therefore another one.
+                // This audience has removed the record, or the caller has left it. An audience of
+                // the record in `access` is therefore another one.
                 let isShown =
                     access.showsAll
                     ? try picture.version(at: record)?.state == .live
-                    : try picture.audience(of: record).map { access.parts[$0] != nil } ?? false
+                    : try picture.audience(of: record).map {
+                        access.participations[$0] != nil
+                    } ?? false
                 if isShown { unsaid.insert(version.sequence) }
             }
         }

@@ -216,7 +216,8 @@ struct EventReading {
         return byShare + zoneWide.filter { !byShare.contains($0) }
     }
 
-    /// Returns the subscriptions of the users that see the list under a key, as of an event.
+    /// Returns the subscriptions of the users that see the zone or the audience of a key, as of an
+    /// event.
     private mutating func sharers(
         of key: ZoneKey,
         at position: SequenceNumber

@@ -7,28 +7,28 @@ import TidemarkModel
 import TidemarkRules
 import TidemarkViews
 
-/// The users that see the entries of a list through shares, as of one log position after another.
+/// The users that see the records of a zone or an audience through shares, as of one log position
+/// after another.
 ///
 /// So the notifications of a commit do not depend on when the commit is read, nor on who has joined
 /// or left a share since.
 struct Sharers {
     private struct Part {
         var participantID: String
-        /// The shared database of the user whose part it is.
+        /// The shared database of the user whose participation it is.
         var database: DatabaseID
     }
 
     /// The participants that see something, by the zone or the audience that they see.
     private var parts: [ZoneIdentity: [Part]] = [:]
-    /// The shared databases of those whose parts are among them.
+    /// The shared databases of those whose participations are among them.
     private var databases: Set<DatabaseID> = []
     /// The number of changes to the subscriptions at the last query.
     private var changeCount = -1
     /// The numbers of subscriptions by zone or audience, as far as they were requested.
     private var numbers: [ZoneKey: [Int]] = [:]
 
-    /// Returns the subscriptions of the users that see the list under the key of a zone or an
-    /// audience.
+    /// Returns the subscriptions of the users that see the zone or the audience of a key.
     ///
     /// The first call costs a lookup for each user that subscribed to its shared database.
     mutating func subscriptions(
@@ -68,7 +68,7 @@ struct Sharers {
         return found
     }
 
-    /// Records that a user's part in a share has begun, ended or changed.
+    /// Records that a user's participation in a share has begun, ended or changed.
     mutating func update(_ part: Participation, in database: DatabaseID) {
         if databases.contains(database) { take(part, in: database) }
     }
@@ -87,15 +87,16 @@ struct Sharers {
         numbers = [:]
     }
 
-    /// Returns a part as it was at a position, given the current one; `nil` if there was none.
+    /// Returns a participation as it was at a position, given the current one; `nil` if there was
+    /// none.
     private func version(
         of known: KnownParticipation,
         asOf position: SequenceNumber,
         _ store: Notifications
     ) throws(SyncError) -> Participation? {
         if known.sequence <= position { return known.participation }
-        // The picture shows the part as it is now. Compaction drops no event of `_shares`, so the
-        // chain leads back to the version at the position.
+        // The picture shows the participation as it is now. Compaction drops no event of `_shares`,
+        // so the chain leads back to the version at the position.
         var previous = known.previous
         while previous > .zero {
             let record = try store.reader.views.records(at: [previous])[0]

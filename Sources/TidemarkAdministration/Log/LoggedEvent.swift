@@ -11,7 +11,8 @@ public struct LoggedEvent: Codable, Sendable {
     public var sequence: SequenceNumber
     /// The name of the event's kind in the log, such as `recordSaved`.
     public var event: String
-    /// The key of the zone that it is about: the position of the event that created it; zero for none.
+    /// The key of the zone that it is about: the position of the event that created it; zero for
+    /// none.
     public var zoneKey: UInt64
     /// The database of the zone; `nil` if the event that created it is no longer in the log.
     public var database: DatabaseID?
@@ -35,7 +36,7 @@ public struct LoggedEvent: Codable, Sendable {
     public var fields: Fields?
     /// The reason why a zone ended.
     public var reason: ZoneDeletionReason?
-    /// The position of the event that created the list of the share.
+    /// The position of the event that began the audience of the share.
     public var audience: UInt64?
     /// The position of the version that the share's participants get to see.
     public var version: UInt64?

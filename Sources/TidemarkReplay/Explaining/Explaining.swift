@@ -158,10 +158,10 @@ struct Explaining {
             return hide(hiding)
         case .whole:
             place = .whole(zone: ZoneKey(createdAt: version.zoneEpoch), version.origin.sequence)
-        case .listed(var listed):
+        case .audience(var record):
             // Of a version that was replaced it counts where it was itself.
-            if next != nil { listed.sequence = version.origin.sequence }
-            place = .listed(listed)
+            if next != nil { record.sequence = version.origin.sequence }
+            place = .audience(record)
             // The delta of a shared zone reports no deletions to clients that begin.
             isOwnDeletion = false
         }

@@ -22,14 +22,14 @@ struct TokenReading {
 enum DeltaPlace {
     /// In a zone of which the device sees all: the zone's key, and the version's position.
     case whole(zone: ZoneKey, SequenceNumber)
-    /// In the list of a share.
-    case listed(ListedRecord)
+    /// In an audience.
+    case audience(AudienceRecord)
 
     /// Its position in the list that pages are made of.
     var sequence: SequenceNumber {
         switch self {
         case .whole(_, let sequence): sequence
-        case .listed(let listed): listed.sequence
+        case .audience(let record): record.sequence
         }
     }
 
@@ -42,34 +42,34 @@ enum DeltaPlace {
             // A default zone that was empty has no key in its tokens yet.
             guard granted.place == zone.rawValue else { return false }
             return start < sequence && sequence <= granted.sequence
-        case .listed(let listed):
-            guard listed.isMember(at: granted.known) else { return false }
-            let end = granted.walk(of: listed.audience)
-            // Outside of a walk, the list of a share is reported like that of a zone.
-            if end == nil, start < listed.sequence, listed.sequence <= granted.sequence {
+        case .audience(let record):
+            guard record.isMember(at: granted.known) else { return false }
+            let end = granted.walk(of: record.audience)
+            // Outside of a walk, an audience is reported like a zone.
+            if end == nil, start < record.sequence, record.sequence <= granted.sequence {
                 return true
             }
-            // What the list held before the device came to it comes by itself, up to its token.
-            guard let since, let begin = walkStart(of: listed, since, granted) else { return false }
-            return begin < listed.sequence && listed.sequence <= end ?? since.sequence
+            // What the audience held before the device joined it comes by itself, up to its token.
+            guard let since, let begin = walkStart(of: record, since, granted) else { return false }
+            return begin < record.sequence && record.sequence <= end ?? since.sequence
         }
     }
 
     private func walkStart(
-        of listed: ListedRecord,
+        of record: AudienceRecord,
         _ since: TokenContent,
         _ granted: TokenContent
     ) -> SequenceNumber? {
-        if let walk = since.walk(of: listed.audience) { return walk }
-        // A client that was no member at its token gets the list from the beginning.
-        return listed.isMember(at: since.known) ? nil : .zero
+        if let walk = since.walk(of: record.audience) { return walk }
+        // A client that was no member at its token gets the audience from the beginning.
+        return record.isMember(at: since.known) ? nil : .zero
     }
 
     /// Returns true if the page between two tokens reports its removal because the device no longer
-    /// sees the list.
+    /// sees the audience.
     func isTakenAway(from since: TokenContent?, to granted: TokenContent) -> Bool {
-        guard case .listed(let listed) = self, let since else { return false }
-        return listed.isMember(at: since.known) && !listed.isMember(at: granted.known)
+        guard case .audience(let record) = self, let since else { return false }
+        return record.isMember(at: since.known) && !record.isMember(at: granted.known)
     }
 
     /// Returns true if a device with a token has received it, or a later version of the same
@@ -78,16 +78,16 @@ enum DeltaPlace {
         switch self {
         case .whole(let zone, let sequence):
             return token.place == zone.rawValue && sequence <= token.sequence
-        case .listed(let listed):
-            return listed.isMember(at: token.known)
-                && listed.sequence <= token.walk(of: listed.audience) ?? token.sequence
+        case .audience(let record):
+            return record.isMember(at: token.known)
+                && record.sequence <= token.walk(of: record.audience) ?? token.sequence
         }
     }
 }
 
 extension TokenContent {
-    /// Returns the position reached in the walk of a share's list that the device has joined; `nil`
-    /// if the list is not being walked.
+    /// Returns the position reached in the walk of an audience that the device has joined; `nil`
+    /// if the audience is not being walked.
     fileprivate func walk(of audience: ZoneKey) -> SequenceNumber? {
         walks.first { $0.audience == audience && !$0.isLeaving }?.position
     }

@@ -65,7 +65,7 @@ extension PastChange {
         self.audience = showing.key.creation
     }
 
-    /// Creates the change that the end of a zone, or of the list of a share, makes to a record in
+    /// Creates the change that the end of a zone, or of an audience, makes to a record in
     /// it.
     init(
         endOf event: LogEvent,

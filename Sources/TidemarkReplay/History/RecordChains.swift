@@ -8,7 +8,7 @@ import TidemarkModel
 
 /// The events of one record, in order from the newest to the oldest.
 ///
-/// Every event names its predecessors: one in its zone's epoch, and one in each list of a share.
+/// Every event names its predecessors: one in its zone's epoch, and one in each audience.
 /// These chains are read in parallel; an event may be in two of them.
 struct RecordChains: Sendable {
     /// Events that lead from one to the one before.
@@ -16,14 +16,14 @@ struct RecordChains: Sendable {
         enum Form {
             /// The record's own events in one epoch of its zone.
             case versions
-            /// The events in the list of one share.
+            /// The events in one audience.
             case audience
-            /// The end of an epoch, or of a share's list, while the record was there.
+            /// The end of an epoch, or of an audience, while the record was there.
             case end
         }
 
         var form: Form
-        /// The key of the epoch or the list.
+        /// The key of the epoch or the audience.
         var key: ZoneKey
         /// The newest event that was not visited.
         var next: SequenceNumber
@@ -95,13 +95,13 @@ struct RecordChains: Sendable {
         return nil
     }
 
-    /// Reads an event, and moves the chains that it is a link of; `nil` if it is about another record,
-    /// whose name has the same hash.
+    /// Reads an event, and moves the chains that it is a link of; `nil` if it is about another
+    /// record, whose name has the same hash.
     private mutating func take(_ event: LogEvent) throws(SyncError) -> PastChange? {
         do throws(EventFormatError) {
             switch event.kind {
             case .zoneDeleted:
-                // Otherwise a share has ended, and with it the list that showed the record.
+                // Otherwise a share has ended, and with it the audience that showed the record.
                 let isOfZone = epochs.contains(event.zone)
                 chains.removeAll { $0.next == event.sequence }
                 return PastChange(

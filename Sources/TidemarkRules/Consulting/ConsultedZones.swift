@@ -129,8 +129,8 @@ package struct ConsultedZones: Sendable {
         _ limits: Limits
     ) throws(SyncError) -> ConsultedZone {
         var identity = ZoneIdentity(database: database, zoneName: Name(zone.zoneName))
-        // All parts of a zone have the same owner and zone name, so any of them will do.
-        if let part = shared?.zones[zone]?.parts.first?.value {
+        // All participations in a zone have the same owner and zone name, so any of them will do.
+        if let part = shared?.zones[zone]?.participations.first?.value {
             identity = part.zoneIdentity(in: database)
         }
         var consulted = ConsultedZone(

@@ -8,14 +8,14 @@ package import TidemarkModel
 /// A participant's access to one zone of another user.
 package struct ZoneAccess: Sendable {
     /// The participations, each by the key of the audience that its share shows.
-    package private(set) var parts: [ZoneKey: Participation] = [:]
+    package private(set) var participations: [ZoneKey: Participation] = [:]
     /// The participation in the share of the whole zone, if there is one.
     private var whole: Participation?
 
     package init() {}
 
     package mutating func add(_ part: Participation, audience: ZoneKey) {
-        parts[audience] = part
+        participations[audience] = part
         if part.isZoneWide { whole = part }
     }
 
@@ -35,7 +35,7 @@ package struct ZoneAccess: Sendable {
     /// True if the participant may create, change and delete some records of the zone.
     package var mayWriteSomething: Bool {
         if let whole { return whole.permission == .readWrite }
-        return parts.values.contains { $0.permission == .readWrite }
+        return participations.values.contains { $0.permission == .readWrite }
     }
 
     private func permission(in audience: AudienceRef) -> SharePermission? {
@@ -45,7 +45,7 @@ package struct ZoneAccess: Sendable {
         // Only the owner has accepted a share that this commit begins, so its audience gives no
         // permission to others.
         guard case .known(let key) = audience else { return nil }
-        return parts[key]?.permission
+        return participations[key]?.permission
     }
 
     /// Returns the error if the participant may not change an existing record; `nil` if the change
@@ -74,7 +74,7 @@ package struct ZoneAccess: Sendable {
 
     /// Returns the participation in a share.
     package func part(inShare name: String) -> Participation? {
-        parts.values.first { $0.shareName == Name(name) }
+        participations.values.first { $0.shareName == Name(name) }
     }
 
     /// Returns true if the participant may change the participants of a share.
@@ -91,7 +91,7 @@ package struct SharedZones: Sendable {
 
     package init(_ participations: [KnownParticipation]) {
         for known in participations {
-            // Former parts count too: the answer rests on the event that ended them.
+            // Former ones count too: the answer rests on the event that ended them.
             lookedAt = max(lookedAt, known.sequence)
             guard known.participation.showsSomething, let audience = known.audience else {
                 continue
@@ -112,7 +112,8 @@ extension Caller {
 extension Record {
     /// Returns the record as a participant sees it, without the links of other participants.
     ///
-    /// Of a share that cannot be read or written, it returns only the fields that cannot hold a link.
+    /// Of a share that cannot be read or written, it returns only the fields that cannot hold a
+    /// link.
     package func shown(to access: ZoneAccess?) -> Record {
         guard let access, body.isShare, !access.mayChangeShare(named: body.recordName)
         else { return self }

@@ -32,10 +32,9 @@ package struct VersionAccess {
         if let access { return try access.refusal(of: .read, on: old.readBody()) == nil }
         guard let shared else { return true }
         guard let access = shared.zones[zone] else { return false }
-        // The share of a whole zone leaves no trace in the zone's events.
-        // So only a version that is newer than all of the caller's parts is certainly one that the
-        // caller could see.
+        // The share of a whole zone leaves no trace in the zone's events. So only a version that is
+        // newer than all of the caller's participations is certainly one that the caller could see.
         if access.showsAll { return old.sequence > shared.lookedAt }
-        return old.event.audience.map { access.parts[$0.key] != nil } ?? false
+        return old.event.audience.map { access.participations[$0.key] != nil } ?? false
     }
 }

@@ -4,16 +4,15 @@
 import TidemarkEvents
 import TidemarkLog
 
-/// An event of a record for compaction: the lists that contain it, and the events that it replaces
+/// An event of a record for compaction: its zone and audience, and the events that it replaces
 /// there.
 ///
-/// A list belongs to a zone or to an audience. In each list a record has a chain of events, from
-/// new to old.
-struct ListedEvent {
-    /// The record's event before this one in its zone, zero for its first; `nil` if this one is none
-    /// of the zone's.
+/// In its zone and in its audience, a record has a chain of events, from new to old.
+struct ChainedEvent {
+    /// The record's event before this one in its zone, zero for its first; `nil` if this one is
+    /// none of the zone's.
     var previous: SequenceNumber?
-    /// The audience whose list contains the event.
+    /// The audience that contains the event.
     var audience: AudiencePlace?
     /// True if the event removes the record.
     var isTombstone: Bool
