@@ -44,9 +44,8 @@ struct ConsumerPackageTests {
     private static var package: String { root.lastPathComponent.lowercased() }
 
     @Test func `A package builds and runs CloudKit code in Swift 5 and 6`() throws {
-        let folder = FileManager.default.temporaryDirectory
-            .appending(path: "consumer-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let scratch = try ScratchFolder()
+        let folder = scratch.url.appending(path: "consumer")
         for mode in ["5", "6"] {
             let copies = folder.appending(path: "Tests/ConsumerSwift\(mode)Tests")
             try FileManager.default.createDirectory(
@@ -79,9 +78,8 @@ struct ConsumerPackageTests {
     func `A package resolves only the dependencies that its traits need`(
         trait: String
     ) throws {
-        let folder = FileManager.default.temporaryDirectory
-            .appending(path: "resolving-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let scratch = try ScratchFolder()
+        let folder = scratch.url.appending(path: "consumer")
         for mode in ["5", "6"] {
             try FileManager.default.createDirectory(
                 at: folder.appending(path: "Tests/ConsumerSwift\(mode)Tests"),

@@ -2,17 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 /// `Docs/Examples/CloudKitNotes`, run as two devices: one process after another.
 @Suite struct `The notes example` {
-    private let folder = NSTemporaryDirectory() + "notes-\(UUID().uuidString)"
+    private let scratch: ScratchFolder
+
+    init() throws {
+        scratch = try ScratchFolder()
+    }
 
     private func run(_ arguments: String...) throws -> String {
         let process = Process()
         process.executableURL = Bundle.main.bundleURL
             .appendingPathComponent("CloudKitNotesExample")
-        process.arguments = [folder + "/notes.tide"] + arguments
+        process.arguments = [scratch.path("notes.tide")] + arguments
         let output = Pipe()
         process.standardOutput = output
         try process.run()
@@ -23,7 +28,6 @@ import Testing
     }
 
     @Test func `The example syncs two devices and keeps both texts of a conflict`() throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         #expect(try run("phone", "add", "milk", "Buy milk") == "milk: Buy milk\n")
         #expect(try run("laptop", "list") == "milk: Buy milk\n")
         #expect(try run("laptop", "add", "bread", "Bake") == "bread: Bake\nmilk: Buy milk\n")

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 import Tidemark
 
@@ -8,10 +9,14 @@ import Tidemark
 @testable import TidemarkCloudKit
 
 @Suite struct `Where containers point` {
-    private let folder = NSTemporaryDirectory() + "place-\(UUID().uuidString)"
+    private let scratch: ScratchFolder
+    private var folder: String { scratch.url.path }
+
+    init() throws {
+        scratch = try ScratchFolder()
+    }
 
     @Test func `A store at a path is shared by devices and persists`() async throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         let path = folder + "/deep/notes.tide"
         let record = CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: "n"))
         let cloud = TidemarkCloud(storeAt: path)
@@ -33,7 +38,6 @@ import Tidemark
     }
 
     @Test func `Opening a store with another writer waits, then fails`() async throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         let path = folder + "/notes.tide"
         let cloud = TidemarkCloud(storeAt: path)
         _ = try await cloud.service()
@@ -93,7 +97,6 @@ import Tidemark
     }
 
     @Test func `The environment sets the store and the signed-in user`() async throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         let named = TidemarkDevice.fromEnvironment([
             "TIDEMARK_STORE": folder + "/named.tide", "TIDEMARK_USER": "anna",
         ])

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkModel
@@ -10,19 +11,15 @@ import TidemarkModel
 
 /// Records of this module through a store and back.
 final class SavingTests {
-    private let folder: URL
+    private let folder: ScratchFolder
     private let store: Store
     private let caller = Caller(database: DatabaseID(owner: UserID("_anna")), user: UserID("_anna"))
     private let zoneID = CKRecordZone.ID(zoneName: "Notes")
 
     init() async throws {
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        store = try Store.open(at: folder.path, access: .creating)
+        folder = try ScratchFolder()
+        store = try Store.open(at: folder.path(), access: .creating)
         _ = try await store.modifyZones(ModifyZonesRequest(saves: [zoneID.model]), as: caller)
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(at: folder)
     }
 
     private func note(_ name: String = "n1") -> CKRecord {
@@ -232,7 +229,7 @@ final class SavingTests {
 
     @Test func `A saved asset contains the reference that the service returned`() async throws {
         let record = note()
-        let asset = CKAsset(fileURL: folder.appendingPathComponent("picture"))
+        let asset = CKAsset(fileURL: folder.url.appendingPathComponent("picture"))
         record["picture"] = asset
         record["text"] = "x"
         let sent = record.assets(toSaveUnder: .ifServerRecordUnchanged)
@@ -248,7 +245,7 @@ final class SavingTests {
         let fetched = try #require(read["picture"] as? CKAsset)
         #expect(fetched.model == reference)
         #expect(fetched.fileURL == nil)
-        let file = folder.appendingPathComponent("fetched")
+        let file = folder.url.appendingPathComponent("fetched")
         fetched.wasFetched(to: TemporaryFile(at: file))
         #expect(fetched.fileURL == file)
         #expect(read.assets.map(\.key) == ["picture"])

@@ -3,6 +3,7 @@
 
 import Foundation
 import GeneratedQueries
+import TestSupport
 import Testing
 import TidemarkModel
 
@@ -43,11 +44,8 @@ import TidemarkModel
     }
 
     @Test func `The index continues at its position and is cleared for another log`() async throws {
-        let folder = FileManager.default.temporaryDirectory
-            .appendingPathComponent("tidemark-query-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let path = folder.appendingPathComponent("index.sqlite").path
+        let folder = try ScratchFolder()
+        let path = folder.path("index.sqlite")
         do {
             let index = try QueryIndex(path: path, identity: "one")
             try await index.apply(
@@ -78,11 +76,8 @@ import TidemarkModel
     }
 
     @Test func `An index whose creation was interrupted starts again`() async throws {
-        let folder = FileManager.default.temporaryDirectory
-            .appendingPathComponent("tidemark-query-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let path = folder.appendingPathComponent("index.sqlite").path
+        let folder = try ScratchFolder()
+        let path = folder.path("index.sqlite")
         let changes = [try save("a", ["title": "Hello"], at: 5), try save("b", [:], at: 6)]
         do {
             let index = try QueryIndex(path: path, identity: "one")

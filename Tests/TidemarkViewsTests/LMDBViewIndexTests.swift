@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import TidemarkEvents
 import TidemarkLog
@@ -11,10 +12,15 @@ import TidemarkViews
 
 /// What the index on disk promises beyond the protocol.
 struct LMDBViewIndexTests {
-    private let folder = ViewFolder()
+    private let scratch: ScratchFolder
+    private var folder: String { scratch.path("views") }
+
+    init() throws {
+        scratch = try ScratchFolder()
+    }
 
     private func open(_ access: ViewAccess) throws -> LMDBViewIndex {
-        try LMDBViewIndex.open(folder.path, access: access, store: .sample)
+        try LMDBViewIndex.open(folder, access: access, store: .sample)
     }
 
     /// Puts the same value under many keys.
@@ -76,14 +82,14 @@ struct LMDBViewIndexTests {
                 try index.apply(batch(step), checkpoint: .at(step))
             }
         }
-        let lock = folder.path + "/lock.mdb"
+        let lock = folder + "/lock.mdb"
         try FileManager.default.removeItem(atPath: lock)
         let before = try picture()
-        try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: folder.path)
+        try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: folder)
         defer {
             try? FileManager.default.setAttributes(
                 [.posixPermissions: 0o755],
-                ofItemAtPath: folder.path
+                ofItemAtPath: folder
             )
         }
         do {
@@ -102,8 +108,8 @@ struct LMDBViewIndexTests {
     /// Names, lengths, times of change and contents of the folder's files.
     private func picture() throws -> [String: [AnyHashable]] {
         var picture: [String: [AnyHashable]] = [:]
-        for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
-            let path = folder.path + "/" + name
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+            let path = folder + "/" + name
             let attributes = try FileManager.default.attributesOfItem(atPath: path)
             picture[name] = [
                 attributes[.modificationDate] as? Date,
@@ -118,11 +124,11 @@ struct LMDBViewIndexTests {
             let error = #expect(throws: ViewIndexError.self) { try open(access) }
             #expect(error?.reason == .damaged)
         }
-        #expect(!FileManager.default.fileExists(atPath: folder.path))
+        #expect(!FileManager.default.fileExists(atPath: folder))
         #expect(try open(.writing).checkpoint == nil)
         #expect(try open(.readingStill).checkpoint == nil)
-        try LMDBViewIndex.remove(folder.path)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+        try LMDBViewIndex.remove(folder)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
         #expect(try open(.writing).checkpoint == nil)
     }
 
@@ -156,10 +162,10 @@ struct LMDBViewIndexTests {
 
     @Test func `A full map rejects the batch, keeps the index and accepts the next`() throws {
         try FileManager.default.createDirectory(
-            atPath: folder.path,
+            atPath: folder,
             withIntermediateDirectories: true
         )
-        let environment = try LMDBEnvironment(folder.path, .writing, mapByteCount: 512 << 10)
+        let environment = try LMDBEnvironment(folder, .writing, mapByteCount: 512 << 10)
         try environment.write(batch(1), store: .sample, checkpoint: .at(1))
         var error: ViewIndexError?
         do {
@@ -191,21 +197,21 @@ struct LMDBViewIndexTests {
             #expect(index.spareByteCount < index.byteCount)
         }
         let before = try picture()
-        let target = ViewFolder()
-        try LMDBViewIndex.copy(from: folder.path, to: target.path, store: .sample)
+        let target = scratch.path("copy")
+        try LMDBViewIndex.copy(from: folder, to: target, store: .sample)
         #expect(try picture() == before)
         for access in [ViewAccess.readingStill, .writing] {
-            let copy = try LMDBViewIndex.open(target.path, access: access, store: .sample)
+            let copy = try LMDBViewIndex.open(target, access: access, store: .sample)
             #expect(copy.checkpoint == .at(6))
             #expect(try ViewTable.allCases.map { try copy.snapshot().digest($0) } == digests)
             #expect(try copy.byteCount < open(.readingStill).byteCount)
         }
-        let copy = try LMDBViewIndex.open(target.path, access: .writing, store: .sample)
+        let copy = try LMDBViewIndex.open(target, access: .writing, store: .sample)
         try copy.apply(batch(7), checkpoint: .at(7))
         #expect(copy.checkpoint == .at(7))
         // A folder that holds an index already is not written over.
         #expect(throws: ViewIndexError.self) {
-            try LMDBViewIndex.copy(from: folder.path, to: target.path, store: .sample)
+            try LMDBViewIndex.copy(from: folder, to: target, store: .sample)
         }
         #expect(copy.checkpoint == .at(7))
     }
@@ -245,7 +251,7 @@ struct LMDBViewIndexTests {
         #expect(error?.reason == .system)
         #expect(try open(.readingStill).checkpoint == .at(3))
         #expect(
-            try Set(FileManager.default.contentsOfDirectory(atPath: folder.path))
+            try Set(FileManager.default.contentsOfDirectory(atPath: folder))
                 == ["data.mdb", "checks", "lock.mdb"]
         )
     }

@@ -12,13 +12,18 @@ import TidemarkViews
 
 /// A damaged view index is noticed, and never takes the process with it.
 struct ViewDamageTests {
-    private let folder = ViewFolder()
+    private let scratch: ScratchFolder
+    private var folder: String { scratch.path("views") }
+
+    init() throws {
+        scratch = try ScratchFolder()
+    }
 
     /// An index with some history, closed; what it holds, and its files' bytes.
     private func makeIndex() throws -> (model: IndexModel, files: IndexFiles) {
         var random = SeededGenerator(seed: 42)
         var model = IndexModel()
-        let index = try LMDBViewIndex.open(folder.path, access: .writing, store: .sample)
+        let index = try LMDBViewIndex.open(folder, access: .writing, store: .sample)
         for step in 1...6 as ClosedRange<UInt64> {
             var batch = ViewBatch()
             for _ in 0..<120 {
@@ -36,14 +41,14 @@ struct ViewDamageTests {
             }
             try index.apply(batch, checkpoint: .at(step))
         }
-        return (model, try IndexFiles(folder.path))
+        return (model, try IndexFiles(folder))
     }
 
     /// Opens the index in each way that a stopped store is opened and reads all of it.
     private func outcomes(_ access: [ViewAccess] = [.readingStill, .writing]) -> [Outcome] {
         access.map { access in
             do throws(ViewIndexError) {
-                let index = try LMDBViewIndex.open(folder.path, access: access, store: .sample)
+                let index = try LMDBViewIndex.open(folder, access: access, store: .sample)
                 let snapshot = try index.snapshot()
                 var digests: [ViewDigest] = []
                 for table in ViewTable.allCases { digests.append(try snapshot.digest(table)) }
@@ -167,7 +172,7 @@ struct ViewDamageTests {
         for access in [ViewAccess.writing, .readingStill, .readingLive] {
             let error = #expect(throws: ViewIndexError.self) {
                 try LMDBViewIndex.open(
-                    folder.path,
+                    folder,
                     access: access,
                     store: StoreID(low: 1, high: 2)
                 )
@@ -181,7 +186,7 @@ struct ViewDamageTests {
         var models: [IndexModel] = []
         var copies: [IndexFiles] = []
         do {
-            let index = try LMDBViewIndex.open(folder.path, access: .writing, store: .sample)
+            let index = try LMDBViewIndex.open(folder, access: .writing, store: .sample)
             var model = IndexModel()
             for step in 1...4 as ClosedRange<UInt64> {
                 var batch = ViewBatch()
@@ -192,7 +197,7 @@ struct ViewDamageTests {
                 }
                 try index.apply(batch, checkpoint: .at(step))
                 models.append(model)
-                copies.append(try IndexFiles(folder.path))
+                copies.append(try IndexFiles(folder))
             }
         }
         let newest = Outcome(models[3], at: .at(4))
@@ -215,7 +220,7 @@ struct ViewDamageTests {
         var (before, after): (IndexFiles, IndexFiles)
         var model = IndexModel()
         do {
-            let index = try LMDBViewIndex.open(folder.path, access: .writing, store: .sample)
+            let index = try LMDBViewIndex.open(folder, access: .writing, store: .sample)
             for step in 1...5 as ClosedRange<UInt64> {
                 var batch = ViewBatch()
                 for low in 0..<2000 as Range<UInt64> {
@@ -224,13 +229,13 @@ struct ViewDamageTests {
                 }
                 try index.apply(batch, checkpoint: .at(step))
             }
-            before = try IndexFiles(folder.path)
+            before = try IndexFiles(folder)
             var batch = ViewBatch()
             for low in 0..<2000 as Range<UInt64> {
                 batch.put(.word(6, tag: 0), in: .names, for: ViewKey(low, 1))
             }
             try index.apply(batch, checkpoint: .at(6))
-            after = try IndexFiles(folder.path)
+            after = try IndexFiles(folder)
         }
         let sound = Outcome(model, at: .at(5))
         let changed = (2..<after.data.count / after.pageByteCount).filter { page in

@@ -15,27 +15,14 @@ enum IndexKind: CaseIterable, CustomStringConvertible {
     case lmdb
 
     /// An empty index; the folder is used by the one that has files.
-    func make(in folder: ViewFolder) throws -> any ViewIndex {
+    func make(in folder: String) throws -> any ViewIndex {
         switch self {
         case .memory: MemoryViewIndex()
-        case .lmdb: try LMDBViewIndex.open(folder.path, access: .writing, store: .sample)
+        case .lmdb: try LMDBViewIndex.open(folder, access: .writing, store: .sample)
         }
     }
 
     var description: String { self == .memory ? "in memory" : "in LMDB" }
-}
-
-/// A temporary folder, removed with what is in it when the test lets go of it.
-final class ViewFolder: Sendable {
-    let path: String
-
-    init() {
-        path = NSTemporaryDirectory() + "/tidemark-views-" + UUID().uuidString
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(atPath: path)
-    }
 }
 
 extension StoreID {

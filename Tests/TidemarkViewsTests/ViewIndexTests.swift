@@ -11,7 +11,12 @@ import TidemarkViews
 
 /// What both implementations of the protocol promise.
 struct ViewIndexTests {
-    private let folder = ViewFolder()
+    private let scratch: ScratchFolder
+    private var folder: String { scratch.path("views") }
+
+    init() throws {
+        scratch = try ScratchFolder()
+    }
 
     @Test(arguments: IndexKind.allCases)
     func `A new index is empty and has no checkpoint`(_ kind: IndexKind) throws {

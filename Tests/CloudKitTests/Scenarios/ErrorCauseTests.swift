@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CloudKit
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkLog
@@ -120,13 +121,8 @@ import TidemarkTesting
     private static func withStore<Answer>(
         _ body: (String) async throws -> Answer
     ) async throws -> Answer {
-        let path = NSTemporaryDirectory() + "causes-\(UUID().uuidString).tide"
-        defer {
-            try? FileManager.default.removeItem(atPath: path)
-            let folder = URL(fileURLWithPath: path).deletingPathExtension()
-            try? FileManager.default.removeItem(at: folder.appendingPathExtension("devices"))
-        }
-        return try await body(path)
+        let folder = try ScratchFolder()
+        return try await body(folder.path())
     }
 
     // MARK: The service
@@ -403,9 +399,9 @@ import TidemarkTesting
     private static func withFile<Answer>(
         _ body: (URL) async throws -> Answer
     ) async throws -> Answer {
-        let file = URL(fileURLWithPath: NSTemporaryDirectory() + "asset-\(UUID().uuidString)")
+        let folder = try ScratchFolder()
+        let file = folder.url.appending(path: "asset")
         try Data("bytes".utf8).write(to: file)
-        defer { try? FileManager.default.removeItem(at: file) }
         return try await body(file)
     }
 

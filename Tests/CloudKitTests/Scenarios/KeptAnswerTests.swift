@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Tidemark
 import TidemarkTesting
@@ -11,8 +12,13 @@ import TidemarkTesting
 
 /// A process that ends when the service has answered, and before its program has heard.
 @Suite struct `The answer to a long-lived operation` {
-    private let folder = NSTemporaryDirectory() + "device-\(UUID().uuidString)"
+    private let scratch: ScratchFolder
+    private var folder: String { scratch.path("device") }
     private let zoneID = CKRecordZone.ID(zoneName: "Notes")
+
+    init() throws {
+        scratch = try ScratchFolder()
+    }
 
     private func phone(
         _ cloud: TidemarkCloud,
@@ -66,11 +72,9 @@ import TidemarkTesting
     }
 
     @Test func `A record fetch is replayed with assets and without the service`() async throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         let database = try await world()
-        let url = URL(fileURLWithPath: NSTemporaryDirectory() + "asset-\(UUID().uuidString)")
+        let url = scratch.url.appending(path: "asset")
         try Data("bytes".utf8).write(to: url)
-        defer { try? FileManager.default.removeItem(at: url) }
         let record = note("a", 1)
         record["image"] = CKAsset(fileURL: url)
         record["parts"] = [CKAsset(fileURL: url)]
@@ -107,7 +111,6 @@ import TidemarkTesting
     }
 
     @Test func `Saves and deletes are replayed with their failures`() async throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         let database = try await world()
         try await database.save(note("taken", 1))
         try await database.save(note("old", 2))
@@ -149,7 +152,6 @@ import TidemarkTesting
     }
 
     @Test func `A query is replayed with its cursor`() async throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         let database = try await world()
         _ = try await database.modifyRecords(
             saving: (0..<5).map { note("n\($0)", $0) },
@@ -173,7 +175,6 @@ import TidemarkTesting
     }
 
     @Test func `A fetch of changes is replayed with its tokens`() async throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         let database = try await world()
         let gone = CKRecordZone.ID(zoneName: "Gone")
         try await database.save(CKRecordZone(zoneID: gone))
@@ -232,7 +233,6 @@ import TidemarkTesting
     }
 
     @Test func `Zone operations are replayed`() async throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         let database = try await world()
         let other = CKRecordZone.ID(zoneName: "Other")
         let modify = CKModifyRecordZonesOperation(
@@ -260,7 +260,6 @@ import TidemarkTesting
     }
 
     @Test func `A result is kept for a day, and a request for a week`() async throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         let store = TidemarkCloud.temporary()
         let faulty = FaultyService(store)
         let start = Date(timeIntervalSince1970: 1_800_000_000)
@@ -305,7 +304,6 @@ import TidemarkTesting
     }
 
     @Test func `A request without a result is sent again`() async throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         let store = TidemarkCloud.temporary()
         let faulty = FaultyService(store)
         faulty.failNext(.fetch, with: .networkUnavailable)

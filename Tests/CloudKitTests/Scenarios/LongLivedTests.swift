@@ -2,11 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CloudKit
+import TestSupport
 import Testing
 import TidemarkTesting
 
 @Suite struct `A long-lived operation` {
-    private let folder = NSTemporaryDirectory() + "device-\(UUID().uuidString)"
+    private let scratch: ScratchFolder
+    private var folder: String { scratch.path("device") }
+
+    init() throws {
+        scratch = try ScratchFolder()
+    }
 
     /// The phone in one process after another: what it keeps lies in one folder.
     private func phone(_ cloud: TidemarkCloud) -> TidemarkDevice {
@@ -22,7 +28,6 @@ import TidemarkTesting
     }
 
     @Test func `A long-lived operation is found after a restart and runs once`() async throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         let store = TidemarkCloud.temporary(userNames: .same)
         let faulty = FaultyService(store)
         let before = phone(TidemarkCloud(faulty)).container()
@@ -61,7 +66,6 @@ import TidemarkTesting
     }
 
     @Test func `A long-lived operation is found only by its user and until it ends`() async throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         let store = TidemarkCloud.temporary(userNames: .same)
         let faulty = FaultyService(store)
         let device = phone(TidemarkCloud(faulty))
@@ -88,7 +92,6 @@ import TidemarkTesting
     }
 
     @Test func `Other kinds of operations are restored with all their parameters`() async throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         let store = TidemarkCloud.temporary(userNames: .same)
         let faulty = FaultyService(store)
         let database = phone(TidemarkCloud(faulty)).container().privateCloudDatabase

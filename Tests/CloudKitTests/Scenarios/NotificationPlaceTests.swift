@@ -2,12 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CloudKit
+import TestSupport
 import Testing
 import Tidemark
 
 @Suite struct `A device's place among notifications` {
-    private let folder = NSTemporaryDirectory() + "device-\(UUID().uuidString)"
+    private let scratch: ScratchFolder
+    private var folder: String { scratch.path("device") }
     private let cloud = TidemarkCloud.temporary()
+
+    init() throws {
+        scratch = try ScratchFolder()
+    }
 
     private var database: CKDatabase {
         TidemarkDevice(cloud, user: "anna", name: "phone").container().privateCloudDatabase
@@ -53,7 +59,6 @@ import Tidemark
 
     @available(*, deprecated)
     @Test func `The position and the badge persist across restarts`() async throws {
-        defer { try? FileManager.default.removeItem(atPath: folder) }
         let phone = database
         try await subscribe(phone)
         try await phone.save(note("before"))

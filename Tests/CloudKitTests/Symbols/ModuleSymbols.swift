@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 
 /// The public declarations of the module that was built, from its symbol graph.
 struct ModuleSymbols {
@@ -37,14 +38,11 @@ struct ModuleSymbols {
     private var superclasses: [String: String] = [:]
 
     init() throws {
-        let folder = FileManager.default.temporaryDirectory
-            .appending(path: "symbols-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let folder = try ScratchFolder()
         // The module exports what TidemarkCloudKit declares.
-        for module in ["CloudKit", "TidemarkCloudKit"] { try Self.extract(module, to: folder) }
+        for module in ["CloudKit", "TidemarkCloudKit"] { try Self.extract(module, to: folder.url) }
         for file in try FileManager.default.contentsOfDirectory(
-            at: folder,
+            at: folder.url,
             includingPropertiesForKeys: nil
         ) {
             let graph = try JSONDecoder().decode(Graph.self, from: Data(contentsOf: file))

@@ -3,6 +3,7 @@
 
 import Foundation
 import SimulatedDisk
+import TestSupport
 import TidemarkLog
 
 /// The file systems that the same tests run over.
@@ -14,14 +15,8 @@ enum FileSystemUnderTest: CaseIterable {
     func withFolder(_ test: (any FileSystem, String) throws -> Void) throws {
         switch self {
         case .posix:
-            let folder = FileManager.default.temporaryDirectory
-                .appending(path: "tidemark-\(UUID().uuidString)").path()
-            try FileManager.default.createDirectory(
-                atPath: folder,
-                withIntermediateDirectories: false
-            )
-            defer { try? FileManager.default.removeItem(atPath: folder) }
-            try test(PosixFileSystem(), folder)
+            let folder = try ScratchFolder()
+            try test(PosixFileSystem(), folder.url.path)
         case .simulated:
             let files = SimulatedFileSystem()
             try files.createDirectory("/folder")

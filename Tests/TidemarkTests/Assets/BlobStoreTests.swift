@@ -3,6 +3,7 @@
 
 import Foundation
 import SimulatedDisk
+import TestSupport
 import Testing
 import TidemarkEvents
 import TidemarkLog
@@ -176,11 +177,8 @@ import TidemarkLog
     }
 
     @Test func `The blob store works on a real disk`() throws {
-        let root = FileManager.default.temporaryDirectory
-            .appending(path: "tidemark-blobs-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: root, withIntermediateDirectories: false)
-        defer { try? FileManager.default.removeItem(at: root) }
-        let store = BlobStore(StoreFolder(root.path), PosixFileSystem())
+        let root = try ScratchFolder()
+        let store = BlobStore(StoreFolder(root.url.path), PosixFileSystem())
         let upload = try store.upload(to: ScratchBlobs.holder, limit: 100)
         try upload.append(Array("abc".utf8))
         let blob = HeldBlob(try upload.finish(), of: ScratchBlobs.holder)
