@@ -60,20 +60,14 @@ struct BackupCommand: AsyncParsableCommand {
 
 extension [UInt8] {
     fileprivate mutating func append(json report: BackupReport) {
-        append(literal: "{\"lastSequence\":")
-        append(jsonNumber: report.lastSequence.rawValue)
-        append(literal: ",\"segments\":")
-        append(jsonNumber: report.segmentCount)
-        append(literal: ",\"copiedSegments\":")
-        append(jsonNumber: report.copiedSegmentCount)
-        append(literal: ",\"copiedBytes\":")
-        append(jsonNumber: report.copiedByteCount)
-        append(literal: ",\"assets\":")
-        append(jsonNumber: report.assetCount)
-        append(literal: ",\"copiedAssets\":")
-        append(jsonNumber: report.copiedAssetCount)
-        append(literal: ",\"damaged\":")
-        append(jsonNumber: report.damage.count)
+        append(literal: "{")
+        append(member: "lastSequence", jsonNumber: report.lastSequence.rawValue)
+        append(member: "segments", jsonNumber: report.segmentCount)
+        append(member: "copiedSegments", jsonNumber: report.copiedSegmentCount)
+        append(member: "copiedBytes", jsonNumber: report.copiedByteCount)
+        append(member: "assets", jsonNumber: report.assetCount)
+        append(member: "copiedAssets", jsonNumber: report.copiedAssetCount)
+        append(member: "damaged", jsonNumber: report.damage.count)
         append(literal: "}")
     }
 }

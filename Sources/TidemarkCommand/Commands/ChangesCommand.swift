@@ -95,9 +95,9 @@ struct ChangesCommand: AsyncParsableCommand {
                     break
                 }
                 try output.line { line in
-                    line.append(literal: "{\"token\":")
-                    line.append(jsonString: page.token.description)
-                    line.append(literal: ",\"moreComing\":")
+                    line.append(literal: "{")
+                    line.append(member: "token", jsonString: page.token.description)
+                    line.append(member: "moreComing")
                     line.append(literal: page.moreComing ? "true}" : "false}")
                 }
                 break

@@ -187,45 +187,32 @@ extension [UInt8] {
         append(literal: "{\"dryRun\":")
         append(literal: command.dryRun ? "true" : "false")
         if let user = command.user {
-            append(literal: ",\"user\":")
-            append(jsonString: user)
+            append(member: "user", jsonString: user)
         }
         if let zone = command.zone {
-            append(literal: ",\"zone\":")
-            append(jsonString: zone)
-            append(literal: ",\"database\":")
-            append(jsonString: "\(command.database.id)")
+            append(member: "zone", jsonString: zone)
+            append(member: "database", jsonString: "\(command.database.id)")
         }
-        append("zones", receipt.zoneCount)
-        append("events", receipt.eventCount)
-        append("removedEvents", receipt.removedCount)
-        append("redactedEvents", receipt.redactedCount)
-        append("segments", receipt.segments.count)
-        append("bytesBefore", receipt.segments.byteCount)
-        if !command.dryRun { append("bytesAfter", receipt.newByteCount) }
-        append("dictionaries", receipt.dictionaryCount)
-        append("journalEntries", receipt.journalCount)
-        append("assets", receipt.assets.count)
-        append("assetBytes", receipt.assets.byteCount)
-        append("viewFiles", receipt.views.count)
-        append("queryFiles", receipt.queries.count)
-        append("expiredZones", receipt.expiredZoneCount)
-        append("sharedSegments", receipt.sharedSegmentCount)
-        append("sharedAssets", receipt.sharedAssetCount)
-        append("mentions", receipt.mentionCount)
-        append(literal: ",\"notReached\":[")
-        for (index, text) in command.reach(of: receipt).enumerated() {
-            if index > 0 { append(literal: ",") }
-            append(jsonString: text)
-        }
-        append(literal: "]}")
-    }
-
-    private mutating func append(_ key: String, _ number: some BinaryInteger) {
-        append(literal: ",\"")
-        append(contentsOf: key.utf8)
-        append(literal: "\":")
-        append(contentsOf: "\(number)".utf8)
+        append(member: "zones", jsonNumber: receipt.zoneCount)
+        append(member: "events", jsonNumber: receipt.eventCount)
+        append(member: "removedEvents", jsonNumber: receipt.removedCount)
+        append(member: "redactedEvents", jsonNumber: receipt.redactedCount)
+        append(member: "segments", jsonNumber: receipt.segments.count)
+        append(member: "bytesBefore", jsonNumber: receipt.segments.byteCount)
+        if !command.dryRun { append(member: "bytesAfter", jsonNumber: receipt.newByteCount) }
+        append(member: "dictionaries", jsonNumber: receipt.dictionaryCount)
+        append(member: "journalEntries", jsonNumber: receipt.journalCount)
+        append(member: "assets", jsonNumber: receipt.assets.count)
+        append(member: "assetBytes", jsonNumber: receipt.assets.byteCount)
+        append(member: "viewFiles", jsonNumber: receipt.views.count)
+        append(member: "queryFiles", jsonNumber: receipt.queries.count)
+        append(member: "expiredZones", jsonNumber: receipt.expiredZoneCount)
+        append(member: "sharedSegments", jsonNumber: receipt.sharedSegmentCount)
+        append(member: "sharedAssets", jsonNumber: receipt.sharedAssetCount)
+        append(member: "mentions", jsonNumber: receipt.mentionCount)
+        append(member: "notReached")
+        append(jsonList: command.reach(of: receipt)) { $0.append(jsonString: $1) }
+        append(literal: "}")
     }
 }
 

@@ -78,21 +78,15 @@ struct ForkCommand: AsyncParsableCommand, FolderCommand {
 
 extension [UInt8] {
     fileprivate mutating func append(json report: ForkReport) {
-        append(literal: "{\"lastSequence\":")
-        append(jsonNumber: report.lastSequence.rawValue)
-        append(literal: ",\"segments\":")
-        append(jsonNumber: report.segmentCount)
-        append(literal: ",\"sharedSegments\":")
-        append(jsonNumber: report.sharedSegmentCount)
-        append(literal: ",\"copiedBytes\":")
-        append(jsonNumber: report.copiedByteCount)
-        append(literal: ",\"assets\":")
-        append(jsonNumber: report.assetCount)
-        append(literal: ",\"sharedAssets\":")
-        append(jsonNumber: report.sharedAssetCount)
-        append(literal: ",\"damaged\":")
-        append(jsonNumber: report.damage.count)
-        append(literal: ",\"views\":")
+        append(literal: "{")
+        append(member: "lastSequence", jsonNumber: report.lastSequence.rawValue)
+        append(member: "segments", jsonNumber: report.segmentCount)
+        append(member: "sharedSegments", jsonNumber: report.sharedSegmentCount)
+        append(member: "copiedBytes", jsonNumber: report.copiedByteCount)
+        append(member: "assets", jsonNumber: report.assetCount)
+        append(member: "sharedAssets", jsonNumber: report.sharedAssetCount)
+        append(member: "damaged", jsonNumber: report.damage.count)
+        append(member: "views")
         append(literal: report.hasViews ? "true}" : "false}")
     }
 }

@@ -55,12 +55,10 @@ struct RestoreCommand: AsyncParsableCommand, FolderCommand {
         var output = StandardOutput()
         if options.isJSON(output) {
             try output.line { line in
-                line.append(literal: "{\"lastSequence\":")
-                line.append(jsonNumber: report.lastSequence.rawValue)
-                line.append(literal: ",\"assets\":")
-                line.append(jsonNumber: report.assetCount)
-                line.append(literal: ",\"damaged\":")
-                line.append(jsonNumber: report.damage.count)
+                line.append(literal: "{")
+                line.append(member: "lastSequence", jsonNumber: report.lastSequence.rawValue)
+                line.append(member: "assets", jsonNumber: report.assetCount)
+                line.append(member: "damaged", jsonNumber: report.damage.count)
                 line.append(literal: "}")
             }
         } else {

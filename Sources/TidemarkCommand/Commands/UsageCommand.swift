@@ -60,26 +60,19 @@ struct UsageCommand: AsyncParsableCommand {
 
 extension [UInt8] {
     fileprivate mutating func append(json database: DatabaseID, _ zone: ZoneID?, _ usage: Usage) {
-        append(literal: "{\"container\":")
-        append(jsonString: database.container.identifier)
-        append(literal: ",\"environment\":")
-        append(jsonString: database.environment.rawValue)
-        append(literal: ",\"database\":")
-        append(jsonString: database.scope.name)
+        append(literal: "{")
+        append(member: "container", jsonString: database.container.identifier)
+        append(member: "environment", jsonString: database.environment.rawValue)
+        append(member: "database", jsonString: database.scope.name)
         if database.owner != .current {
-            append(literal: ",\"owner\":")
-            append(jsonString: database.owner.userRecordName)
+            append(member: "owner", jsonString: database.owner.userRecordName)
         }
         if let zone {
-            append(literal: ",\"zone\":")
-            append(jsonString: zone.zoneName)
+            append(member: "zone", jsonString: zone.zoneName)
         }
-        append(literal: ",\"records\":")
-        append(jsonNumber: usage.recordCount)
-        append(literal: ",\"recordBytes\":")
-        append(jsonNumber: usage.recordByteCount)
-        append(literal: ",\"assetBytes\":")
-        append(jsonNumber: usage.assetByteCount)
+        append(member: "records", jsonNumber: usage.recordCount)
+        append(member: "recordBytes", jsonNumber: usage.recordByteCount)
+        append(member: "assetBytes", jsonNumber: usage.assetByteCount)
         append(literal: "}")
     }
 }

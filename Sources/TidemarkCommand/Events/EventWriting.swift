@@ -9,10 +9,9 @@ import TidemarkModel
 extension [UInt8] {
     /// Appends an event and the commit that holds it as one object.
     mutating func append(json event: LoggedEvent) {
-        append(literal: "{\"sequence\":")
-        append(jsonNumber: event.sequence.rawValue)
-        append(literal: ",\"event\":")
-        append(jsonString: event.event)
+        append(literal: "{")
+        append(member: "sequence", jsonNumber: event.sequence.rawValue)
+        append(member: "event", jsonString: event.event)
         if let name = event.zoneName, let database = event.database {
             append(jsonZone: name, in: database)
         } else if event.zoneKey != 0 {
@@ -21,79 +20,69 @@ extension [UInt8] {
             append(literal: ",\"zone\":null,\"zoneKey\":")
             append(jsonNumber: event.zoneKey)
         }
-        append(member: ",\"recordName\":", event.recordName)
-        append(member: ",\"recordType\":", event.recordType)
-        append(member: ",\"replaces\":", event.replaces)
-        append(member: ",\"held\":", event.held)
-        append(member: ",\"policy\":", event.policy.map { String(describing: $0) })
+        append(member: "recordName", event.recordName)
+        append(member: "recordType", event.recordType)
+        append(member: "replaces", event.replaces)
+        append(member: "held", event.held)
+        append(member: "policy", event.policy.map { String(describing: $0) })
         if event.isRecreation == true { append(literal: ",\"isRecreation\":true") }
-        append(member: ",\"recordChangeTag\":", event.changeTag?.text)
+        append(member: "recordChangeTag", event.changeTag?.text)
         if let fields = event.fields {
-            append(literal: ",\"fields\":")
+            append(member: "fields")
             append(json: fields)
         }
-        append(member: ",\"reason\":", event.reason.map { String(describing: $0) })
-        append(member: ",\"audience\":", event.audience)
-        append(member: ",\"version\":", event.version)
-        append(member: ",\"history\":", event.history)
-        append(member: ",\"tombstones\":", event.tombstones)
-        append(member: ",\"requests\":", event.requests)
-        append(member: ",\"kind\":", event.kind.map { UInt64($0) })
-        append(literal: ",\"commit\":")
+        append(member: "reason", event.reason.map { String(describing: $0) })
+        append(member: "audience", event.audience)
+        append(member: "version", event.version)
+        append(member: "history", event.history)
+        append(member: "tombstones", event.tombstones)
+        append(member: "requests", event.requests)
+        append(member: "kind", event.kind.map { UInt64($0) })
+        append(member: "commit")
         append(json: event.commit)
         append(literal: "}")
     }
 
     /// Appends a zone's name, and which database it is in unless it is the standard one.
     mutating func append(jsonZone name: String, in database: DatabaseID) {
-        append(literal: ",\"zone\":")
-        append(jsonString: name)
+        append(member: "zone", jsonString: name)
         if database != .standard { append(jsonMembersOf: database) }
     }
 
     /// Appends the members that name a database.
     mutating func append(jsonMembersOf database: DatabaseID) {
-        append(literal: ",\"container\":")
-        append(jsonString: database.container.identifier)
-        append(literal: ",\"environment\":")
-        append(jsonString: database.environment.rawValue)
-        append(literal: ",\"database\":")
-        append(jsonString: database.scope.name)
-        append(literal: ",\"owner\":")
-        append(jsonString: database.owner.userRecordName)
+        append(member: "container", jsonString: database.container.identifier)
+        append(member: "environment", jsonString: database.environment.rawValue)
+        append(member: "database", jsonString: database.scope.name)
+        append(member: "owner", jsonString: database.owner.userRecordName)
     }
 
     private mutating func append(json commit: LoggedEvent.Commit) {
-        append(literal: "{\"first\":")
-        append(jsonNumber: commit.first.rawValue)
-        append(literal: ",\"events\":")
-        append(jsonNumber: commit.eventCount)
-        append(literal: ",\"time\":")
-        append(jsonNumber: commit.time)
-        append(literal: ",\"received\":")
-        append(jsonNumber: commit.received)
-        append(member: ",\"user\":", commit.user)
-        append(member: ",\"device\":", commit.device)
-        append(member: ",\"build\":", commit.build)
-        append(member: ",\"request\":", commit.request)
-        append(member: ",\"authentication\":", commit.authentication)
-        append(member: ",\"traceparent\":", commit.traceparent)
-        append(member: ",\"seen\":", commit.seen)
+        append(literal: "{")
+        append(member: "first", jsonNumber: commit.first.rawValue)
+        append(member: "events", jsonNumber: commit.eventCount)
+        append(member: "time", jsonNumber: commit.time)
+        append(member: "received", jsonNumber: commit.received)
+        append(member: "user", commit.user)
+        append(member: "device", commit.device)
+        append(member: "build", commit.build)
+        append(member: "request", commit.request)
+        append(member: "authentication", commit.authentication)
+        append(member: "traceparent", commit.traceparent)
+        append(member: "seen", commit.seen)
         append(literal: "}")
     }
 
     /// Appends a member if there is a number for it.
     private mutating func append(member: StaticString, _ number: UInt64?) {
         guard let number else { return }
-        append(literal: member)
-        append(jsonNumber: number)
+        append(member: member, jsonNumber: number)
     }
 
     /// Appends a member if there is a text for it.
     mutating func append(member: StaticString, _ text: String?) {
         guard let text else { return }
-        append(literal: member)
-        append(jsonString: text)
+        append(member: member, jsonString: text)
     }
 }
 

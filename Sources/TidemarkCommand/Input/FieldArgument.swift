@@ -60,8 +60,7 @@ struct FieldArgument {
             }
             member.append(literal: "{\"value\":")
             member.append(contentsOf: json)
-            member.append(literal: ",\"type\":")
-            member.append(jsonString: typeName)
+            member.append(member: "type", jsonString: typeName)
             member.append(literal: "}")
         } else {
             member.append(contentsOf: Self.json(value))
@@ -91,8 +90,8 @@ struct FieldArgument {
             return quoted(value)
         case .reference where value.utf8.first != UInt8(ascii: "{"):
             var json: [UInt8] = []
-            json.append(literal: "{\"recordName\":")
-            json.append(jsonString: value)
+            json.append(literal: "{")
+            json.append(member: "recordName", jsonString: value)
             json.append(UInt8(ascii: "}"))
             return json
         case .location where value.utf8.first != UInt8(ascii: "{"):

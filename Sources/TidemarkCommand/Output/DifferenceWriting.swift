@@ -15,24 +15,21 @@ extension [UInt8] {
     }
 
     private mutating func append(json difference: ZoneDifference) {
-        append(literal: "{\"zone\":")
-        append(jsonString: difference.zone.zoneName)
-        append(literal: ",\"happened\":")
-        append(jsonString: difference.kind.name)
-        append(member: ",\"reason\":", difference.kind.reason.map { String(describing: $0) })
+        append(literal: "{")
+        append(member: "zone", jsonString: difference.zone.zoneName)
+        append(member: "happened", jsonString: difference.kind.name)
+        append(member: "reason", difference.kind.reason.map { String(describing: $0) })
         append(literal: "}")
     }
 
     private mutating func append(json difference: RecordDifference) {
-        append(literal: "{\"zone\":")
-        append(jsonString: difference.id.zone.zoneName)
-        append(literal: ",\"recordName\":")
-        append(jsonString: difference.id.recordName)
-        append(literal: ",\"recordType\":")
+        append(literal: "{")
+        append(member: "zone", jsonString: difference.id.zone.zoneName)
+        append(member: "recordName", jsonString: difference.id.recordName)
+        append(member: "recordType")
         append(jsonString: (difference.after ?? difference.before)?.recordType ?? "")
-        append(member: ",\"recordTypeBefore\":", difference.recordTypeBefore)
-        append(literal: ",\"happened\":")
-        append(jsonString: difference.kind.rawValue)
+        append(member: "recordTypeBefore", difference.recordTypeBefore)
+        append(member: "happened", jsonString: difference.kind.rawValue)
         append(membersOf: difference.fields)
         append(membersOf: difference.parent)
         // A record that was added or removed has only one side, so nothing is compared inside its
@@ -52,12 +49,8 @@ extension [UInt8] {
         for (index, (name, text)) in texts.enumerated() {
             if index > 0 { append(UInt8(ascii: ",")) }
             append(jsonString: name)
-            append(literal: ":[")
-            for (index, line) in text.hunks.flatMap(\.unifiedLines).enumerated() {
-                if index > 0 { append(UInt8(ascii: ",")) }
-                append(jsonString: line)
-            }
-            append(literal: "]")
+            append(UInt8(ascii: ":"))
+            append(jsonList: text.hunks.flatMap(\.unifiedLines)) { $0.append(jsonString: $1) }
         }
         append(literal: "}")
     }
@@ -71,21 +64,12 @@ extension [UInt8] {
             if index > 0 { append(UInt8(ascii: ",")) }
             append(jsonString: name)
             append(literal: ":{\"removed\":")
-            append(json: list.removed)
-            append(literal: ",\"added\":")
-            append(json: list.added)
+            append(jsonList: list.removed) { $0.append(json: $1) }
+            append(member: "added")
+            append(jsonList: list.added) { $0.append(json: $1) }
             append(literal: "}")
         }
         append(literal: "}")
-    }
-
-    private mutating func append(json values: [FieldValue]) {
-        append(UInt8(ascii: "["))
-        for (index, value) in values.enumerated() {
-            if index > 0 { append(UInt8(ascii: ",")) }
-            append(json: value)
-        }
-        append(UInt8(ascii: "]"))
     }
 }
 

@@ -78,36 +78,22 @@ extension [UInt8] {
         switch hint {
         case .recordElsewhere(let record, let database, let isDeleted):
             append(jsonString: "recordElsewhere")
-            append(literal: ",\"zone\":")
-            append(jsonString: record.zone.zoneName)
-            append(literal: ",\"recordName\":")
-            append(jsonString: record.recordName)
+            append(member: "zone", jsonString: record.zone.zoneName)
+            append(member: "recordName", jsonString: record.recordName)
             append(jsonMembersOf: database)
-            append(literal: ",\"isDeleted\":")
+            append(member: "isDeleted")
             append(literal: isDeleted ? "true" : "false")
         case .searchStopped(let zoneCount):
             append(jsonString: "searchStopped")
-            append(literal: ",\"zones\":")
-            append(jsonNumber: zoneCount)
+            append(member: "zones", jsonNumber: zoneCount)
         case .zonesUnreadable(let zoneCount):
             append(jsonString: "zonesUnreadable")
-            append(literal: ",\"zones\":")
-            append(jsonNumber: zoneCount)
+            append(member: "zones", jsonNumber: zoneCount)
         case .deviceUnknown(let known):
             append(jsonString: "deviceUnknown")
-            append(literal: ",\"known\":")
-            append(jsonStrings: known)
+            append(member: "known")
+            append(jsonList: known) { $0.append(jsonString: $1) }
         }
         append(literal: "}")
-    }
-
-    /// Appends an array of strings.
-    mutating func append(jsonStrings texts: [String]) {
-        append(UInt8(ascii: "["))
-        for (index, text) in texts.enumerated() {
-            if index > 0 { append(UInt8(ascii: ",")) }
-            append(jsonString: text)
-        }
-        append(UInt8(ascii: "]"))
     }
 }

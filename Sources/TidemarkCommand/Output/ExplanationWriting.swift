@@ -9,21 +9,16 @@ import TidemarkReplay
 extension [UInt8] {
     /// Appends the subject of the question, and the name of the answer.
     mutating func append(subjectOf explanation: Explanation) {
-        append(literal: "{\"answer\":")
-        append(jsonString: explanation.causes.first?.name ?? "unknown")
-        append(literal: ",\"zone\":")
-        append(jsonString: explanation.record.zone.zoneName)
-        append(literal: ",\"recordName\":")
-        append(jsonString: explanation.record.recordName)
-        append(literal: ",\"device\":")
-        append(jsonString: explanation.device)
-        append(member: ",\"deviceUser\":", explanation.user?.userRecordName)
+        append(literal: "{")
+        append(member: "answer", jsonString: explanation.causes.first?.name ?? "unknown")
+        append(member: "zone", jsonString: explanation.record.zone.zoneName)
+        append(member: "recordName", jsonString: explanation.record.recordName)
+        append(member: "device", jsonString: explanation.device)
+        append(member: "deviceUser", explanation.user?.userRecordName)
         if let version = explanation.version {
-            append(literal: ",\"sequence\":")
-            append(jsonNumber: version.origin.sequence.rawValue)
-            append(literal: ",\"happened\":")
-            append(jsonString: version.happening.rawValue)
-            append(member: ",\"recordChangeTag\":", version.record?.changeTag?.text)
+            append(member: "sequence", jsonNumber: version.origin.sequence.rawValue)
+            append(member: "happened", jsonString: version.happening.rawValue)
+            append(member: "recordChangeTag", version.record?.changeTag?.text)
             append(membersOf: version.origin)
         }
         append(literal: "}")
@@ -31,31 +26,28 @@ extension [UInt8] {
 
     /// Appends one cause.
     mutating func append(json cause: Explanation.Cause) {
-        append(literal: "{\"cause\":")
-        append(jsonString: cause.name)
+        append(literal: "{")
+        append(member: "cause", jsonString: cause.name)
         switch cause {
         case .neverSaved, .neverAsked, .unknown: break
         case .noSuchZone(let known, let count):
-            append(literal: ",\"known\":")
-            append(jsonStrings: known)
-            append(literal: ",\"zones\":")
-            append(jsonNumber: count)
+            append(member: "known")
+            append(jsonList: known) { $0.append(jsonString: $1) }
+            append(member: "zones", jsonNumber: count)
         case .refused(let refusal), .fetchRefused(let refusal): append(membersOf: refusal)
         case .hidden(let hiding): append(membersOf: hiding)
         case .committedAfterToken(let delivery), .beganAfterDeletion(let delivery):
             append(membersOf: delivery)
         case .superseded(let sequence, let delivery):
-            append(literal: ",\"by\":")
-            append(jsonNumber: sequence.rawValue)
+            append(member: "by", jsonNumber: sequence.rawValue)
             append(membersOf: delivery)
         case .delivered(let delivery, let acknowledgement):
             if let delivery { append(membersOf: delivery) }
-            append(literal: ",\"isAcknowledged\":")
+            append(member: "isAcknowledged")
             append(literal: acknowledgement == nil ? "false" : "true")
             if let acknowledgement {
-                append(literal: ",\"acknowledged\":")
-                append(jsonNumber: acknowledgement.time)
-                append(member: ",\"acknowledgedToken\":", acknowledgement.token.description)
+                append(member: "acknowledged", jsonNumber: acknowledgement.time)
+                append(member: "acknowledgedToken", acknowledgement.token.description)
             }
         }
         append(literal: "}")
@@ -69,37 +61,29 @@ extension [UInt8] {
             append(jsonString: "noJournal")
         case .journalBegins(let time):
             append(jsonString: "journalBegins")
-            append(literal: ",\"time\":")
-            append(jsonNumber: time)
+            append(member: "time", jsonNumber: time)
         case .notFull(let from, let end):
             append(jsonString: "journalNotFull")
-            append(literal: ",\"from\":")
-            append(jsonNumber: from)
+            append(member: "from", jsonNumber: from)
             if let end {
-                append(literal: ",\"to\":")
-                append(jsonNumber: end)
+                append(member: "to", jsonNumber: end)
             }
         case .entriesLost(let count):
             append(jsonString: "entriesLost")
-            append(literal: ",\"count\":")
-            append(jsonNumber: count)
+            append(member: "count", jsonNumber: count)
         case .journalDamaged(let count):
             append(jsonString: "journalDamaged")
-            append(literal: ",\"count\":")
-            append(jsonNumber: count)
+            append(member: "count", jsonNumber: count)
         case .historyPruned(let sequence):
             append(jsonString: "historyPruned")
-            append(literal: ",\"historyPrunedThrough\":")
-            append(jsonNumber: sequence.rawValue)
+            append(member: "historyPrunedThrough", jsonNumber: sequence.rawValue)
         case .noTrace(let sequence, let time):
             append(jsonString: "noTrace")
             if let sequence {
-                append(literal: ",\"historyBegins\":")
-                append(jsonNumber: sequence.rawValue)
+                append(member: "historyBegins", jsonNumber: sequence.rawValue)
             }
             if let time {
-                append(literal: ",\"time\":")
-                append(jsonNumber: time)
+                append(member: "time", jsonNumber: time)
             }
         case .userAssumed:
             append(jsonString: "userAssumed")
@@ -108,11 +92,10 @@ extension [UInt8] {
     }
 
     private mutating func append(membersOf refusal: Explanation.Refusal) {
-        append(literal: ",\"time\":")
-        append(jsonNumber: refusal.time)
+        append(member: "time", jsonNumber: refusal.time)
         append(membersOf: refusal.refusal)
         append(membersOf: refusal.refused.caller)
-        append(member: ",\"since\":", refusal.refused.since?.description)
+        append(member: "since", refusal.refused.since?.description)
         if let reason = refusal.reason {
             append(literal: ",\"reason\":{\"of\":")
             switch reason.item {
@@ -127,11 +110,10 @@ extension [UInt8] {
     }
 
     private mutating func append(membersOf delivery: Explanation.Delivery) {
-        append(literal: ",\"time\":")
-        append(jsonNumber: delivery.time)
-        append(member: ",\"since\":", delivery.told.since?.description)
-        append(member: ",\"token\":", delivery.told.token.description)
-        append(literal: ",\"moreComing\":")
+        append(member: "time", jsonNumber: delivery.time)
+        append(member: "since", delivery.told.since?.description)
+        append(member: "token", delivery.told.token.description)
+        append(member: "moreComing")
         append(literal: delivery.told.moreComing ? "true" : "false")
     }
 
@@ -139,15 +121,15 @@ extension [UInt8] {
         let (name, member, value): (String, StaticString, String?) =
             switch hiding {
             case .zoneGone: ("zoneGone", "", nil)
-            case .role(let message): ("role", ",\"message\":", message)
+            case .role(let message): ("role", "message", message)
             case .neverShown: ("neverShown", "", nil)
-            case .notShared(let top): ("notShared", ",\"top\":", top)
-            case .notInvited(let share): ("notInvited", ",\"share\":", share)
-            case .notAccepted(let share): ("notAccepted", ",\"share\":", share)
-            case .left(let share): ("left", ",\"share\":", share)
-            case .noPermission(let share): ("noPermission", ",\"share\":", share)
+            case .notShared(let top): ("notShared", "top", top)
+            case .notInvited(let share): ("notInvited", "share", share)
+            case .notAccepted(let share): ("notAccepted", "share", share)
+            case .left(let share): ("left", "share", share)
+            case .noPermission(let share): ("noPermission", "share", share)
             }
-        append(member: ",\"because\":", name)
+        append(member: "because", name)
         append(member: member, value)
     }
 }

@@ -10,11 +10,8 @@ extension [UInt8] {
     /// Appends figures as one object.
     mutating func append(json figures: Figures) {
         append(UInt8(ascii: "{"))
-        for (index, figure) in figures.enumerated() {
-            if index > 0 { append(UInt8(ascii: ",")) }
-            append(UInt8(ascii: "\""))
-            append(literal: figure.name)
-            append(literal: "\":")
+        for figure in figures {
+            append(member: figure.name)
             // Not escaped: the value is JSON already.
             append(contentsOf: figure.value.utf8)
         }

@@ -37,7 +37,7 @@ struct ItemOutput {
             failureCount += 1
             line.append(literal: "{\"failed\":")
             line.append(json: item)
-            line.append(literal: ",\"error\":")
+            line.append(member: "error")
             line.append(json: error)
             line.append(literal: "}")
             table.append(["failed", item.text, error.description.printable])
@@ -94,8 +94,7 @@ extension [UInt8] {
         switch item {
         case .record(let record):
             append(json: record.zone)
-            append(literal: ",\"recordName\":")
-            append(jsonString: record.recordName)
+            append(member: "recordName", jsonString: record.recordName)
         case .zone(let zone):
             append(json: zone)
         case .subscription(let id):
@@ -110,31 +109,26 @@ extension [UInt8] {
         append(literal: "\"zone\":")
         append(jsonString: zone.zoneName)
         if zone.ownerName != ZoneID.currentOwner {
-            append(literal: ",\"zoneOwner\":")
-            append(jsonString: zone.ownerName)
+            append(member: "zoneOwner", jsonString: zone.ownerName)
         }
     }
 
     /// Appends an error: its code by name and number, its cause, its remedy, and the records of a
     /// conflict.
     fileprivate mutating func append(json error: SyncError) {
-        append(literal: "{\"code\":")
-        append(jsonString: "\(error.code)")
-        append(literal: ",\"number\":")
-        append(jsonNumber: error.code.rawValue)
-        append(literal: ",\"message\":")
-        append(jsonString: error.message)
-        append(literal: ",\"remedy\":")
-        append(jsonString: error.remedy)
+        append(literal: "{")
+        append(member: "code", jsonString: "\(error.code)")
+        append(member: "number", jsonNumber: error.code.rawValue)
+        append(member: "message", jsonString: error.message)
+        append(member: "remedy", jsonString: error.remedy)
         if let seconds = error.retryAfter?.inSeconds {
-            append(literal: ",\"retryAfter\":")
-            append(jsonNumber: seconds)
+            append(member: "retryAfter", jsonNumber: seconds)
         }
         if let conflict = error.conflict {
-            append(literal: ",\"serverRecord\":")
+            append(member: "serverRecord")
             append(json: conflict.server)
             if let ancestor = conflict.ancestor {
-                append(literal: ",\"ancestorRecord\":")
+                append(member: "ancestorRecord")
                 append(json: ancestor)
             }
         }

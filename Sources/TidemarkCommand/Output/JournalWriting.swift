@@ -8,15 +8,14 @@ import TidemarkModel
 extension [UInt8] {
     /// Appends an entry.
     mutating func append(json entry: JournalEntry) {
-        append(literal: "{\"time\":")
-        append(jsonNumber: entry.time)
+        append(literal: "{")
+        append(member: "time", jsonNumber: entry.time)
         // An entry that could not be written cannot say so itself, so the next one has the number.
         if entry.lostCount > 0 {
-            append(literal: ",\"lostBefore\":")
-            append(jsonNumber: entry.lostCount)
+            append(member: "lostBefore", jsonNumber: entry.lostCount)
         }
         switch entry.content {
-        case .began(let journal): append(member: ",\"began\":", journal.name)
+        case .began(let journal): append(member: "began", journal.name)
         case .ended: append(literal: ",\"ended\":true")
         case .refused(let refused): append(membersOf: refused)
         case .told(let told): append(membersOf: told)
@@ -25,54 +24,53 @@ extension [UInt8] {
     }
 
     private mutating func append(membersOf refused: JournalEntry.Refused) {
-        append(member: ",\"refused\":", "\(refused.call)")
+        append(member: "refused", "\(refused.call)")
         append(membersOf: refused.caller)
-        append(member: ",\"since\":", refused.since?.description)
-        append(literal: ",\"refusals\":[")
-        for (index, refusal) in refused.refusals.enumerated() {
-            append(literal: index > 0 ? ",{\"item\":" : "{\"item\":")
-            if let item = refusal.item { append(json: item) } else { append(literal: "null") }
-            append(membersOf: refusal)
-            append(literal: "}")
+        append(member: "since", refused.since?.description)
+        append(member: "refusals")
+        append(jsonList: refused.refusals) { bytes, refusal in
+            bytes.append(literal: "{\"item\":")
+            if let item = refusal.item {
+                bytes.append(json: item)
+            } else {
+                bytes.append(literal: "null")
+            }
+            bytes.append(membersOf: refusal)
+            bytes.append(literal: "}")
         }
-        append(literal: "]")
         if refused.omittedCount > 0 {
-            append(literal: ",\"omitted\":")
-            append(jsonNumber: refused.omittedCount)
+            append(member: "omitted", jsonNumber: refused.omittedCount)
         }
     }
 
     private mutating func append(membersOf told: JournalEntry.Told) {
-        append(member: ",\"told\":", "\(told.call)")
+        append(member: "told", "\(told.call)")
         append(membersOf: told.caller)
         if let zone = told.zone {
-            append(literal: ",\"of\":")
+            append(member: "of")
             append(json: SyncError.Item.zone(zone))
         }
-        append(member: ",\"since\":", told.since?.description)
-        append(member: ",\"token\":", told.token.description)
-        append(literal: ",\"shownThrough\":")
-        append(jsonNumber: told.shownThrough.rawValue)
-        append(literal: ",\"changes\":")
-        append(jsonNumber: told.changeCount)
-        append(literal: ",\"moreComing\":")
+        append(member: "since", told.since?.description)
+        append(member: "token", told.token.description)
+        append(member: "shownThrough", jsonNumber: told.shownThrough.rawValue)
+        append(member: "changes", jsonNumber: told.changeCount)
+        append(member: "moreComing")
         append(literal: told.moreComing ? "true" : "false")
     }
 
     /// Appends the user, the device and the request id of the caller.
     mutating func append(membersOf caller: Caller) {
-        append(member: ",\"user\":", caller.user?.userRecordName)
-        append(member: ",\"device\":", caller.device)
-        append(member: ",\"build\":", caller.build)
-        append(member: ",\"request\":", caller.requestID)
+        append(member: "user", caller.user?.userRecordName)
+        append(member: "device", caller.device)
+        append(member: "build", caller.build)
+        append(member: "request", caller.requestID)
     }
 
     /// Appends the rejected item and the rule.
     mutating func append(membersOf refusal: JournalEntry.Refusal) {
-        append(member: ",\"code\":", "\(refusal.code)")
-        append(literal: ",\"number\":")
-        append(jsonNumber: refusal.code.rawValue)
-        append(member: ",\"message\":", refusal.message.isEmpty ? nil : refusal.message)
+        append(member: "code", "\(refusal.code)")
+        append(member: "number", jsonNumber: refusal.code.rawValue)
+        append(member: "message", refusal.message.isEmpty ? nil : refusal.message)
     }
 }
 

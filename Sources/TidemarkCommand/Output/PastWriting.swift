@@ -8,14 +8,12 @@ import TidemarkReplay
 extension [UInt8] {
     /// Appends the origin of an event, as members of the object that has begun.
     mutating func append(membersOf origin: ChangeOrigin) {
-        append(literal: ",\"time\":")
-        append(jsonNumber: origin.time)
-        append(literal: ",\"received\":")
-        append(jsonNumber: origin.received)
-        append(member: ",\"user\":", origin.user?.userRecordName)
-        append(member: ",\"device\":", origin.device)
-        append(member: ",\"build\":", origin.build)
-        append(member: ",\"request\":", origin.request)
+        append(member: "time", jsonNumber: origin.time)
+        append(member: "received", jsonNumber: origin.received)
+        append(member: "user", origin.user?.userRecordName)
+        append(member: "device", origin.device)
+        append(member: "build", origin.build)
+        append(member: "request", origin.request)
     }
 
     /// Appends an entry of a history.
@@ -24,55 +22,49 @@ extension [UInt8] {
         case .change(let change):
             append(json: change)
         case .pruned(let sequence):
-            append(literal: "{\"historyPrunedThrough\":")
-            append(jsonNumber: sequence.rawValue)
+            append(literal: "{")
+            append(member: "historyPrunedThrough", jsonNumber: sequence.rawValue)
             append(literal: "}")
         }
     }
 
     private mutating func append(json change: PastChange) {
-        append(literal: "{\"sequence\":")
-        append(jsonNumber: change.origin.sequence.rawValue)
-        append(literal: ",\"happened\":")
-        append(jsonString: change.happening.rawValue)
+        append(literal: "{")
+        append(member: "sequence", jsonNumber: change.origin.sequence.rawValue)
+        append(member: "happened", jsonString: change.happening.rawValue)
         append(membersOf: change.origin)
-        append(literal: ",\"zoneKey\":")
-        append(jsonNumber: change.zoneEpoch.rawValue)
-        append(member: ",\"recordType\":", change.record?.recordType)
-        append(member: ",\"recordTypeBefore\":", change.recordTypeBefore)
-        append(member: ",\"recordChangeTag\":", change.record?.changeTag?.text)
-        append(member: ",\"policy\":", change.policy.map { String(describing: $0) })
+        append(member: "zoneKey", jsonNumber: change.zoneEpoch.rawValue)
+        append(member: "recordType", change.record?.recordType)
+        append(member: "recordTypeBefore", change.recordTypeBefore)
+        append(member: "recordChangeTag", change.record?.changeTag?.text)
+        append(member: "policy", change.policy.map { String(describing: $0) })
         if change.policy != nil || change.happening == .deleted {
             append(membersOf: change.fields)
         }
         append(membersOf: change.parent)
         if let audience = change.audience {
-            append(literal: ",\"audience\":")
-            append(jsonNumber: audience.rawValue)
+            append(member: "audience", jsonNumber: audience.rawValue)
         }
-        append(member: ",\"reason\":", change.reason.map { String(describing: $0) })
+        append(member: "reason", change.reason.map { String(describing: $0) })
         append(literal: "}")
     }
 
     /// Appends a record's parent before and after, if that changed.
     mutating func append(membersOf parent: PastChange.ParentMove?) {
         guard let parent else { return }
-        append(literal: ",\"parent\":")
+        append(member: "parent")
         append(json: parent.after)
-        append(literal: ",\"parentBefore\":")
+        append(member: "parentBefore")
         append(json: parent.before)
     }
 
     /// Appends the fields that were set and removed, with their old values.
     mutating func append(membersOf fields: [FieldChange]) {
-        append(literal: ",\"set\":")
+        append(member: "set")
         append(json: fields) { $0.new }
-        append(literal: ",\"removed\":[")
-        for (index, field) in fields.filter({ $0.new == nil }).enumerated() {
-            if index > 0 { append(UInt8(ascii: ",")) }
-            append(jsonString: field.name)
-        }
-        append(literal: "],\"before\":")
+        append(member: "removed")
+        append(jsonList: fields.filter { $0.new == nil }) { $0.append(jsonString: $1.name) }
+        append(member: "before")
         append(json: fields) { $0.old }
     }
 
@@ -101,16 +93,15 @@ extension [UInt8] {
 
     /// Appends one field and the event that set it.
     mutating func append(json field: Blame.Field) {
-        append(literal: "{\"field\":")
-        append(jsonString: field.name)
-        append(literal: ",\"value\":")
+        append(literal: "{")
+        append(member: "field", jsonString: field.name)
+        append(member: "value")
         if field.element.isRemoved {
             append(literal: "null,\"isRemoved\":true")
         } else {
             append(json: field.element)
         }
-        append(literal: ",\"sequence\":")
-        append(jsonNumber: field.stamp.rawValue)
+        append(member: "sequence", jsonNumber: field.stamp.rawValue)
         if let origin = field.origin {
             append(membersOf: origin)
         } else {

@@ -10,8 +10,8 @@ extension OutputOptions {
         for change in changes {
             if isJSON(output) {
                 try output.line {
-                    $0.append(literal: "{\"change\":")
-                    $0.append(jsonString: change)
+                    $0.append(literal: "{")
+                    $0.append(member: "change", jsonString: change)
                     $0.append(literal: "}")
                 }
             } else {

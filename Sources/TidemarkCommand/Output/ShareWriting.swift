@@ -81,62 +81,46 @@ extension ShareParticipant {
 extension [UInt8] {
     /// Appends a share as one line's object.
     fileprivate mutating func append(json shown: ShownShare) {
-        append(literal: "{\"zone\":")
-        append(jsonString: shown.record.zone.zoneName)
+        append(literal: "{")
+        append(member: "zone", jsonString: shown.record.zone.zoneName)
         if shown.record.zone.ownerName != ZoneID.currentOwner {
-            append(literal: ",\"zoneOwner\":")
-            append(jsonString: shown.record.zone.ownerName)
+            append(member: "zoneOwner", jsonString: shown.record.zone.ownerName)
         }
-        append(literal: ",\"share\":")
-        append(jsonString: shown.record.recordID.recordName)
+        append(member: "share", jsonString: shown.record.recordID.recordName)
         if let root = shown.share.root {
-            append(literal: ",\"root\":")
-            append(jsonString: root.string)
+            append(member: "root", jsonString: root.string)
         }
-        append(literal: ",\"link\":")
-        append(jsonString: shown.urlPrefix + shown.share.token)
-        append(literal: ",\"publicPermission\":")
-        append(jsonString: "\(shown.share.publicPermission)")
-        append(literal: ",\"allowsAccessRequests\":")
+        append(member: "link", jsonString: shown.urlPrefix + shown.share.token)
+        append(member: "publicPermission", jsonString: "\(shown.share.publicPermission)")
+        append(member: "allowsAccessRequests")
         append(literal: shown.share.allowsAccessRequests ? "true" : "false")
-        append(literal: ",\"participants\":[")
-        for (index, participant) in shown.share.participants.enumerated() {
-            if index > 0 { append(literal: ",") }
-            append(json: participant, urlPrefix: shown.urlPrefix)
+        append(member: "participants")
+        append(jsonList: shown.share.participants) {
+            $0.append(json: $1, urlPrefix: shown.urlPrefix)
         }
-        append(literal: "]")
-        append(users: ",\"requesters\":[", shown.share.requesters)
-        append(users: ",\"blocked\":[", shown.share.blocked)
+        append(member: "requesters")
+        append(jsonList: shown.share.requesters) { $0.append(jsonString: $1.userRecordName) }
+        append(member: "blocked")
+        append(jsonList: shown.share.blocked) { $0.append(jsonString: $1.userRecordName) }
         append(literal: "}")
     }
 
     private mutating func append(json participant: ShareParticipant, urlPrefix: String) {
-        append(literal: "{\"id\":")
-        append(jsonString: participant.id)
-        append(text: ",\"user\":", participant.user?.userRecordName ?? "")
-        append(text: ",\"email\":", participant.email)
-        append(text: ",\"phone\":", participant.phone)
-        append(text: ",\"role\":", "\(participant.role)")
-        append(text: ",\"permission\":", "\(participant.permission)")
-        append(text: ",\"acceptance\":", "\(participant.acceptance)")
+        append(literal: "{")
+        append(member: "id", jsonString: participant.id)
+        append(text: "user", participant.user?.userRecordName ?? "")
+        append(text: "email", participant.email)
+        append(text: "phone", participant.phone)
+        append(text: "role", "\(participant.role)")
+        append(text: "permission", "\(participant.permission)")
+        append(text: "acceptance", "\(participant.acceptance)")
         if !participant.linkToken.isEmpty {
-            append(text: ",\"link\":", urlPrefix + participant.linkToken)
+            append(text: "link", urlPrefix + participant.linkToken)
         }
         append(literal: "}")
     }
 
     private mutating func append(text member: StaticString, _ text: String) {
-        if text.isEmpty { return }
-        append(literal: member)
-        append(jsonString: text)
-    }
-
-    private mutating func append(users member: StaticString, _ users: [UserID]) {
-        append(literal: member)
-        for (index, user) in users.enumerated() {
-            if index > 0 { append(literal: ",") }
-            append(jsonString: user.userRecordName)
-        }
-        append(literal: "]")
+        if !text.isEmpty { append(member: member, jsonString: text) }
     }
 }

@@ -39,35 +39,33 @@ extension OutputOptions {
 extension [UInt8] {
     /// Appends an account as one line's object.
     fileprivate mutating func append(json account: UserAccount) {
-        append(literal: "{\"user\":")
-        append(jsonString: account.user.userRecordName)
-        append(literal: ",\"status\":")
-        append(jsonString: account.status.name)
-        append(literal: ",\"isDiscoverable\":")
+        append(literal: "{")
+        append(member: "user", jsonString: account.user.userRecordName)
+        append(member: "status", jsonString: account.status.name)
+        append(member: "isDiscoverable")
         append(literal: account.isDiscoverable ? "true" : "false")
         append(json: account.name)
-        append(",\"emails\":", account.emails)
-        append(",\"phones\":", account.phones)
-        append(",\"contacts\":", account.contacts.map(\.text))
+        append(list: "emails", account.emails)
+        append(list: "phones", account.phones)
+        append(list: "contacts", account.contacts.map(\.text))
         append(literal: "}")
     }
 
     /// Appends the members for the parts of a name that are known, each after a comma.
     mutating func append(json name: PersonName) {
         let parts: [(StaticString, String?)] = [
-            (",\"namePrefix\":", name.namePrefix), (",\"givenName\":", name.givenName),
-            (",\"middleName\":", name.middleName), (",\"familyName\":", name.familyName),
-            (",\"nameSuffix\":", name.nameSuffix), (",\"nickname\":", name.nickname),
+            ("namePrefix", name.namePrefix), ("givenName", name.givenName),
+            ("middleName", name.middleName), ("familyName", name.familyName),
+            ("nameSuffix", name.nameSuffix), ("nickname", name.nickname),
         ]
         for case (let member, let text?) in parts {
-            append(literal: member)
-            append(jsonString: text)
+            append(member: member, jsonString: text)
         }
     }
 
-    private mutating func append(_ member: StaticString, _ texts: [String]) {
+    private mutating func append(list member: StaticString, _ texts: [String]) {
         if texts.isEmpty { return }
-        append(literal: member)
-        append(json: FieldValue.stringList(texts))
+        append(member: member)
+        append(jsonList: texts) { $0.append(jsonString: $1) }
     }
 }

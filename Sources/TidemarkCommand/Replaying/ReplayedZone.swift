@@ -36,15 +36,12 @@ extension ReplayCall.Answer {
 extension [UInt8] {
     /// Appends the result for a zone.
     mutating func append(json zone: ReplayCall.Zone) {
-        append(literal: "{\"zoneKey\":")
-        append(jsonNumber: zone.key)
+        append(literal: "{")
+        append(member: "zoneKey", jsonNumber: zone.key)
         append(jsonZone: zone.zoneName, in: zone.database)
-        append(literal: ",\"records\":")
-        append(jsonNumber: zone.recordCount)
-        append(literal: ",\"tombstones\":")
-        append(jsonNumber: zone.tombstoneCount)
-        append(literal: ",\"lastSequence\":")
-        append(jsonNumber: zone.last.rawValue)
+        append(member: "records", jsonNumber: zone.recordCount)
+        append(member: "tombstones", jsonNumber: zone.tombstoneCount)
+        append(member: "lastSequence", jsonNumber: zone.last.rawValue)
         if let isSame = zone.isSame {
             append(literal: isSame ? ",\"isSame\":true" : ",\"isSame\":false")
         }

@@ -62,8 +62,8 @@ struct StepPrinter: ~Copyable {
             try output.line { bytes in
                 bytes.append(literal: "{\"event\":")
                 bytes.append(json: event)
-                bytes.append(record: ",\"before\":", step.before)
-                bytes.append(record: ",\"record\":", step.record)
+                bytes.append(record: "before", step.before)
+                bytes.append(record: "record", step.record)
                 bytes.append(literal: "}")
             }
         } else {
@@ -76,7 +76,7 @@ struct StepPrinter: ~Copyable {
 
 extension [UInt8] {
     fileprivate mutating func append(record member: StaticString, _ record: Record?) {
-        append(literal: member)
+        append(member: member)
         if let record { append(json: record) } else { append(literal: "null") }
     }
 }

@@ -64,18 +64,6 @@ extension [UInt8] {
         }
     }
 
-    private mutating func append<Item>(
-        jsonList items: [Item],
-        _ write: (inout [UInt8], Item) -> Void
-    ) {
-        append(UInt8(ascii: "["))
-        for (index, item) in items.enumerated() {
-            if index > 0 { append(UInt8(ascii: ",")) }
-            write(&self, item)
-        }
-        append(UInt8(ascii: "]"))
-    }
-
     private mutating func append(json place: Location) {
         append(literal: "{\"latitude\":")
         append(jsonNumber: place.latitude)

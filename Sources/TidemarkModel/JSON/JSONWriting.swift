@@ -25,6 +25,47 @@ extension [UInt8] {
         Name(text).withBytes { append(jsonUTF8: $0) }
     }
 
+    /// Appends the name of an object's next member, which needs no escapes.
+    ///
+    /// A comma precedes it, unless the object has just begun.
+    package mutating func append(member name: StaticString) {
+        if last != UInt8(ascii: "{") { append(UInt8(ascii: ",")) }
+        append(UInt8(ascii: "\""))
+        append(literal: name)
+        append(literal: "\":")
+    }
+
+    /// Appends a member whose value is a string.
+    package mutating func append(member name: StaticString, jsonString text: String) {
+        append(member: name)
+        append(jsonString: text)
+    }
+
+    /// Appends a member whose value is a whole number.
+    package mutating func append(member name: StaticString, jsonNumber number: some BinaryInteger) {
+        append(member: name)
+        append(jsonNumber: number)
+    }
+
+    /// Appends a member whose value is a finite number.
+    package mutating func append(member name: StaticString, jsonNumber number: Double) {
+        append(member: name)
+        append(jsonNumber: number)
+    }
+
+    /// Appends an array, each element of which a closure appends.
+    package mutating func append<Item>(
+        jsonList items: [Item],
+        _ write: (inout [UInt8], Item) -> Void
+    ) {
+        append(UInt8(ascii: "["))
+        for (index, item) in items.enumerated() {
+            if index > 0 { append(UInt8(ascii: ",")) }
+            write(&self, item)
+        }
+        append(UInt8(ascii: "]"))
+    }
+
     /// Appends bytes as a string in base64.
     package mutating func append(jsonBase64 bytes: some Sequence<UInt8>) {
         append(UInt8(ascii: "\""))

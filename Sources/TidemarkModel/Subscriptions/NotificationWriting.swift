@@ -20,7 +20,7 @@ extension [UInt8] {
         append(optional: notification.recordID?.recordName, "recordName")
         if let zone = notification.zone ?? notification.recordID?.zone { append(zoneOf: zone) }
         if !notification.fields.isEmpty {
-            append(literal: ",\"fields\":")
+            append(member: "fields")
             append(json: notification.fields)
         }
         append(members: notification.content, argumentsAreValues: true)
@@ -86,9 +86,7 @@ extension [UInt8] {
     }
 
     private mutating func append(optional text: String?, _ name: StaticString) {
-        guard let text else { return }
-        append(member: name)
-        append(jsonString: text)
+        if let text { append(member: name, jsonString: text) }
     }
 
     private mutating func append(list texts: [String], _ name: StaticString) {
@@ -101,12 +99,6 @@ extension [UInt8] {
         if !flag { return }
         append(member: name)
         append(literal: "true")
-    }
-
-    private mutating func append(member name: StaticString) {
-        append(literal: ",\"")
-        append(literal: name)
-        append(literal: "\":")
     }
 }
 

@@ -43,10 +43,8 @@ public struct JSONLogHandler: LogHandler {
         bytes.append(literal: "{\"time\":")
         let time = RFC3339.text(milliseconds: Clock.now(), isFixedWidth: true)
         bytes.append(jsonString: time)
-        bytes.append(literal: ",\"level\":")
-        bytes.append(jsonString: level.rawValue)
-        bytes.append(literal: ",\"message\":")
-        bytes.append(jsonString: "\(message)")
+        bytes.append(member: "level", jsonString: level.rawValue)
+        bytes.append(member: "message", jsonString: "\(message)")
         let all = metadata.merging(own ?? [:]) { _, own in own }
         for (key, value) in all.sorted(by: { $0.key < $1.key }) {
             bytes.append(literal: ",")

@@ -61,10 +61,8 @@ extension Server {
         answer.append(
             jsonString: request.apnsEnvironment ?? found.caller.database.environment.rawValue
         )
-        answer.append(literal: ",\"apnsToken\":")
-        answer.append(jsonString: token)
-        answer.append(literal: ",\"webcourierURL\":")
-        answer.append(jsonString: incoming.baseURL + "/courier/" + token)
+        answer.append(member: "apnsToken", jsonString: token)
+        answer.append(member: "webcourierURL", jsonString: incoming.baseURL + "/courier/" + token)
         answer.append(literal: "}")
         return Response(json: answer, incoming)
     }

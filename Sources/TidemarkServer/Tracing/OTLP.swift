@@ -11,45 +11,37 @@ enum OTLP {
         var bytes: [UInt8] = []
         bytes.append(literal: "{\"resourceSpans\":[{\"resource\":{\"attributes\":[")
         bytes.append("service.name", .string(options.serviceName))
-        bytes.append(literal: "]},\"scopeSpans\":[{\"scope\":{\"name\":\"tidemark\"},\"spans\":[")
-        for (index, span) in spans.enumerated() {
-            if index > 0 { bytes.append(literal: ",") }
-            bytes.append(span)
-        }
-        bytes.append(literal: "]}]}]}")
+        bytes.append(literal: "]},\"scopeSpans\":[{\"scope\":{\"name\":\"tidemark\"},\"spans\":")
+        bytes.append(jsonList: spans) { $0.append($1) }
+        bytes.append(literal: "}]}]}")
         return bytes
     }
 }
 
 extension [UInt8] {
     fileprivate mutating func append(_ span: EndedSpan) {
-        append(literal: "{\"traceId\":")
-        append(jsonString: span.trace.traceID)
-        append(literal: ",\"spanId\":")
+        append(literal: "{")
+        append(member: "traceId", jsonString: span.trace.traceID)
+        append(member: "spanId")
         append(spanID: span.trace.parent)
         if let parent = span.parent {
-            append(literal: ",\"parentSpanId\":")
+            append(member: "parentSpanId")
             append(spanID: parent)
         }
-        append(literal: ",\"name\":")
-        append(jsonString: span.name)
-        append(literal: ",\"kind\":")
-        append(jsonNumber: span.kind.number)
+        append(member: "name", jsonString: span.name)
+        append(member: "kind", jsonNumber: span.kind.number)
         // The JSON form of Protocol Buffers writes 64-bit integers as strings.
-        append(literal: ",\"startTimeUnixNano\":")
-        append(jsonString: String(span.start))
-        append(literal: ",\"endTimeUnixNano\":")
-        append(jsonString: String(span.end))
-        append(literal: ",\"attributes\":")
+        append(member: "startTimeUnixNano", jsonString: String(span.start))
+        append(member: "endTimeUnixNano", jsonString: String(span.end))
+        append(member: "attributes")
         append(span.attributes)
         if !span.events.isEmpty {
-            append(literal: ",\"events\":")
-            appendList(span.events) { bytes, event in
+            append(member: "events")
+            append(jsonList: span.events) { bytes, event in
                 bytes.append(literal: "{\"timeUnixNano\":")
                 bytes.append(jsonString: String(event.nanosecondsSinceEpoch))
-                bytes.append(literal: ",\"name\":")
-                bytes.append(jsonString: event.name)
-                bytes.append(literal: ",\"attributes\":")
+                bytes.append(member: "name", jsonString: event.name)
+                bytes.append(member: "attributes")
                 bytes.append(event.attributes)
                 bytes.append(literal: "}")
             }
@@ -57,26 +49,24 @@ extension [UInt8] {
         let links = span.links.compactMap { link in link.context.trace.map { ($0, link.attributes) }
         }
         if !links.isEmpty {
-            append(literal: ",\"links\":")
-            appendList(links) { bytes, link in
-                bytes.append(literal: "{\"traceId\":")
-                bytes.append(jsonString: link.0.traceID)
-                bytes.append(literal: ",\"spanId\":")
+            append(member: "links")
+            append(jsonList: links) { bytes, link in
+                bytes.append(literal: "{")
+                bytes.append(member: "traceId", jsonString: link.0.traceID)
+                bytes.append(member: "spanId")
                 bytes.append(spanID: link.0.parent)
-                bytes.append(literal: ",\"attributes\":")
+                bytes.append(member: "attributes")
                 bytes.append(link.1)
                 bytes.append(literal: "}")
             }
         }
-        append(literal: ",\"flags\":")
-        append(jsonNumber: span.trace.flags)
+        append(member: "flags", jsonNumber: span.trace.flags)
         append(literal: ",\"status\":{")
         if let status = span.status {
             // The codes of OTLP: 1 is "ok" and 2 is "error".
             append(literal: status.code == .error ? "\"code\":2" : "\"code\":1")
             if let message = status.message {
-                append(literal: ",\"message\":")
-                append(jsonString: message)
+                append(member: "message", jsonString: message)
             }
         }
         append(literal: "}}")
@@ -92,13 +82,13 @@ extension [UInt8] {
         // The type is not a sequence.
         // swift-format-ignore: ReplaceForEachWithForLoop
         attributes.forEach { all.append(($0, $1)) }
-        appendList(all.sorted { $0.0 < $1.0 }) { $0.append($1.0, $1.1) }
+        append(jsonList: all.sorted { $0.0 < $1.0 }) { $0.append($1.0, $1.1) }
     }
 
     fileprivate mutating func append(_ key: String, _ value: SpanAttribute) {
-        append(literal: "{\"key\":")
-        append(jsonString: key)
-        append(literal: ",\"value\":")
+        append(literal: "{")
+        append(member: "key", jsonString: key)
+        append(member: "value")
         append(value)
         append(literal: "}")
     }
@@ -126,7 +116,7 @@ extension [UInt8] {
 
     private mutating func append(_ values: [SpanAttribute]) {
         append(literal: "{\"arrayValue\":{\"values\":")
-        appendList(values) { $0.append($1) }
+        append(jsonList: values) { $0.append($1) }
         append(literal: "}}")
     }
 
@@ -136,18 +126,6 @@ extension [UInt8] {
         append(literal: "\":")
         value(&self)
         append(literal: "}")
-    }
-
-    private mutating func appendList<Value>(
-        _ values: [Value],
-        _ value: (inout [UInt8], Value) -> Void
-    ) {
-        append(literal: "[")
-        for (index, each) in values.enumerated() {
-            if index > 0 { append(literal: ",") }
-            value(&self, each)
-        }
-        append(literal: "]")
     }
 }
 

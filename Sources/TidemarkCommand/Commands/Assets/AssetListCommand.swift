@@ -41,10 +41,8 @@ extension [UInt8] {
     fileprivate mutating func append(json held: HeldAsset) {
         append(literal: "{\"asset\":")
         append(json: .asset(held.asset))
-        append(literal: ",\"sent\":")
-        append(jsonNumber: held.modified)
-        append(literal: ",\"file\":")
-        append(jsonString: held.path)
+        append(member: "sent", jsonNumber: held.modified)
+        append(member: "file", jsonString: held.path)
         append(literal: "}")
     }
 }

@@ -72,33 +72,22 @@ struct LogSalvageCommand: FolderCommand {
 extension [UInt8] {
     fileprivate mutating func append(json salvaged: SalvagedStore) {
         let salvage = salvaged.log
-        append(literal: "{\"commits\":")
-        append(jsonNumber: salvage.commitCount)
-        append(literal: ",\"events\":")
-        append(jsonNumber: salvage.eventCount)
-        append(literal: ",\"lost\":[")
-        for (index, run) in salvage.lost.enumerated() {
-            if index > 0 { append(UInt8(ascii: ",")) }
-            append(literal: "{\"first\":")
-            append(jsonNumber: run.lowerBound.rawValue)
-            append(literal: ",\"last\":")
-            append(jsonNumber: run.upperBound.rawValue)
-            append(literal: "}")
+        append(literal: "{")
+        append(member: "commits", jsonNumber: salvage.commitCount)
+        append(member: "events", jsonNumber: salvage.eventCount)
+        append(member: "lost")
+        append(jsonList: salvage.lost) { bytes, run in
+            bytes.append(literal: "{")
+            bytes.append(member: "first", jsonNumber: run.lowerBound.rawValue)
+            bytes.append(member: "last", jsonNumber: run.upperBound.rawValue)
+            bytes.append(literal: "}")
         }
-        append(literal: "],\"incompleteCommits\":[")
-        for (index, first) in salvage.incomplete.enumerated() {
-            if index > 0 { append(UInt8(ascii: ",")) }
-            append(jsonNumber: first.rawValue)
-        }
-        append(literal: "],\"mendedZones\":[")
-        for (index, key) in salvage.mendedZones.enumerated() {
-            if index > 0 { append(UInt8(ascii: ",")) }
-            append(jsonNumber: key.rawValue)
-        }
-        append(literal: "],\"assets\":")
-        append(jsonNumber: salvaged.assets.count)
-        append(literal: ",\"damage\":")
-        append(jsonNumber: salvaged.damage.count)
+        append(member: "incompleteCommits")
+        append(jsonList: salvage.incomplete) { $0.append(jsonNumber: $1.rawValue) }
+        append(member: "mendedZones")
+        append(jsonList: salvage.mendedZones) { $0.append(jsonNumber: $1.rawValue) }
+        append(member: "assets", jsonNumber: salvaged.assets.count)
+        append(member: "damage", jsonNumber: salvaged.damage.count)
         append(literal: "}")
     }
 }

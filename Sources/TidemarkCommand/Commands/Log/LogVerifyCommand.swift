@@ -44,18 +44,15 @@ extension StandardOutput {
     fileprivate mutating func printFinding(_ finding: LogError, _ options: OutputOptions) throws {
         guard options.isJSON(self) else { return try line("Damaged: \(finding.text)") }
         try line { line in
-            line.append(literal: "{\"finding\":")
-            line.append(jsonString: finding.code.rawValue)
+            line.append(literal: "{")
+            line.append(member: "finding", jsonString: finding.code.rawValue)
             if let path = finding.path {
-                line.append(literal: ",\"file\":")
-                line.append(jsonString: path)
+                line.append(member: "file", jsonString: path)
             }
             if let offset = finding.offset {
-                line.append(literal: ",\"offset\":")
-                line.append(jsonNumber: offset)
+                line.append(member: "offset", jsonNumber: offset)
             }
-            line.append(literal: ",\"message\":")
-            line.append(jsonString: finding.message)
+            line.append(member: "message", jsonString: finding.message)
             line.append(literal: "}")
         }
     }

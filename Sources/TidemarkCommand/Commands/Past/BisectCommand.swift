@@ -348,10 +348,9 @@ extension [UInt8] {
         json finding: BisectFinding,
         _ event: LoggedEvent
     ) {
-        append(literal: "{\"bad\":")
-        append(jsonNumber: finding.bad.rawValue)
-        append(literal: ",\"good\":")
-        append(jsonNumber: finding.good?.rawValue ?? finding.bad.rawValue - 1)
+        append(literal: "{")
+        append(member: "bad", jsonNumber: finding.bad.rawValue)
+        append(member: "good", jsonNumber: finding.good?.rawValue ?? finding.bad.rawValue - 1)
         if let contradiction = finding.contradiction {
             append(literal: ",\"isMonotone\":false,\"contradiction\":")
             append(jsonNumber: contradiction.rawValue)
@@ -359,10 +358,9 @@ extension [UInt8] {
             append(literal: ",\"isMonotone\":true")
         }
         if let probeCount = finding.probeCount {
-            append(literal: ",\"probes\":")
-            append(jsonNumber: probeCount)
+            append(member: "probes", jsonNumber: probeCount)
         }
-        append(literal: ",\"event\":")
+        append(member: "event")
         append(json: event)
         append(literal: "}")
     }

@@ -115,14 +115,12 @@ struct CaseCommand: AsyncParsableCommand {
 extension [UInt8] {
     /// Appends a record of the end of a case as a line, in the form that `save` takes too.
     fileprivate mutating func append(json record: CaseRecord) {
-        append(literal: "{\"zone\":")
-        append(jsonString: record.id.zone.zoneName)
-        append(literal: ",\"recordName\":")
-        append(jsonString: record.id.recordName)
-        append(literal: ",\"recordType\":")
-        append(jsonString: record.recordType)
-        append(member: ",\"parent\":", record.parent)
-        append(literal: ",\"fields\":")
+        append(literal: "{")
+        append(member: "zone", jsonString: record.id.zone.zoneName)
+        append(member: "recordName", jsonString: record.id.recordName)
+        append(member: "recordType", jsonString: record.recordType)
+        append(member: "parent", record.parent)
+        append(member: "fields")
         append(json: record.fields)
         append(literal: "}\n")
     }

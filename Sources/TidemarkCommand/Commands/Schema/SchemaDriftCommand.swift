@@ -80,16 +80,11 @@ extension [UInt8] {
         } else {
             append(literal: "null")
         }
-        append(literal: ",\"missing\":")
-        append(jsonString: entry.missing)
-        append(literal: ",\"times\":")
-        append(jsonNumber: entry.count)
-        append(literal: ",\"first\":")
-        append(jsonNumber: entry.firstSeen)
-        append(literal: ",\"last\":")
-        append(jsonNumber: entry.lastSeen)
-        append(literal: ",\"remedy\":")
-        append(jsonString: entry.remedy)
+        append(member: "missing", jsonString: entry.missing)
+        append(member: "times", jsonNumber: entry.count)
+        append(member: "first", jsonNumber: entry.firstSeen)
+        append(member: "last", jsonNumber: entry.lastSeen)
+        append(member: "remedy", jsonString: entry.remedy)
         append(literal: "}")
     }
 }

@@ -42,14 +42,11 @@ struct SchemaIndexesCommand: AsyncParsableCommand {
 
 extension [UInt8] {
     fileprivate mutating func append(json field: Schema.Field, of type: String) {
-        append(literal: "{\"recordType\":")
-        append(jsonString: type)
-        append(literal: ",\"field\":")
-        append(jsonString: field.name.string)
-        append(literal: ",\"type\":")
-        append(jsonString: "\(field.type)")
-        append(literal: ",\"indexes\":")
-        append(jsonString: "\(field.indexes)")
+        append(literal: "{")
+        append(member: "recordType", jsonString: type)
+        append(member: "field", jsonString: field.name.string)
+        append(member: "type", jsonString: "\(field.type)")
+        append(member: "indexes", jsonString: "\(field.indexes)")
         append(literal: "}")
     }
 }

@@ -67,8 +67,8 @@ struct SchemaRolesCommand: AsyncParsableCommand {
         for role in roles {
             if options.isJSON(output) {
                 try output.line {
-                    $0.append(literal: "{\"role\":")
-                    $0.append(jsonString: role)
+                    $0.append(literal: "{")
+                    $0.append(member: "role", jsonString: role)
                     $0.append(literal: "}")
                 }
             } else {

@@ -50,16 +50,12 @@ struct SchemaValidateCommand: AsyncParsableCommand, FolderCommand {
 
 extension [UInt8] {
     fileprivate mutating func append(json problem: SchemaProblem, at position: TextPosition) {
-        append(literal: "{\"severity\":")
-        append(jsonString: "\(problem.severity)")
-        append(literal: ",\"line\":")
-        append(jsonNumber: Int64(position.line))
-        append(literal: ",\"column\":")
-        append(jsonNumber: Int64(position.column))
-        append(literal: ",\"message\":")
-        append(jsonString: problem.message)
-        append(literal: ",\"remedy\":")
-        append(jsonString: problem.remedy)
+        append(literal: "{")
+        append(member: "severity", jsonString: "\(problem.severity)")
+        append(member: "line", jsonNumber: Int64(position.line))
+        append(member: "column", jsonNumber: Int64(position.column))
+        append(member: "message", jsonString: problem.message)
+        append(member: "remedy", jsonString: problem.remedy)
         append(literal: "}")
     }
 }

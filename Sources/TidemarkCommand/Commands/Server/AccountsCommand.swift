@@ -84,19 +84,15 @@ struct AccountsListCommand: AsyncParsableCommand {
             try await store.administer(.accounts).accounts,
             in: Table([("email", .left), ("name", .left), ("state", .left)])
         ) { bytes, account in
-            bytes.append(literal: "{\"email\":")
-            bytes.append(jsonString: account.email)
-            bytes.append(literal: ",\"givenName\":")
-            bytes.append(jsonString: account.givenName)
-            bytes.append(literal: ",\"familyName\":")
-            bytes.append(jsonString: account.familyName)
+            bytes.append(literal: "{")
+            bytes.append(member: "email", jsonString: account.email)
+            bytes.append(member: "givenName", jsonString: account.givenName)
+            bytes.append(member: "familyName", jsonString: account.familyName)
             if let issuer = account.issuer {
-                bytes.append(literal: ",\"issuer\":")
-                bytes.append(jsonString: issuer)
+                bytes.append(member: "issuer", jsonString: issuer)
             }
             if let subject = account.subject {
-                bytes.append(literal: ",\"subject\":")
-                bytes.append(jsonString: subject)
+                bytes.append(member: "subject", jsonString: subject)
             }
             bytes.append(literal: account.isLocked ? ",\"locked\":true}" : ",\"locked\":false}")
         } row: { account in

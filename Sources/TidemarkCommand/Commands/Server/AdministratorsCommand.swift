@@ -53,12 +53,10 @@ struct AdministratorsListCommand: AsyncParsableCommand {
             try await store.administer(.writing, AdministratorsCall()),
             in: Table([("administrator", .left), ("name", .left), ("since", .left)])
         ) { bytes, administrator in
-            bytes.append(literal: "{\"administrator\":")
-            bytes.append(jsonString: administrator.id)
-            bytes.append(literal: ",\"name\":")
-            bytes.append(jsonString: administrator.name)
-            bytes.append(literal: ",\"since\":")
-            bytes.append(jsonNumber: administrator.created)
+            bytes.append(literal: "{")
+            bytes.append(member: "administrator", jsonString: administrator.id)
+            bytes.append(member: "name", jsonString: administrator.name)
+            bytes.append(member: "since", jsonNumber: administrator.created)
             bytes.append(literal: "}")
         } row: { administrator in
             [
@@ -106,18 +104,13 @@ struct AdministratorsLogCommand: AsyncParsableCommand {
                 ("content", .left),
             ])
         ) { bytes, entry in
-            bytes.append(literal: "{\"time\":")
-            bytes.append(jsonNumber: entry.time)
-            bytes.append(literal: ",\"administrator\":")
-            bytes.append(jsonString: entry.administrator)
-            bytes.append(literal: ",\"name\":")
-            bytes.append(jsonString: entry.name)
-            bytes.append(literal: ",\"call\":")
-            bytes.append(jsonString: entry.call)
-            bytes.append(literal: ",\"address\":")
-            bytes.append(jsonString: entry.address)
-            bytes.append(literal: ",\"content\":")
-            bytes.append(jsonString: entry.content)
+            bytes.append(literal: "{")
+            bytes.append(member: "time", jsonNumber: entry.time)
+            bytes.append(member: "administrator", jsonString: entry.administrator)
+            bytes.append(member: "name", jsonString: entry.name)
+            bytes.append(member: "call", jsonString: entry.call)
+            bytes.append(member: "address", jsonString: entry.address)
+            bytes.append(member: "content", jsonString: entry.content)
             bytes.append(literal: "}")
         } row: { entry in
             [

@@ -44,12 +44,10 @@ struct ConfigCheckCommand: FolderCommand {
             settings.all,
             in: Table([("setting", .left), ("value", .left), ("source", .left)])
         ) { bytes, setting in
-            bytes.append(literal: "{\"setting\":")
-            bytes.append(jsonString: setting.name)
-            bytes.append(literal: ",\"value\":")
-            bytes.append(jsonString: setting.text)
-            bytes.append(literal: ",\"source\":")
-            bytes.append(jsonString: setting.source)
+            bytes.append(literal: "{")
+            bytes.append(member: "setting", jsonString: setting.name)
+            bytes.append(member: "value", jsonString: setting.text)
+            bytes.append(member: "source", jsonString: setting.source)
             bytes.append(literal: "}")
         } row: { setting in
             [setting.name, setting.text, setting.source]

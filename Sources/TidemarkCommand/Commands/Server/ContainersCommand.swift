@@ -99,12 +99,10 @@ struct ContainersListCommand: AsyncParsableCommand {
             ])
         ) { bytes, entry in
             let limits = entry.limits
-            bytes.append(literal: "{\"container\":")
-            bytes.append(jsonString: limits.container)
-            bytes.append(literal: ",\"tokens\":")
-            bytes.append(jsonNumber: entry.tokenCount)
-            bytes.append(literal: ",\"keys\":")
-            bytes.append(jsonNumber: entry.keyCount)
+            bytes.append(literal: "{")
+            bytes.append(member: "container", jsonString: limits.container)
+            bytes.append(member: "tokens", jsonNumber: entry.tokenCount)
+            bytes.append(member: "keys", jsonNumber: entry.keyCount)
             for (name, limit) in [
                 ("quota", limits.bytes), ("userQuota", limits.privateBytes),
                 ("publicQuota", limits.publicBytes), ("requests", limits.requests),

@@ -69,14 +69,11 @@ struct KeysListCommand: AsyncParsableCommand {
                 ("key", .left), ("name", .left), ("container", .left), ("environment", .left),
             ])
         ) { bytes, key in
-            bytes.append(literal: "{\"key\":")
-            bytes.append(jsonString: key.id.text)
-            bytes.append(literal: ",\"name\":")
-            bytes.append(jsonString: key.name)
-            bytes.append(literal: ",\"container\":")
-            bytes.append(jsonString: key.container)
-            bytes.append(literal: ",\"environment\":")
-            bytes.append(jsonString: key.environment)
+            bytes.append(literal: "{")
+            bytes.append(member: "key", jsonString: key.id.text)
+            bytes.append(member: "name", jsonString: key.name)
+            bytes.append(member: "container", jsonString: key.container)
+            bytes.append(member: "environment", jsonString: key.environment)
             bytes.append(literal: "}")
         } row: { key in
             [key.id.text, key.name, key.container, key.environment]

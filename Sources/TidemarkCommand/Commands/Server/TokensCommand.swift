@@ -77,15 +77,12 @@ struct TokensListCommand: AsyncParsableCommand {
                 ("origins", .left),
             ])
         ) { bytes, token in
-            bytes.append(literal: "{\"token\":")
-            bytes.append(jsonString: token.id.text)
-            bytes.append(literal: ",\"name\":")
-            bytes.append(jsonString: token.name)
-            bytes.append(literal: ",\"container\":")
-            bytes.append(jsonString: token.container)
-            bytes.append(literal: ",\"environment\":")
-            bytes.append(jsonString: token.environment)
-            bytes.append(literal: ",\"origins\":")
+            bytes.append(literal: "{")
+            bytes.append(member: "token", jsonString: token.id.text)
+            bytes.append(member: "name", jsonString: token.name)
+            bytes.append(member: "container", jsonString: token.container)
+            bytes.append(member: "environment", jsonString: token.environment)
+            bytes.append(member: "origins")
             bytes.append(json: .stringList(token.origins))
             bytes.append(literal: "}")
         } row: { token in

@@ -82,17 +82,14 @@ struct WebhooksListCommand: AsyncParsableCommand {
                 ("user", .left), ("state", .left),
             ])
         ) { bytes, webhook in
-            let members: [(StaticString, String)] = [
-                ("{\"webhook\":", webhook.id.text), (",\"url\":", webhook.url),
-                (",\"container\":", webhook.container),
-                (",\"environment\":", webhook.environment), (",\"user\":", webhook.user),
-                (",\"failure\":", webhook.failure),
-            ]
-            for (name, value) in members {
-                bytes.append(literal: name)
-                bytes.append(jsonString: value)
-            }
-            bytes.append(literal: ",\"disabled\":")
+            bytes.append(literal: "{")
+            bytes.append(member: "webhook", jsonString: webhook.id.text)
+            bytes.append(member: "url", jsonString: webhook.url)
+            bytes.append(member: "container", jsonString: webhook.container)
+            bytes.append(member: "environment", jsonString: webhook.environment)
+            bytes.append(member: "user", jsonString: webhook.user)
+            bytes.append(member: "failure", jsonString: webhook.failure)
+            bytes.append(member: "disabled")
             bytes.append(literal: webhook.isDisabled ? "true}" : "false}")
         } row: { webhook in
             let state =

@@ -135,9 +135,9 @@ extension Subscription.Notification {
 extension [UInt8] {
     /// Appends the end of a page.
     fileprivate mutating func append(end page: NotificationChanges) {
-        append(literal: "{\"token\":")
-        append(jsonString: page.token.description)
-        append(literal: ",\"moreComing\":")
+        append(literal: "{")
+        append(member: "token", jsonString: page.token.description)
+        append(member: "moreComing")
         append(literal: page.moreComing ? "true" : "false")
         append(literal: "}")
     }

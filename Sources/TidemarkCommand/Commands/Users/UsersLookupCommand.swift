@@ -76,12 +76,11 @@ struct UsersLookupCommand: AsyncParsableCommand {
 extension [UInt8] {
     /// Appends a lookup and the user that it found.
     fileprivate mutating func append(jsonOf asked: String, _ identity: UserIdentity?) {
-        append(literal: "{\"lookup\":")
-        append(jsonString: asked)
+        append(literal: "{")
+        append(member: "lookup", jsonString: asked)
         if let identity {
-            append(literal: ",\"user\":")
-            append(jsonString: identity.user.userRecordName)
-            append(literal: ",\"hasAccount\":")
+            append(member: "user", jsonString: identity.user.userRecordName)
+            append(member: "hasAccount")
             append(literal: identity.hasAccount ? "true" : "false")
             append(json: identity.name)
         }

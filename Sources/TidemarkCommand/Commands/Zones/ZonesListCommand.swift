@@ -58,16 +58,12 @@ struct ZonesListCommand: AsyncParsableCommand {
                 ("created", .left),
             ]),
             json: { line, zone in
-                line.append(literal: "{\"zone\":")
-                line.append(jsonString: zone.name)
-                line.append(literal: ",\"records\":")
-                line.append(jsonNumber: zone.content.recordCount)
-                line.append(literal: ",\"tombstones\":")
-                line.append(jsonNumber: zone.content.tombstoneCount)
-                line.append(literal: ",\"lastSequence\":")
-                line.append(jsonNumber: zone.content.last.rawValue)
-                line.append(literal: ",\"created\":")
-                line.append(jsonNumber: zone.content.createdTime)
+                line.append(literal: "{")
+                line.append(member: "zone", jsonString: zone.name)
+                line.append(member: "records", jsonNumber: zone.content.recordCount)
+                line.append(member: "tombstones", jsonNumber: zone.content.tombstoneCount)
+                line.append(member: "lastSequence", jsonNumber: zone.content.last.rawValue)
+                line.append(member: "created", jsonNumber: zone.content.createdTime)
                 line.append(literal: "}")
             },
             row: { zone in
@@ -85,8 +81,8 @@ struct ZonesListCommand: AsyncParsableCommand {
             zones,
             in: Table([("zone", .left)]),
             json: { line, zone in
-                line.append(literal: "{\"zone\":")
-                line.append(jsonString: zone.zoneName)
+                line.append(literal: "{")
+                line.append(member: "zone", jsonString: zone.zoneName)
                 line.append(literal: "}")
             },
             row: { [$0.zoneName.printable] }

@@ -1,0 +1,23 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TidemarkModel
+
+@Suite struct JSONWritingTests {
+    @Test func `A comma separates members and elements`() {
+        var json: [UInt8] = []
+        json.append(literal: "{")
+        json.append(member: "text", jsonString: "{")
+        json.append(member: "count", jsonNumber: UInt64(2))
+        json.append(member: "inner")
+        json.append(literal: "{")
+        json.append(member: "ratio", jsonNumber: 0.5)
+        json.append(literal: "}")
+        json.append(member: "list")
+        json.append(jsonList: ["a", "b"]) { $0.append(jsonString: $1) }
+        json.append(literal: "}")
+        let text = String(decoding: json, as: UTF8.self)
+        #expect(text == #"{"text":"{","count":2,"inner":{"ratio":0.5},"list":["a","b"]}"#)
+    }
+}
