@@ -33,14 +33,7 @@ struct ForkCommand: AsyncParsableCommand, FolderCommand {
     @Argument(help: "The folder of the fork, where nothing is yet.", completion: .directory)
     var destination: String
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp(
-            "The last point to include: \(Point.explanation).",
-            valueName: "point"
-        ),
-        transform: { text in try Point(text) }
-    )
+    @Option(point: "The last point to include: \(Point.explanation).")
     var at: Point?
 
     @OptionGroup var options: OutputOptions

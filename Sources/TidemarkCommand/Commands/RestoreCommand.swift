@@ -34,14 +34,7 @@ struct RestoreCommand: AsyncParsableCommand, FolderCommand {
     @Argument(help: "The folder of the new store, where nothing is yet.", completion: .directory)
     var store: String
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp(
-            "The last point to include: \(Point.explanation).",
-            valueName: "point"
-        ),
-        transform: { text in try Point(text) }
-    )
+    @Option(point: "The last point to include: \(Point.explanation).")
     var at: Point?
 
     @OptionGroup var options: OutputOptions

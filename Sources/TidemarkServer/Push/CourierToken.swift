@@ -69,17 +69,6 @@ struct CourierToken: RecordCodable, Hashable, Sendable {
     /// The caller of the client; `nil` for a record that no server wrote.
     var caller: Caller? {
         guard let environment = Environment(rawValue: environment) else { return nil }
-        let authentication: Authentication =
-            if let session {
-                .session(id: session)
-            } else if let key {
-                .serverKey(id: key)
-            } else if let issuer {
-                .identityProvider(issuer: issuer)
-            } else {
-                // Only a damaged record has none of them, and `isGood` is false for it.
-                .inProcess
-            }
         return Caller(
             database: DatabaseID(
                 container: ContainerID(container),
@@ -89,7 +78,8 @@ struct CourierToken: RecordCodable, Hashable, Sendable {
             ),
             user: UserID(user),
             device: device,
-            authentication: authentication
+            // Only a damaged record has none of them, and `isGood` is false for it.
+            authentication: Authentication(session: session, key: key, issuer: issuer)
         )
     }
 }

@@ -35,18 +35,6 @@ struct TicketCaller: Codable, Hashable {
         guard let environment = Environment(rawValue: environment),
             let scope = DatabaseScope(rawValue: scope)
         else { return nil }
-        let authentication: Authentication =
-            if let session {
-                .session(id: session)
-            } else if let key {
-                .serverKey(id: key)
-            } else if let issuer {
-                .identityProvider(issuer: issuer)
-            } else {
-                // An anonymous caller of a public database. The store rejects `.inProcess` for any
-                // user.
-                .inProcess
-            }
         return Caller(
             database: DatabaseID(
                 container: ContainerID(container),
@@ -56,7 +44,8 @@ struct TicketCaller: Codable, Hashable {
             ),
             user: user.map { UserID($0) },
             device: session.map { "web-" + $0.prefix(8) } ?? "web",
-            authentication: authentication
+            // Without any, an anonymous caller of a public database.
+            authentication: Authentication(session: session, key: key, issuer: issuer)
         )
     }
 }

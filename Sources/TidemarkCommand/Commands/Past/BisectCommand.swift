@@ -56,23 +56,14 @@ struct BisectCommand: AsyncParsableCommand {
     var zone: String?
 
     @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp(
-            """
+        point: """
             A good point: \(Point.explanation). The empty store, or where the history that is kept \
             begins, unless given.
-            """,
-            valueName: "point"
-        ),
-        transform: { text in try Point(text) }
+            """
     )
     var from: Point?
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("A bad point; now, unless given.", valueName: "point"),
-        transform: { text in try Point(text) }
-    )
+    @Option(point: "A bad point; now, unless given.")
     var to: Point?
 
     @OptionGroup var database: DatabaseOptions

@@ -32,11 +32,7 @@ struct DiffCommand: AsyncParsableCommand {
     )
     var from: Point
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The second point; now, unless given.", valueName: "point"),
-        transform: { text in try Point(text) }
-    )
+    @Option(point: "The second point; now, unless given.")
     var to: Point?
 
     @Option(help: ArgumentHelp("The zone; all of the database, unless given.", valueName: "name"))

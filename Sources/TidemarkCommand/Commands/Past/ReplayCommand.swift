@@ -28,21 +28,10 @@ struct ReplayCommand: AsyncParsableCommand {
 
     @OptionGroup var store: StoreArgument
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp(
-            "The first point to step from: \(Point.explanation).",
-            valueName: "point"
-        ),
-        transform: { text in try Point(text) }
-    )
+    @Option(point: "The first point to step from: \(Point.explanation).")
     var from: Point?
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The last point; the end of the log, unless given.", valueName: "point"),
-        transform: { text in try Point(text) }
-    )
+    @Option(point: "The last point; the end of the log, unless given.")
     var to: Point?
 
     @Flag(help: "Step through events, forward and back.")

@@ -25,14 +25,7 @@ struct SchemaDriftCommand: AsyncParsableCommand {
     @OptionGroup var store: StoreArgument
     @Option(help: .container) var container = ContainerID.standard
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp(
-            "The point after which to look: \(Point.explanation).",
-            valueName: "point"
-        ),
-        transform: { text in try Point(text) }
-    )
+    @Option(point: "The point after which to look: \(Point.explanation).")
     var since: Point?
 
     @OptionGroup var options: OutputOptions
