@@ -5,11 +5,12 @@ import Testing
 import TidemarkModel
 
 @Suite struct JSONWritingTests {
-    @Test func `A comma separates members and elements`() {
+    @Test func `A comma separates members and elements, and a missing value has no member`() {
         var json: [UInt8] = []
         json.append(literal: "{")
         json.append(member: "text", jsonString: "{")
         json.append(member: "count", jsonNumber: UInt64(2))
+        json.append(member: "nothing", jsonString: nil)
         json.append(member: "inner")
         json.append(literal: "{")
         json.append(member: "ratio", jsonNumber: 0.5)

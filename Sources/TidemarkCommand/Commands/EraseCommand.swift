@@ -186,9 +186,7 @@ extension [UInt8] {
     fileprivate mutating func append(json receipt: ErasureReceipt, of command: EraseCommand) {
         append(literal: "{\"dryRun\":")
         append(literal: command.dryRun ? "true" : "false")
-        if let user = command.user {
-            append(member: "user", jsonString: user)
-        }
+        append(member: "user", jsonString: command.user)
         if let zone = command.zone {
             append(member: "zone", jsonString: zone)
             append(member: "database", jsonString: "\(command.database.id)")

@@ -67,9 +67,7 @@ extension [UInt8] {
         if database.owner != .current {
             append(member: "owner", jsonString: database.owner.userRecordName)
         }
-        if let zone {
-            append(member: "zone", jsonString: zone.zoneName)
-        }
+        append(member: "zone", jsonString: zone?.zoneName)
         append(member: "records", jsonNumber: usage.recordCount)
         append(member: "recordBytes", jsonNumber: usage.recordByteCount)
         append(member: "assetBytes", jsonNumber: usage.assetByteCount)

@@ -20,24 +20,24 @@ extension [UInt8] {
             append(literal: ",\"zone\":null,\"zoneKey\":")
             append(jsonNumber: event.zoneKey)
         }
-        append(member: "recordName", event.recordName)
-        append(member: "recordType", event.recordType)
-        append(member: "replaces", event.replaces)
-        append(member: "held", event.held)
-        append(member: "policy", event.policy.map { String(describing: $0) })
+        append(member: "recordName", jsonString: event.recordName)
+        append(member: "recordType", jsonString: event.recordType)
+        append(member: "replaces", jsonNumber: event.replaces)
+        append(member: "held", jsonNumber: event.held)
+        append(member: "policy", jsonString: event.policy.map { String(describing: $0) })
         if event.isRecreation == true { append(literal: ",\"isRecreation\":true") }
-        append(member: "recordChangeTag", event.changeTag?.text)
+        append(member: "recordChangeTag", jsonString: event.changeTag?.text)
         if let fields = event.fields {
             append(member: "fields")
             append(json: fields)
         }
-        append(member: "reason", event.reason.map { String(describing: $0) })
-        append(member: "audience", event.audience)
-        append(member: "version", event.version)
-        append(member: "history", event.history)
-        append(member: "tombstones", event.tombstones)
-        append(member: "requests", event.requests)
-        append(member: "kind", event.kind.map { UInt64($0) })
+        append(member: "reason", jsonString: event.reason.map { String(describing: $0) })
+        append(member: "audience", jsonNumber: event.audience)
+        append(member: "version", jsonNumber: event.version)
+        append(member: "history", jsonNumber: event.history)
+        append(member: "tombstones", jsonNumber: event.tombstones)
+        append(member: "requests", jsonNumber: event.requests)
+        append(member: "kind", jsonNumber: event.kind.map { UInt64($0) })
         append(member: "commit")
         append(json: event.commit)
         append(literal: "}")
@@ -63,26 +63,14 @@ extension [UInt8] {
         append(member: "events", jsonNumber: commit.eventCount)
         append(member: "time", jsonNumber: commit.time)
         append(member: "received", jsonNumber: commit.received)
-        append(member: "user", commit.user)
-        append(member: "device", commit.device)
-        append(member: "build", commit.build)
-        append(member: "request", commit.request)
-        append(member: "authentication", commit.authentication)
-        append(member: "traceparent", commit.traceparent)
-        append(member: "seen", commit.seen)
+        append(member: "user", jsonString: commit.user)
+        append(member: "device", jsonString: commit.device)
+        append(member: "build", jsonString: commit.build)
+        append(member: "request", jsonString: commit.request)
+        append(member: "authentication", jsonString: commit.authentication)
+        append(member: "traceparent", jsonString: commit.traceparent)
+        append(member: "seen", jsonNumber: commit.seen)
         append(literal: "}")
-    }
-
-    /// Appends a member if there is a number for it.
-    private mutating func append(member: StaticString, _ number: UInt64?) {
-        guard let number else { return }
-        append(member: member, jsonNumber: number)
-    }
-
-    /// Appends a member if there is a text for it.
-    mutating func append(member: StaticString, _ text: String?) {
-        guard let text else { return }
-        append(member: member, jsonString: text)
     }
 }
 

@@ -18,7 +18,7 @@ extension [UInt8] {
         append(literal: "{")
         append(member: "zone", jsonString: difference.zone.zoneName)
         append(member: "happened", jsonString: difference.kind.name)
-        append(member: "reason", difference.kind.reason.map { String(describing: $0) })
+        append(member: "reason", jsonString: difference.kind.reason.map { String(describing: $0) })
         append(literal: "}")
     }
 
@@ -28,7 +28,7 @@ extension [UInt8] {
         append(member: "recordName", jsonString: difference.id.recordName)
         append(member: "recordType")
         append(jsonString: (difference.after ?? difference.before)?.recordType ?? "")
-        append(member: "recordTypeBefore", difference.recordTypeBefore)
+        append(member: "recordTypeBefore", jsonString: difference.recordTypeBefore)
         append(member: "happened", jsonString: difference.kind.rawValue)
         append(membersOf: difference.fields)
         append(membersOf: difference.parent)

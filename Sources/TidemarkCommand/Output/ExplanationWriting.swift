@@ -14,11 +14,11 @@ extension [UInt8] {
         append(member: "zone", jsonString: explanation.record.zone.zoneName)
         append(member: "recordName", jsonString: explanation.record.recordName)
         append(member: "device", jsonString: explanation.device)
-        append(member: "deviceUser", explanation.user?.userRecordName)
+        append(member: "deviceUser", jsonString: explanation.user?.userRecordName)
         if let version = explanation.version {
             append(member: "sequence", jsonNumber: version.origin.sequence.rawValue)
             append(member: "happened", jsonString: version.happening.rawValue)
-            append(member: "recordChangeTag", version.record?.changeTag?.text)
+            append(member: "recordChangeTag", jsonString: version.record?.changeTag?.text)
             append(membersOf: version.origin)
         }
         append(literal: "}")
@@ -47,7 +47,7 @@ extension [UInt8] {
             append(literal: acknowledgement == nil ? "false" : "true")
             if let acknowledgement {
                 append(member: "acknowledged", jsonNumber: acknowledgement.time)
-                append(member: "acknowledgedToken", acknowledgement.token.description)
+                append(member: "acknowledgedToken", jsonString: acknowledgement.token.description)
             }
         }
         append(literal: "}")
@@ -65,9 +65,7 @@ extension [UInt8] {
         case .notFull(let from, let end):
             append(jsonString: "journalNotFull")
             append(member: "from", jsonNumber: from)
-            if let end {
-                append(member: "to", jsonNumber: end)
-            }
+            append(member: "to", jsonNumber: end)
         case .entriesLost(let count):
             append(jsonString: "entriesLost")
             append(member: "count", jsonNumber: count)
@@ -79,12 +77,8 @@ extension [UInt8] {
             append(member: "historyPrunedThrough", jsonNumber: sequence.rawValue)
         case .noTrace(let sequence, let time):
             append(jsonString: "noTrace")
-            if let sequence {
-                append(member: "historyBegins", jsonNumber: sequence.rawValue)
-            }
-            if let time {
-                append(member: "time", jsonNumber: time)
-            }
+            append(member: "historyBegins", jsonNumber: sequence?.rawValue)
+            append(member: "time", jsonNumber: time)
         case .userAssumed:
             append(jsonString: "userAssumed")
         }
@@ -95,7 +89,7 @@ extension [UInt8] {
         append(member: "time", jsonNumber: refusal.time)
         append(membersOf: refusal.refusal)
         append(membersOf: refusal.refused.caller)
-        append(member: "since", refusal.refused.since?.description)
+        append(member: "since", jsonString: refusal.refused.since?.description)
         if let reason = refusal.reason {
             append(literal: ",\"reason\":{\"of\":")
             switch reason.item {
@@ -111,8 +105,8 @@ extension [UInt8] {
 
     private mutating func append(membersOf delivery: Explanation.Delivery) {
         append(member: "time", jsonNumber: delivery.time)
-        append(member: "since", delivery.told.since?.description)
-        append(member: "token", delivery.told.token.description)
+        append(member: "since", jsonString: delivery.told.since?.description)
+        append(member: "token", jsonString: delivery.told.token.description)
         append(member: "moreComing")
         append(literal: delivery.told.moreComing ? "true" : "false")
     }
@@ -129,8 +123,8 @@ extension [UInt8] {
             case .left(let share): ("left", "share", share)
             case .noPermission(let share): ("noPermission", "share", share)
             }
-        append(member: "because", name)
-        append(member: member, value)
+        append(member: "because", jsonString: name)
+        append(member: member, jsonString: value)
     }
 }
 

@@ -121,9 +121,7 @@ extension [UInt8] {
         append(member: "number", jsonNumber: error.code.rawValue)
         append(member: "message", jsonString: error.message)
         append(member: "remedy", jsonString: error.remedy)
-        if let seconds = error.retryAfter?.inSeconds {
-            append(member: "retryAfter", jsonNumber: seconds)
-        }
+        append(member: "retryAfter", jsonNumber: error.retryAfter?.inSeconds)
         if let conflict = error.conflict {
             append(member: "serverRecord")
             append(json: conflict.server)

@@ -15,7 +15,7 @@ extension [UInt8] {
             append(member: "lostBefore", jsonNumber: entry.lostCount)
         }
         switch entry.content {
-        case .began(let journal): append(member: "began", journal.name)
+        case .began(let journal): append(member: "began", jsonString: journal.name)
         case .ended: append(literal: ",\"ended\":true")
         case .refused(let refused): append(membersOf: refused)
         case .told(let told): append(membersOf: told)
@@ -24,9 +24,9 @@ extension [UInt8] {
     }
 
     private mutating func append(membersOf refused: JournalEntry.Refused) {
-        append(member: "refused", "\(refused.call)")
+        append(member: "refused", jsonString: "\(refused.call)")
         append(membersOf: refused.caller)
-        append(member: "since", refused.since?.description)
+        append(member: "since", jsonString: refused.since?.description)
         append(member: "refusals")
         append(jsonList: refused.refusals) { bytes, refusal in
             bytes.append(literal: "{\"item\":")
@@ -44,14 +44,14 @@ extension [UInt8] {
     }
 
     private mutating func append(membersOf told: JournalEntry.Told) {
-        append(member: "told", "\(told.call)")
+        append(member: "told", jsonString: "\(told.call)")
         append(membersOf: told.caller)
         if let zone = told.zone {
             append(member: "of")
             append(json: SyncError.Item.zone(zone))
         }
-        append(member: "since", told.since?.description)
-        append(member: "token", told.token.description)
+        append(member: "since", jsonString: told.since?.description)
+        append(member: "token", jsonString: told.token.description)
         append(member: "shownThrough", jsonNumber: told.shownThrough.rawValue)
         append(member: "changes", jsonNumber: told.changeCount)
         append(member: "moreComing")
@@ -60,17 +60,17 @@ extension [UInt8] {
 
     /// Appends the user, the device and the request id of the caller.
     mutating func append(membersOf caller: Caller) {
-        append(member: "user", caller.user?.userRecordName)
-        append(member: "device", caller.device)
-        append(member: "build", caller.build)
-        append(member: "request", caller.requestID)
+        append(member: "user", jsonString: caller.user?.userRecordName)
+        append(member: "device", jsonString: caller.device)
+        append(member: "build", jsonString: caller.build)
+        append(member: "request", jsonString: caller.requestID)
     }
 
     /// Appends the rejected item and the rule.
     mutating func append(membersOf refusal: JournalEntry.Refusal) {
-        append(member: "code", "\(refusal.code)")
+        append(member: "code", jsonString: "\(refusal.code)")
         append(member: "number", jsonNumber: refusal.code.rawValue)
-        append(member: "message", refusal.message.isEmpty ? nil : refusal.message)
+        append(member: "message", jsonString: refusal.message.isEmpty ? nil : refusal.message)
     }
 }
 

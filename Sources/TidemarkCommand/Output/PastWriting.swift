@@ -10,10 +10,10 @@ extension [UInt8] {
     mutating func append(membersOf origin: ChangeOrigin) {
         append(member: "time", jsonNumber: origin.time)
         append(member: "received", jsonNumber: origin.received)
-        append(member: "user", origin.user?.userRecordName)
-        append(member: "device", origin.device)
-        append(member: "build", origin.build)
-        append(member: "request", origin.request)
+        append(member: "user", jsonString: origin.user?.userRecordName)
+        append(member: "device", jsonString: origin.device)
+        append(member: "build", jsonString: origin.build)
+        append(member: "request", jsonString: origin.request)
     }
 
     /// Appends an entry of a history.
@@ -34,18 +34,16 @@ extension [UInt8] {
         append(member: "happened", jsonString: change.happening.rawValue)
         append(membersOf: change.origin)
         append(member: "zoneKey", jsonNumber: change.zoneEpoch.rawValue)
-        append(member: "recordType", change.record?.recordType)
-        append(member: "recordTypeBefore", change.recordTypeBefore)
-        append(member: "recordChangeTag", change.record?.changeTag?.text)
-        append(member: "policy", change.policy.map { String(describing: $0) })
+        append(member: "recordType", jsonString: change.record?.recordType)
+        append(member: "recordTypeBefore", jsonString: change.recordTypeBefore)
+        append(member: "recordChangeTag", jsonString: change.record?.changeTag?.text)
+        append(member: "policy", jsonString: change.policy.map { String(describing: $0) })
         if change.policy != nil || change.happening == .deleted {
             append(membersOf: change.fields)
         }
         append(membersOf: change.parent)
-        if let audience = change.audience {
-            append(member: "audience", jsonNumber: audience.rawValue)
-        }
-        append(member: "reason", change.reason.map { String(describing: $0) })
+        append(member: "audience", jsonNumber: change.audience?.rawValue)
+        append(member: "reason", jsonString: change.reason.map { String(describing: $0) })
         append(literal: "}")
     }
 

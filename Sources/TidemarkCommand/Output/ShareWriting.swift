@@ -87,9 +87,7 @@ extension [UInt8] {
             append(member: "zoneOwner", jsonString: shown.record.zone.ownerName)
         }
         append(member: "share", jsonString: shown.record.recordID.recordName)
-        if let root = shown.share.root {
-            append(member: "root", jsonString: root.string)
-        }
+        append(member: "root", jsonString: shown.share.root?.string)
         append(member: "link", jsonString: shown.urlPrefix + shown.share.token)
         append(member: "publicPermission", jsonString: "\(shown.share.publicPermission)")
         append(member: "allowsAccessRequests")

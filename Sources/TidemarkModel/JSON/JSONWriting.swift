@@ -35,20 +35,26 @@ extension [UInt8] {
         append(literal: "\":")
     }
 
-    /// Appends a member whose value is a string.
-    package mutating func append(member name: StaticString, jsonString text: String) {
+    /// Appends a member whose value is a string; nothing without one.
+    package mutating func append(member name: StaticString, jsonString text: String?) {
+        guard let text else { return }
         append(member: name)
         append(jsonString: text)
     }
 
-    /// Appends a member whose value is a whole number.
-    package mutating func append(member name: StaticString, jsonNumber number: some BinaryInteger) {
+    /// Appends a member whose value is a whole number; nothing without one.
+    package mutating func append(
+        member name: StaticString,
+        jsonNumber number: (some BinaryInteger)?
+    ) {
+        guard let number else { return }
         append(member: name)
         append(jsonNumber: number)
     }
 
-    /// Appends a member whose value is a finite number.
-    package mutating func append(member name: StaticString, jsonNumber number: Double) {
+    /// Appends a member whose value is a finite number; nothing without one.
+    package mutating func append(member name: StaticString, jsonNumber number: Double?) {
+        guard let number else { return }
         append(member: name)
         append(jsonNumber: number)
     }

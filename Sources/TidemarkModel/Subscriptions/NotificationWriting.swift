@@ -86,7 +86,7 @@ extension [UInt8] {
     }
 
     private mutating func append(optional text: String?, _ name: StaticString) {
-        if let text { append(member: name, jsonString: text) }
+        append(member: name, jsonString: text)
     }
 
     private mutating func append(list texts: [String], _ name: StaticString) {

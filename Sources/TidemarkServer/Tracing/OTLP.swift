@@ -65,9 +65,7 @@ extension [UInt8] {
         if let status = span.status {
             // The codes of OTLP: 1 is "ok" and 2 is "error".
             append(literal: status.code == .error ? "\"code\":2" : "\"code\":1")
-            if let message = status.message {
-                append(member: "message", jsonString: message)
-            }
+            append(member: "message", jsonString: status.message)
         }
         append(literal: "}}")
     }

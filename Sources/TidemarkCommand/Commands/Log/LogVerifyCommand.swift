@@ -46,12 +46,8 @@ extension StandardOutput {
         try line { line in
             line.append(literal: "{")
             line.append(member: "finding", jsonString: finding.code.rawValue)
-            if let path = finding.path {
-                line.append(member: "file", jsonString: path)
-            }
-            if let offset = finding.offset {
-                line.append(member: "offset", jsonNumber: offset)
-            }
+            line.append(member: "file", jsonString: finding.path)
+            line.append(member: "offset", jsonNumber: finding.offset)
             line.append(member: "message", jsonString: finding.message)
             line.append(literal: "}")
         }

@@ -348,9 +348,7 @@ extension [UInt8] {
         } else if finding.probeCount == nil {
             append(literal: ",\"isMonotone\":true")
         }
-        if let probeCount = finding.probeCount {
-            append(member: "probes", jsonNumber: probeCount)
-        }
+        append(member: "probes", jsonNumber: finding.probeCount)
         append(member: "event")
         append(json: event)
         append(literal: "}")

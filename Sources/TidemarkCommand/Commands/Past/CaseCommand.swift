@@ -119,7 +119,7 @@ extension [UInt8] {
         append(member: "zone", jsonString: record.id.zone.zoneName)
         append(member: "recordName", jsonString: record.id.recordName)
         append(member: "recordType", jsonString: record.recordType)
-        append(member: "parent", record.parent)
+        append(member: "parent", jsonString: record.parent)
         append(member: "fields")
         append(json: record.fields)
         append(literal: "}\n")

@@ -88,12 +88,8 @@ struct AccountsListCommand: AsyncParsableCommand {
             bytes.append(member: "email", jsonString: account.email)
             bytes.append(member: "givenName", jsonString: account.givenName)
             bytes.append(member: "familyName", jsonString: account.familyName)
-            if let issuer = account.issuer {
-                bytes.append(member: "issuer", jsonString: issuer)
-            }
-            if let subject = account.subject {
-                bytes.append(member: "subject", jsonString: subject)
-            }
+            bytes.append(member: "issuer", jsonString: account.issuer)
+            bytes.append(member: "subject", jsonString: account.subject)
             bytes.append(literal: account.isLocked ? ",\"locked\":true}" : ",\"locked\":false}")
         } row: { account in
             [
