@@ -37,7 +37,7 @@ extension [UInt8] {
         append(member: "history", jsonNumber: event.history)
         append(member: "tombstones", jsonNumber: event.tombstones)
         append(member: "requests", jsonNumber: event.requests)
-        append(member: "kind", jsonNumber: event.kind.map { UInt64($0) })
+        append(member: "kind", jsonNumber: event.kind)
         append(member: "commit")
         append(json: event.commit)
         append(literal: "}")
