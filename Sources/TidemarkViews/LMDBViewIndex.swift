@@ -231,6 +231,11 @@ package final class LMDBViewIndex: ViewIndex {
         try files.replace(by: copy)
     }
 
+    package func setAside() {
+        progress.withLock { $0.isReplaced = true }
+        environment.setAside()
+    }
+
     /// Removes the files of an index that no process has open.
     package static func remove(_ path: String) throws(ViewIndexError) {
         try ViewFiles(path).remove()

@@ -33,6 +33,11 @@ package protocol ViewIndex: AnyObject, Sendable {
     /// The last call by an owner that has the index open for writing; snapshots stay valid.
     func condense() throws(ViewIndexError)
 
+    /// Lets the next open of the folder use new files, even if snapshots of these are in use.
+    ///
+    /// The owner has made its last call, and removes the files before the folder is opened again.
+    func setAside()
+
     /// The size on disk in bytes, or in memory for the in-memory implementation.
     var byteCount: UInt64 { get }
 
@@ -43,6 +48,9 @@ package protocol ViewIndex: AnyObject, Sendable {
 extension ViewIndex {
     /// Does nothing, because an in-memory index is always compact.
     package func condense() {}
+
+    /// Does nothing, because an in-memory index has no files.
+    package func setAside() {}
 }
 
 /// A view index at one checkpoint, for reading.

@@ -192,7 +192,7 @@ import TidemarkReplay
     }
 
     @Test(arguments: AdministrationHost.allCases)
-    func `An open store is compacted, verified and backed up, but not erased from`(
+    func `An open store is compacted, verified, backed up and erased from`(
         host: AdministrationHost
     ) async throws {
         try await host.run { hosted in
@@ -219,14 +219,15 @@ import TidemarkReplay
             #expect(
                 try hosted.store.record(Filled.id("milk"), of: Filled.database).recordType == "Note"
             )
-            // The store is open: nothing is erased from it, and it goes on as it was.
-            let error = try await #require(throws: SyncError.self) {
-                try await service.answer(ErasureCall(subject))
+            // The store stays open, and has nothing of the zone.
+            let receipt = try await service.answer(ErasureCall(subject))
+            #expect(receipt.zoneCount == 1)
+            #expect(receipt.removedCount >= wanted.removedCount)
+            let error = try #require(throws: SyncError.self) {
+                try hosted.store.record(Filled.id("milk"), of: Filled.database)
             }
-            #expect(error.code == .serviceUnavailable)
-            #expect(
-                try hosted.store.record(Filled.id("milk"), of: Filled.database).recordType == "Note"
-            )
+            #expect(error.code == .zoneNotFound)
+            #expect(try await service.answer(ErasureCall(subject, isDryRun: true)).zoneCount == 0)
         }
     }
 

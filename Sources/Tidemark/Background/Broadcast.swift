@@ -20,7 +20,7 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
         var generation: UInt64 = 0
         var lastID: UInt64 = 0
         var cancelled: Set<UInt64> = []
-        var followers: [@Sendable (Set<Topic>) -> Void] = []
+        var followers: [@Sendable (Set<Topic>?) -> Void] = []
         var isClosed = false
     }
 
@@ -77,10 +77,11 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
         state.withLock { _ = $0.cancelled.remove(id) }
     }
 
-    /// Calls a closure with the topics of every later broadcast, on the broadcasting thread.
+    /// Calls a closure with the topics of every later broadcast, on the broadcasting thread; `nil`
+    /// stands for all topics.
     ///
     /// The closure must return soon and must not wait.
-    func follow(_ body: @escaping @Sendable (Set<Topic>) -> Void) {
+    func follow(_ body: @escaping @Sendable (Set<Topic>?) -> Void) {
         state.withLock { $0.followers.append(body) }
     }
 
@@ -93,6 +94,12 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
 
     /// Notifies all waiters.
     func tellAll() { tell { _ in true } }
+
+    /// Notifies all waiters, and all followers.
+    func tellEverybody() {
+        tellAll()
+        for follower in state.withLock(\.followers) { follower(nil) }
+    }
 
     private func tell(_ isTold: (Topic) -> Bool) {
         let woken = state.withLock { state in

@@ -13,6 +13,8 @@ package enum BlobError: Error, Hashable, Sendable {
     case tooLarge(limit: UInt64)
     /// The bytes are not those that were announced.
     case mismatch(announced: BlobID, found: BlobID)
+    /// The store was closed before the blob was complete.
+    case closed
     /// There is no such blob.
     case missing(BlobID)
     /// The blob's file does not hold its bytes any more.
@@ -29,6 +31,8 @@ extension BlobError: CustomStringConvertible {
                 + "raise the limit."
         case .mismatch(let announced, let found):
             "The asset was announced as \(announced), but its bytes are \(found). Send it again."
+        case .closed:
+            "The store was closed before the asset was complete. Send it again."
         case .missing(let blob):
             "The bytes of the asset \(blob) are missing. Send them again."
         case .damaged(let blob, let path):
@@ -46,6 +50,7 @@ extension SyncError {
             case .file(let cause): cause.isOutOfSpace ? .quotaExceeded : .serviceUnavailable
             case .tooLarge: .limitExceeded
             case .mismatch: .assetFileModified
+            case .closed: .serviceUnavailable
             case .missing, .damaged: .assetNotAvailable
             }
         self.init(code, error.description)

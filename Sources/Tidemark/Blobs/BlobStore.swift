@@ -19,6 +19,8 @@ package final class BlobStore: Sendable {
         /// True once this process has created the folders and removed the leftovers of earlier
         /// processes.
         var isPrepared = false
+        /// True once the store is closed: another owner may use the same names.
+        var isClosed = false
         /// Databases whose folder was synced by this process.
         var syncedFolders: Set<BlobHolder> = []
         /// Blobs that have their name, which a crash could still take away.
@@ -90,23 +92,28 @@ extension BlobStore {
 
     /// Gives a complete, synced file a blob's name, and makes the name durable.
     ///
-    /// A file that has the name already is replaced: it may be damaged, and this one is not.
-    func adopt(_ file: String, as blob: HeldBlob) throws(FileError) {
+    /// A file that has the name already is replaced: it may be damaged, and this one is not. Returns
+    /// false if the store was closed meanwhile.
+    func adopt(_ file: String, as blob: HeldBlob) throws(FileError) -> Bool {
         let folder = path(of: blob.holder)
         let path = path(of: blob)
         // The folder first: the name of the blob is only as durable as the name of its folder.
         try fileSystem.createDirectory(folder)
         try syncOnce(blob.holder)
-        try state.withLock { state throws(FileError) in
+        let isAdopted = try state.withLock { state throws(FileError) in
+            if state.isClosed { return false }
             // A new name is not durable before the folder is synced. Until then `durableStatus`
             // hides the blob, so that no durable commit names a blob that a crash removes.
             let isNew = try fileSystem.status(of: path) == nil
             state.sound[blob] = nil
             if isNew { state.namedOnly.insert(blob) }
             try fileSystem.rename(file, to: path)
+            return true
         }
+        guard isAdopted else { return false }
         try fileSystem.syncDirectory(folder)
         state.withLock { _ = $0.namedOnly.remove(blob) }
+        return true
     }
 
     /// Syncs a database's folder and its name, unless this process has done so before: a process
@@ -123,8 +130,14 @@ extension BlobStore {
 
     /// Removes the file of an upload that does not finish.
     func discard(_ path: String) {
-        // If this fails, the next process removes it.
-        try? fileSystem.remove(path)
+        // If this fails, the next process removes it. After the close, the path may be that of an
+        // upload of the next owner.
+        state.withLock { if !$0.isClosed { try? fileSystem.remove(path) } }
+    }
+
+    /// Ends the uploads that are running: none of them gets a name any more.
+    func close() {
+        state.withLock { $0.isClosed = true }
     }
 
     /// Links blobs of another store under the same names here; returns those that the file system
@@ -165,6 +178,7 @@ extension BlobStore {
             // file since it was listed.
             guard let status = try fileSystem.status(of: path(of: blob)), status.modified < time
             else { return false }
+            if state.isClosed { return false }
             if !state.isPrepared { try prepare() }
             state.isPrepared = true
             state.incomingCount += 1

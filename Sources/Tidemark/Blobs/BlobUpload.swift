@@ -68,14 +68,16 @@ package final class BlobUpload: Sendable {
         if let announced, announced != blob {
             throw .mismatch(announced: announced, found: blob)
         }
+        let isAdopted: Bool
         do throws(FileError) {
             // The bytes must be durable before the name. After a crash, a blob with its name but
             // without its bytes would be damaged.
             try file.sync()
-            try store.adopt(file.path, as: HeldBlob(blob, of: holder))
+            isAdopted = try store.adopt(file.path, as: HeldBlob(blob, of: holder))
         } catch {
             throw .file(error)
         }
+        guard isAdopted else { throw .closed }
         progress.withLock { $0.isAdopted = true }
         return blob
     }

@@ -217,11 +217,12 @@ struct Erasure {
         return content.concerns(user) || redaction.isNamed(in: bytes)
     }
 
-    private static func isRead(_ folder: StoreFolder) -> LogError {
+    /// The error while a reader keeps the files of the store.
+    static func isRead(_ folder: StoreFolder) -> LogError {
         LogError(
             .locked,
-            "Another process reads the store, and would keep the files that the erasure removes. "
-                + "End that process, then erase again.",
+            "Another process, or a call that follows the log, reads the store, and would keep the "
+                + "files that the erasure removes. End it, then erase again.",
             path: folder.path
         )
     }

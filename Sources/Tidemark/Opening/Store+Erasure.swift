@@ -12,7 +12,8 @@ extension Store {
     /// After it, a file in the store marks the erasure, and the next open for writing completes it.
     /// Erasing again is harmless.
     ///
-    /// A dry run changes nothing, and works on an open store.
+    /// A dry run changes nothing, and works on an open store. To erase from a store that this
+    /// process has open, use ``erase(_:isDryRun:)``.
     ///
     /// Throws `locked` while a process has the store open, even for reading; `full` if there is no
     /// space; `notAStore`, `corrupted`, `newerVersion`, `foreignFile` or `unreadable`. Blocks on
@@ -29,6 +30,54 @@ extension Store {
             options: options,
             isDryRun: isDryRun,
             environment: StoreEnvironment()
+        )
+    }
+
+    /// Removes every byte of a user or a zone from this store, which stays in use.
+    ///
+    /// The store is closed for the time of the erasure, and opened again. Meanwhile calls fail with
+    /// `serviceUnavailable` and a time after which to retry, and streams wait. A call that has begun
+    /// before gets some seconds to end; after that it may fail, and uploads do. Otherwise this is as
+    /// ``erase(_:at:options:isDryRun:)``.
+    ///
+    /// Throws `locked` if another process, or another opening in this one, reads the store, and
+    /// `readOnly` if the store is closed or open for reading; nothing has happened then. Blocks on
+    /// disk I/O. O(bytes of the log).
+    public func erase(
+        _ subject: ErasureSubject,
+        isDryRun: Bool = false
+    ) throws(LogError) -> ErasureReceipt {
+        guard let reopening else {
+            throw LogError(
+                .readOnly,
+                "The store is open for reading only. Open it for writing to erase from it."
+            )
+        }
+        let folder = reopening.folder
+        func run() throws(LogError) -> ErasureReceipt {
+            try Store.erase(
+                subject,
+                at: folder.path,
+                options: options,
+                isDryRun: isDryRun,
+                environment: reopening.environment
+            )
+        }
+        if isDryRun { return try run() }
+        return try whileClosed(
+            if: { (log) throws(LogError) in
+                // The erasure and the next opening find the store by its path.
+                guard try log.isInPlace() else {
+                    throw LogError(
+                        .unreadable,
+                        "The store's folder was moved. Open it where it is now, and erase there.",
+                        path: folder.path
+                    )
+                }
+                // The erasure would find the same, when the store is closed already.
+                guard try !log.isRead() else { throw Erasure.isRead(folder) }
+            },
+            run
         )
     }
 

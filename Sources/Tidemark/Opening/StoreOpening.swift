@@ -84,16 +84,61 @@ struct StoreOpening {
         creating: Bool,
         _ progress: (RebuildProgress) -> Void
     ) throws(LogError) -> Store {
+        let (parts, log, report) = try openParts(creating: creating, Listeners(), progress)
+        // An empty log has the lowest of all times.
+        let ahead = log.lastTime.subtractingSaturated(log.environment.now())
+        return Store(
+            parts,
+            access: creating ? .creating : .writing,
+            recovery: report,
+            clockLag: .milliseconds(max(0, ahead)),
+            reopening: Reopening(folder: folder, environment: environment) {
+                (listeners, hasFailed) throws(LogError) in
+                try reopen(for: listeners, hasFailed)
+            }
+        )
+    }
+
+    /// Attempts to open the store again while another process has it open, 20 milliseconds apart.
+    private static let attemptLimit = 1_500
+
+    /// Opens the parts of a store again that this process has closed.
+    private func reopen(
+        for listeners: Listeners,
+        _ hasFailed: Bool
+    ) throws(LogError) -> OpenStore {
+        // An erasure that was done has removed the views. Otherwise a call that still runs may use
+        // their files, which LMDB must not open twice. They are made again from the log.
+        if hasFailed { try? environment.removeIndex(folder.views) }
+        var attemptCount = 1
+        while true {
+            do throws(LogError) {
+                let opened = try openParts(creating: false, listeners) { _ in }
+                observer?.notes(.opened(last: opened.log.durableSequence, wasClean: true))
+                return opened.parts
+            } catch {
+                // Another process may have waited for the moment in which the store was closed.
+                guard error.code == .locked, attemptCount < Self.attemptLimit else { throw error }
+                attemptCount += 1
+                Reopening.pause()
+            }
+        }
+    }
+
+    private func openParts(
+        creating: Bool,
+        _ listeners: Listeners,
+        _ progress: (RebuildProgress) -> Void
+    ) throws(LogError) -> (parts: OpenStore, log: SegmentLog, report: RecoveryReport) {
         try checkAddressSpace(writing: true)
-        let notifier = Notifier()
+        let notifier = Notifier(listeners.news)
         let compactor = Compactor()
-        let arrivals = Broadcast<Arrival>()
         // `notifier` and `compactor` ignore these calls until they begin below.
         let (log, report) = try openLog(
             creating: creating,
             onDurable: {
                 notifier.ring()
-                arrivals.tellAll()
+                listeners.arrivals.tellAll()
             },
             onFinished: { compactor.ring() }
         )
@@ -118,7 +163,8 @@ struct StoreOpening {
             journalReader: JournalReader(folder, of: log.store, log.environment.fileSystem),
             journal: OpenJournal(folder, of: log.store, line.current, options, log.environment),
             environment: log.environment,
-            observer: observer
+            observer: observer,
+            listeners: listeners
         )
         let writer = Writer(
             reader,
@@ -137,18 +183,11 @@ struct StoreOpening {
             indexes: queries(of: log, views),
             notifier,
             compactor,
-            arrivals
+            listeners
         )
         begin(notifier, parts.notifications)
         beginWork(compactor, parts)
-        // An empty log has the lowest of all times.
-        let ahead = log.lastTime.subtractingSaturated(log.environment.now())
-        return Store(
-            parts,
-            access: creating ? .creating : .writing,
-            recovery: report,
-            clockLag: .milliseconds(max(0, ahead))
-        )
+        return (parts, log, report)
     }
 
     private func openViews(
@@ -234,6 +273,7 @@ struct StoreOpening {
             source: reader,
             line: line
         ).openForReading(reader, progress)
+        let listeners = Listeners()
         let parts = OpenStore(
             Reader(
                 options: options,
@@ -244,13 +284,14 @@ struct StoreOpening {
                 journalReader: JournalReader(folder, of: reader.store, reader.fileSystem),
                 journal: nil,
                 environment: environment.log,
-                observer: observer
+                observer: observer,
+                listeners: listeners
             ),
             nil,
             indexes: nil,
             nil,
             nil,
-            nil
+            listeners
         )
         // Only to find the clock's lag.
         // Damage is reported by the operations that need the damaged part.

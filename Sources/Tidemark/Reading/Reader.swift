@@ -34,7 +34,7 @@ final class Reader: Sendable {
     /// Reports the use of the block cache to the observer.
     let cacheReports = CacheReports()
     /// The reports of schema uses that production does not allow.
-    let driftReports = DriftReports()
+    let driftReports: DriftReports
     /// The schemas that requests needed last.
     let schemas = Lock(StoredSchemas())
     /// The recent requests of each user.
@@ -48,7 +48,7 @@ final class Reader: Sendable {
     /// The users that may name each asset in databases that other users write to.
     let knownAssets = Lock(KnownAssets())
     /// Notifies those that wait for a user's status to change.
-    let accountNews = Broadcast<AccountPlace>()
+    let accountNews: Broadcast<AccountPlace>
 
     init(
         options: StoreOptions,
@@ -59,7 +59,8 @@ final class Reader: Sendable {
         journalReader: JournalReader,
         journal: OpenJournal?,
         environment: LogEnvironment,
-        observer: (any StoreObserver)?
+        observer: (any StoreObserver)?,
+        listeners: Listeners
     ) {
         id = source.store
         self.options = options
@@ -70,6 +71,8 @@ final class Reader: Sendable {
         self.journalReader = journalReader
         self.journal = journal
         self.observer = observer
+        driftReports = listeners.driftReports
+        accountNews = listeners.accountNews
         now = environment.now
         random = environment.random
         blockingWork = BlockingWork(runsInline: environment.writesInline)

@@ -52,7 +52,7 @@ actor NotificationFeed {
         do throws(SyncError) {
             notifications = try store.parts.notifications
         } catch {
-            // The store is being closed. The wait ends when the broadcast is closed, too.
+            // The store is being closed, or something is erased. The wait ends after either.
             return false
         }
         let request = NotificationChangesRequest(since: token)

@@ -13,6 +13,7 @@ final class OpenStore: Sendable {
     let queries: Queries
     let notifications: Notifications
     let upkeep: Upkeep
+    let listeners: Listeners
 
     init(
         _ reader: Reader,
@@ -20,25 +21,29 @@ final class OpenStore: Sendable {
         indexes: StoreQueries?,
         _ notifier: Notifier?,
         _ compactor: Compactor?,
-        _ arrivals: Broadcast<Arrival>?
+        _ listeners: Listeners
     ) {
         self.reader = reader
         let writer = WriteAccess(writer)
         self.writer = writer
         queries = Queries(reader, writer, indexes)
+        self.listeners = listeners
+        // Without a notifier the store is open for reading, and its log does not grow.
+        let arrivals = notifier == nil ? nil : listeners.arrivals
         notifications = Notifications(reader, writer, notifier, arrivals)
         upkeep = Upkeep(reader, writer, queries, notifications, compactor)
     }
 
     /// Makes everything durable, brings the zone views on disk up to date, and closes the log.
     ///
-    /// Background work ends first, because it must not meet a closed log.
-    func close() throws(LogError) {
+    /// Background work ends first, because it must not meet a closed log. With `keepsListeners`, the
+    /// listeners wait for the parts that replace these.
+    func close(keepsListeners: Bool = false) throws(LogError) {
         defer { reader.observer?.notes(.closed) }
         // `Store` has released the parts already. Tasks that are woken here find the store closed,
         // and end.
-        reader.driftReports.finish()
-        reader.accountNews.close()
+        if !keepsListeners { listeners.close() }
+        reader.blobs.close()
         guard let writer = writer.ifAny else { return }
         // Compaction waits for notifications, so it ends first.
         upkeep.close()

@@ -62,7 +62,8 @@ private actor AccountFeed {
         return nil
     }
 
-    /// The status now; `nil` where none is kept, and when the store was closed a moment ago.
+    /// The status now; `nil` where none is kept, when the store was closed a moment ago, and while
+    /// something is erased.
     private func look() throws(SyncError) -> AccountStatus? {
         guard let user = caller.user, let parts = try? store.parts else { return nil }
         return try parts.reader.accountStatus(of: user, in: caller.database)

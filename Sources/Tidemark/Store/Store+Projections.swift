@@ -31,8 +31,9 @@ extension Store {
         while !Task.isCancelled, !arrivals.isClosed {
             // Read before the projection advances: a commit in between ends the wait at once.
             let generation = arrivals.generation
-            guard let parts = try? parts else { return }
-            try await parts.reader.advance(projection)
+            // There is no reader while something is erased, and once the store is closed. The wait
+            // ends after either, so the reader must not be held during it.
+            if let reader = try? parts.reader { try await reader.advance(projection) }
             await arrivals.wait(for: .commit, since: generation)
         }
     }

@@ -6,12 +6,12 @@ package import TidemarkModel
 /// Notifications for servers that forward them to many clients.
 extension Store {
     /// Calls a closure with the databases in which users' notifications were made or marked as
-    /// read, once those are durable, until the store is closed.
+    /// read, once those are durable, until the store is closed; `nil` stands for all databases.
     ///
     /// The closure runs on the thread that makes notifications: it must return soon and must not
     /// wait. Throws in a store that is open for reading.
     package func followNotifications(
-        _ body: @escaping @Sendable (Set<DatabaseID>) -> Void
+        _ body: @escaping @Sendable (Set<DatabaseID>?) -> Void
     ) throws(SyncError) {
         try parts.notifications.notifier().news.follow(body)
     }

@@ -38,35 +38,66 @@ public final class Store: Sendable {
     /// Times never go back, so all commits get the time of the last commit until the clock has
     /// reached it.
     public let clockLag: Duration
-    /// `nil` once the store is closed.
-    private let opened: Lock<OpenStore?>
+    /// The means to erase from the open store; `nil` in a store that is open for reading.
+    let reopening: Reopening?
+    private let opened: Lock<Opened>
+    /// Held while the parts are closed or replaced, so that only one thread at a time does that.
+    ///
+    /// No part of the store takes it, so that they can do files meanwhile.
+    private let closing = Lock(())
 
-    init(_ parts: OpenStore, access: StoreAccess, recovery: RecoveryReport?, clockLag: Duration) {
+    /// The parts of the store, or the reason why there are none.
+    private enum Opened: Sendable {
+        case open(OpenStore)
+        /// The state during an erasure, with the last position before it.
+        case erasing(SequenceNumber)
+        case closed
+    }
+
+    init(
+        _ parts: OpenStore,
+        access: StoreAccess,
+        recovery: RecoveryReport?,
+        clockLag: Duration,
+        reopening: Reopening? = nil
+    ) {
         id = parts.reader.id
         options = parts.reader.options
         self.access = access
         self.recovery = recovery
         self.clockLag = clockLag
-        opened = Lock(parts)
+        self.reopening = reopening
+        opened = Lock(.open(parts))
     }
 
-    /// The parts of the store; throws once it is closed.
+    /// The parts of the store; throws once it is closed, and while something is erased.
     var parts: OpenStore {
         get throws(SyncError) {
-            guard let parts = opened.withLock({ $0 }) else {
+            switch opened.withLock({ $0 }) {
+            case .open(let parts): return parts
+            case .erasing:
+                throw SyncError(
+                    .serviceUnavailable,
+                    "Data is being erased from the store.",
+                    retryAfter: .seconds(5)
+                )
+            case .closed:
                 throw SyncError(
                     .serviceUnavailable,
                     "The store has been closed.",
                     remedy: "Open the store again, and use what that returns."
                 )
             }
-            return parts
         }
     }
 
     /// The last position that is durable and visible; zero once the store is closed.
     public var lastSequence: SequenceNumber {
-        opened.withLock { $0 }?.reader.source.durableSequence ?? .zero
+        switch opened.withLock({ $0 }) {
+        case .open(let parts): parts.reader.source.durableSequence
+        case .erasing(let last): last
+        case .closed: .zero
+        }
     }
 
     /// Makes everything durable, brings the zone views on disk up to date, and closes the store.
@@ -74,15 +105,85 @@ public final class Store: Sendable {
     /// Running calls may fail; later ones do. Closing again does nothing. If a store is not closed,
     /// nothing is lost: the next open recovers it.
     ///
-    /// Throws if the disk failed. The store is closed in either case.
+    /// If something is being erased, this waits for the end of the erasure. Throws if the disk
+    /// failed. The store is closed in either case.
     public func close() throws(LogError) {
-        // Taken out under the lock and closed outside of it: closing waits for background work, and
-        // calls on other threads read `parts` meanwhile.
-        let parts = opened.withLock { opened in
-            defer { opened = nil }
-            return opened
+        try closing.withLock { (_) throws(LogError) in
+            // Taken out under the lock and closed outside of it: closing waits for background work,
+            // and calls on other threads read `parts` meanwhile.
+            let before = opened.withLock { opened in
+                defer { opened = .closed }
+                return opened
+            }
+            if case .open(let parts) = before { try parts.close() }
         }
-        try parts?.close()
+    }
+}
+
+// MARK: - Work on the files
+
+extension Store {
+    /// Closes the store, runs a closure, and opens the store again, even if the closure throws.
+    ///
+    /// Meanwhile calls fail with `serviceUnavailable`, and listeners wait. Calls that have begun get
+    /// some seconds to end; after that, they may fail. Nothing is closed if `check` throws. If the
+    /// store cannot be opened again, this throws that error, and the store is closed.
+    func whileClosed<Answer: Sendable>(
+        if check: (SegmentLog) throws(LogError) -> Void,
+        _ body: () throws(LogError) -> Answer
+    ) throws(LogError) -> Answer {
+        guard let reopening else { throw .closed }
+        return try closing.withLock { (_) throws(LogError) -> Answer in
+            let left = try leave(if: check)
+            reopening.waitForCalls(left.isInUse)
+            let result = Result { () throws(LogError) -> Answer in
+                if let failure = left.failure { throw failure }
+                return try body()
+            }
+            var hasFailed = false
+            if case .failure = result { hasFailed = true }
+            do throws(LogError) {
+                let parts = try reopening.open(left.listeners, hasFailed)
+                opened.withLock { $0 = .open(parts) }
+            } catch {
+                opened.withLock { $0 = .closed }
+                left.listeners.close()
+                throw error
+            }
+            left.listeners.tellAll()
+            return try result.get()
+        }
+    }
+
+    /// What remains of parts that were closed.
+    private struct Left {
+        let listeners: Listeners
+        /// The error with which they were closed.
+        let failure: LogError?
+        /// Returns true if a call still uses them.
+        let isInUse: () -> Bool
+    }
+
+    /// Closes the parts, and releases them.
+    private func leave(if check: (SegmentLog) throws(LogError) -> Void) throws(LogError) -> Left {
+        guard case .open(let parts) = opened.withLock({ $0 }), let log = parts.writer.ifAny?.log
+        else { throw .closed }
+        try check(log)
+        opened.withLock { $0 = .erasing(log.durableSequence) }
+        var failure: LogError?
+        do throws(LogError) {
+            try parts.close(keepsListeners: true)
+        } catch {
+            failure = error
+        }
+        // A call that still runs keeps the files of the views open, until long after these are
+        // removed.
+        parts.reader.views.index.setAside()
+        return Left(
+            listeners: parts.listeners,
+            failure: failure,
+            isInUse: { [weak reader = parts.reader] in reader != nil }
+        )
     }
 }
 

@@ -31,11 +31,8 @@ final class Notifications: Sendable {
         return openNotifier
     }
 
-    /// Ends the background work, and notifies all waiters that nothing follows.
+    /// Ends the background work, and waits for work that is running.
     func close() {
-        // First the waiters are woken. The last line blocks until running work has ended.
-        arrivals?.close()
-        openNotifier?.news.close()
         openNotifier?.wakeup.close()
     }
 }

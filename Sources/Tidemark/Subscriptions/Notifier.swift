@@ -19,7 +19,7 @@ actor Notifier {
     /// Wakes it.
     nonisolated let wakeup = WakeupSignal<Notifications>()
     /// Notifies those that wait for notifications, by the database of the notifications.
-    nonisolated let news = Broadcast<DatabaseID>()
+    nonisolated let news: Broadcast<DatabaseID>
 
     /// `nil` until it is needed, and after a failure.
     private var following: Following?
@@ -45,6 +45,10 @@ actor Notifier {
     private static let notificationLimit = 512
     /// The number of events to read without saving the position, if none causes a notification.
     private static let unkeptLimit: UInt64 = 8_192
+
+    init(_ news: Broadcast<DatabaseID>) {
+        self.news = news
+    }
 
     // MARK: Following the log
 

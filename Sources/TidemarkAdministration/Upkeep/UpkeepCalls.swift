@@ -100,20 +100,18 @@ public struct ErasureCall: StoreCall {
         self.isDryRun = isDryRun
     }
 
+    /// See `AdministrationCall`.
+    public var recorded: ErasureCall {
+        // The record stays in the store, and must not have the name of what was erased.
+        ErasureCall(.user(UserID("")), isDryRun: isDryRun)
+    }
+
     /// See `StoreCall`.
     public func answer(
         from administration: StoreAdministration,
         receive: (Never) async throws -> Void
     ) async throws -> ErasureReceipt {
-        // An erasure needs the lock of the store, which this process would hold itself.
-        // A dry run only reads the log, and readers need no lock.
-        guard isDryRun || administration.openStore == nil else {
-            throw SyncError(
-                .serviceUnavailable,
-                "Nothing can be erased from a store that a server has open.",
-                remedy: "Stop the server, and run the command on the store's folder."
-            )
-        }
+        if let store = administration.openStore, !isDryRun { return try store.erase(subject) }
         return try Store.erase(subject, at: administration.path, isDryRun: isDryRun)
     }
 }

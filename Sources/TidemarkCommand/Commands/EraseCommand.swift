@@ -23,11 +23,10 @@ struct EraseCommand: AsyncParsableCommand {
             program has another record name in each container: erase account:NAME once for each, \
             with --container.
 
-            No other process may have the store open: stop its server first. A dry run works \
-            meanwhile, also at a server. The erasure needs space for a second log. If it is \
-            interrupted \
-            before that log is written, nothing has changed; after that, the next open completes \
-            it. Backups, exports and other stores are not changed; the receipt lists what may \
+            No other process may have the store open, except its server, which then erases: \
+            meanwhile it answers requests with a time to retry. The erasure needs space for a \
+            second log. If it is interrupted before that log is written, nothing has changed; \
+            after that, the next open completes it. Backups, exports and other stores are not changed; the receipt lists what may \
             still hold the data.
             """
     )

@@ -125,10 +125,16 @@ final class ListenerHub: Sendable {
         for listener in listeners { listener.mark(.end) }
     }
 
-    private func tell(about collections: Set<DatabaseID>) {
+    /// Marks the listeners of some databases; of all, if the databases are not known.
+    private func tell(about collections: Set<DatabaseID>?) {
         pages.dropAll()
         // This runs on the thread that makes notifications, and must not wait. The lock of the hub
         // is free before `mark` takes that of a listener, so no thread holds both.
+        guard let collections else {
+            let listeners = state.withLock { state in state.slots.flatMap { Array($0.values) } }
+            for listener in listeners { listener.mark(.news) }
+            return
+        }
         for collection in collections {
             let listeners = state.withLock { state in
                 state.listeners[collection].map { Array($0.values) } ?? []

@@ -106,14 +106,23 @@ private struct ChangeStream: Sendable {
             // The first round reads without waiting: notifications after `start` may exist already.
             var marks: Listener.Marks = .news
             var credentials = HeldCredentials(found)
-            // After signing out, a client receives no later notification. The check before each
-            // round stops the stream of a session that ends within one beat, and keeps a session
-            // alive.
-            while !marks.contains(.end), try await credentials.areGood(in: server.directory) {
-                if marks.contains(.news) { try await send(to: &writer, &token, &told) }
-                if marks.contains(.beat) {
-                    try await writer.write(token == told ? .beat : .position(token))
-                    told = token
+            // After signing out, a client receives no later notification.
+            while !marks.contains(.end) {
+                do {
+                    // The check before each round stops the stream of a session that ends within
+                    // one beat, and keeps a session alive.
+                    guard try await credentials.areGood(in: server.directory) else { break }
+                    if marks.contains(.news) { try await send(to: &writer, &token, &told) }
+                    if marks.contains(.beat) {
+                        try await writer.write(token == told ? .beat : .position(token))
+                        told = token
+                    }
+                } catch let error as SyncError
+                    where error.code == .serviceUnavailable && error.retryAfter != nil
+                {
+                    // Something is erased from the store. The store marks all listeners when that
+                    // is over. A page would not connect again to a server that answers with 503.
+                    try await writer.write(.beat)
                 }
                 marks = await listener.takeMarks()
             }

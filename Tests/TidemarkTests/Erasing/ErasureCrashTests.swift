@@ -181,6 +181,36 @@ import TidemarkViews
     }
 
     @Test(arguments: Subject.allCases)
+    func `A crash while an open store erases leaves all of the subject or none`(
+        subject: Subject
+    ) async throws {
+        let (files, guests) = try await prepare()
+        let whole = try await whole(subject, files)
+        let sound = files.crash(.keepingEverything)
+        let opened = try FeatureWorld(sound, MemoryViewIndex(), seed: 5)
+        let first = sound.callCount
+        #expect(try opened.store.erase(subject.subject).removedCount > 2)
+        let last = sound.callCount
+        #expect(last - first > 100)
+        #expect(try search(sound, subject.word).isEmpty)
+        #expect(try await picture(opened) == whole.after)
+        try opened.store.close()
+        let outcomes: [CrashOutcome] = [
+            .losingEverythingUnsynced, .keepingEverything, .processKilled,
+        ]
+        for call in stride(from: first + 1, through: last, by: runsLongTests ? 1 : 7) {
+            let disk = files.crash(.keepingEverything)
+            let world = try FeatureWorld(disk, MemoryViewIndex(), seed: 5)
+            disk.stop(atCall: call)
+            _ = try? world.store.erase(subject.subject)
+            let outcome = outcomes[call % 3]
+            let place = "call \(call), \(outcome)"
+            let left = disk.crash(outcome)
+            try await check(left, MemoryViewIndex(), subject, whole, guests, place)
+        }
+    }
+
+    @Test(arguments: Subject.allCases)
     func `A store whose writer was killed is erased completely`(subject: Subject) async throws {
         // What such a store is opened with begins an empty segment, whose dictionary is a sample.
         let (files, _) = try await prepare(isClosed: false)

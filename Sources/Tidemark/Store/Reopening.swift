@@ -1,0 +1,31 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import TidemarkLog
+
+/// The means to open a store again that was closed for work on its files.
+struct Reopening: Sendable {
+    let folder: StoreFolder
+    let environment: StoreEnvironment
+    /// Opens the parts of the store for the listeners of the previous parts.
+    ///
+    /// The argument is true if the work on the files failed.
+    let open: @Sendable (Listeners, Bool) throws(LogError) -> OpenStore
+
+    /// The time that running calls get to end, in steps of `stepMilliseconds`.
+    private static let stepLimit = 250
+    private static let stepMilliseconds = 20
+
+    /// Waits until no call uses the previous parts, for at most five seconds.
+    func waitForCalls(_ isInUse: () -> Bool) {
+        // In a simulation there is no other thread to wait for.
+        guard !environment.log.writesInline else { return }
+        for _ in 0..<Self.stepLimit where isInUse() { Self.pause() }
+    }
+
+    /// Blocks the thread for a step.
+    static func pause() {
+        _ = DispatchSemaphore(value: 0).wait(timeout: .now() + .milliseconds(stepMilliseconds))
+    }
+}

@@ -1,0 +1,180 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import TestSupport
+import Testing
+import Tidemark
+import TidemarkAdministration
+import TidemarkLock
+import TidemarkModel
+import TidemarkWire
+
+@testable import TidemarkServer
+
+/// Erasing from a store that a server has open.
+@Suite struct ServedErasureTests {
+    /// A client that saves notes until it is told to stop.
+    private final class Saving: Sendable {
+        private let isOver = Lock(false)
+
+        func end() { isOver.withLock { $0 = true } }
+
+        /// The names of the notes that were saved.
+        func run(_ server: ServerUnderTest, _ web: String) async throws -> [String] {
+            var names: [String] = []
+            while !isOver.withLock({ $0 }) {
+                let name = "n\(names.count)"
+                let body = """
+                    {"zoneID":{"zoneName":"Notes"},"operations":[{"operationType":"forceReplace",
+                    "record":{"recordName":"\(name)","recordType":"Note",
+                    "fields":{"title":{"value":"\(name)"}}}}]}
+                    """
+                let answer = try await server.send(
+                    "private/records/modify?clientId=a",
+                    body,
+                    web: web
+                )
+                if answer.status == 200 {
+                    #expect(!answer.text.contains("serverErrorCode"), "\(answer.text)")
+                    names.append(name)
+                } else {
+                    #expect(answer.status == 503)
+                    #expect(answer.code == "TRY_AGAIN_LATER")
+                    #expect(answer.json["retryAfter"] is Int)
+                    #expect(answer.header("Retry-After") != nil)
+                    try await Task.sleep(for: .milliseconds(10))
+                }
+            }
+            return names
+        }
+    }
+
+    /// A transport whose calls do not wait for other requests of the test.
+    private struct OwnConnection: AdministrationTransport {
+        let port: Int
+        let secret: String
+
+        func send(
+            _ call: [UInt8],
+            to name: String,
+            receive: ([UInt8]) async throws -> Void
+        ) async throws {
+            let url = "http://localhost:\(port)/tidemark/1/administration/\(name)"
+            var request = HTTPClientRequest(url: url)
+            request.method = .POST
+            request.headers.add(name: "Authorization", value: "Bearer \(secret)")
+            request.body = .bytes(ByteBuffer(bytes: call))
+            let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
+            let body = try await response.body.collect(upTo: 1 << 20)
+            for line in body.readableBytesView.split(separator: UInt8(ascii: "\n")) {
+                try await receive(Array(line))
+            }
+        }
+    }
+
+    /// What a user leaves in the store: words that are nowhere else.
+    private func live(_ store: Store) async throws {
+        let user = UserID("_zelda")
+        let zone = ZoneID(zoneName: "quagga")
+        let caller = Caller(
+            database: DatabaseID(owner: user),
+            user: user,
+            device: "zelda's phone",
+            authentication: .administrator(id: "test")
+        )
+        let zones = try await store.modifyZones(ModifyZonesRequest(saves: [zone]), as: caller)
+        _ = try zones.saves[0].get()
+        for number in 0..<50 {
+            let save = RecordSave(
+                RecordID(recordName: "quagga \(number)", zone: zone),
+                type: "Note",
+                fields: ["title": "A quagga of Zelda's"],
+                policy: .allKeys
+            )
+            let result = try await store.modifyRecords(
+                ModifyRecordsRequest(saves: [save]),
+                as: caller
+            )
+            _ = try result.saves[0].get()
+        }
+    }
+
+    /// The files of a store that have a word in them, whatever the letters' case.
+    private func files(with word: String, in path: String) throws -> [String] {
+        let word = Data(word.utf8)
+        return try FileManager.default.subpathsOfDirectory(atPath: path).filter { name in
+            guard let bytes = FileManager.default.contents(atPath: path + "/" + name) else {
+                return false
+            }
+            return Data(bytes.map { $0 >= 65 && $0 <= 90 ? $0 | 32 : $0 }).range(of: word) != nil
+        }
+    }
+
+    @Test func `A user is erased over HTTP while others save, fetch and listen`() async throws {
+        let folder = try ScratchFolder()
+        try await ServerUnderTest.run(in: folder) { server in
+            let web = try await server.signIn("ann")
+            try await server.subscribe(web)
+            let stream = try await StreamReader(server, web, client: "b")
+            #expect(try await stream.next()?.name == "ready")
+            try await live(server.store)
+            let secret = try await server.server.directory.addAdministrator(name: "ops")
+            let service = RemoteAdministration(
+                over: OwnConnection(port: try #require(server.client.port), secret: secret)
+            )
+            let saving = Saving()
+            let saved = Task { try await saving.run(server, web) }
+            try await Task.sleep(for: .milliseconds(50))
+
+            let receipt = try await service.answer(ErasureCall(.user(UserID("_zelda"))))
+            #expect(receipt.zoneCount == 1)
+            #expect(receipt.removedCount > 50)
+
+            saving.end()
+            let names = try await saved.value
+            #expect(!names.isEmpty)
+            #expect(try await server.request("/health/ready").status == 200)
+            // The stream that was open before reports each save, and then the next one.
+            try await server.save(["last"], web, client: "a")
+            var told: Set<String> = []
+            while let event = try await stream.next() {
+                #expect(event.name == "notification")
+                told.insert(event.record ?? "")
+                if event.record == "last" { break }
+            }
+            #expect(told.isSuperset(of: names + ["last"]))
+            let answer = try await server.send(
+                "private/changes/zone",
+                #"{"zones":[{"zoneID":{"zoneName":"Notes"},"resultsLimit":200}]}"#,
+                web: web
+            )
+            #expect(answer.status == 200)
+            let zone = try #require(answer.list("zones").first)
+            let records = try #require(zone["records"] as? [[String: Any]])
+            #expect(records.count == min(200, names.count + 1))
+            // The erasure itself is recorded, without the name.
+            let calls = try await server.server.directory.administration().map(\.value)
+            #expect(calls.map(\.call).contains("erase"))
+            #expect(!calls.contains { $0.content.contains("zelda") })
+        }
+        let path = folder.path("server.tide")
+        for word in ["zelda", "quagga"] {
+            #expect(try files(with: word, in: path) == [])
+        }
+        let store = try Store.open(at: path)
+        var lines = 0
+        try store.visitCommits { line in
+            lines += 1
+            let text = "\(line)".lowercased()
+            #expect(!text.contains("zelda") && !text.contains("quagga"))
+            return true
+        }
+        #expect(lines > 0)
+        try store.close()
+    }
+}
+#endif
