@@ -5,9 +5,11 @@
 import AsyncHTTPClient
 import Foundation
 import Hummingbird
+import HummingbirdTLS
 import HummingbirdTesting
 import Logging
 import NIOCore
+import NIOSSL
 import TestSupport
 import Testing
 import TidemarkLock
@@ -23,35 +25,140 @@ import TidemarkModel
         issuer = try TestIssuer()
     }
 
-    /// The number of times that the keys were fetched.
+    /// The keys that are published, and the number of times that they were fetched.
     private final class Fetches: Sendable {
-        private let state = Lock(0)
+        private struct State {
+            var count = 0
+            var keys: Data?
+        }
 
-        var count: Int { state.withLock { $0 } }
+        private let state: Lock<State>
 
-        func add() {
-            state.withLock { $0 += 1 }
+        init(of keys: Data) {
+            state = Lock(State(keys: keys))
+        }
+
+        var count: Int { state.withLock(\.count) }
+
+        /// Publishes other keys; with `nil`, the issuer fails.
+        func publish(_ keys: Data?) {
+            state.withLock { $0.keys = keys }
+        }
+
+        func fetch() throws -> ByteBuffer {
+            let keys = state.withLock { state in
+                state.count += 1
+                return state.keys
+            }
+            guard let keys else { throw HTTPError(.serviceUnavailable) }
+            return ByteBuffer(bytes: keys)
         }
     }
 
     /// An issuer's documents, on this machine.
     private func serve(
         issuer named: String? = nil,
+        over tls: TLSConfiguration? = nil,
         _ body: @escaping @Sendable (_ port: Int, _ fetches: Fetches) async throws -> Void
     ) async throws {
-        let fetches = Fetches()
-        let keys = try issuer.keySet()
+        let fetches = Fetches(of: try issuer.keySet())
+        let scheme = tls == nil ? "http" : "https"
         let router = Router()
         router.get("/.well-known/openid-configuration") { request, _ in
-            let base = "http://\(request.head.authority ?? "")"
+            let base = "\(scheme)://\(request.head.authority ?? "")"
             return "{\"issuer\":\"\(named ?? base)\",\"jwks_uri\":\"\(base)/keys\"}"
         }
-        router.get("/keys") { _, _ in
-            fetches.add()
-            return ByteBuffer(bytes: keys)
+        router.get("/keys") { _, _ in try fetches.fetch() }
+        guard let tls else {
+            try await Application(router: router).test(.live) { client in
+                try await body(try #require(client.port), fetches)
+            }
+            return
         }
-        try await Application(router: router).test(.live) { client in
+        let builder = try HTTPServerBuilder.tls(.http1(), tlsConfiguration: tls)
+        try await Application(router: router, server: builder).test(.ahc(.https)) { client in
             try await body(try #require(client.port), fetches)
+        }
+    }
+
+    private func source(_ url: String, trust: TLSConfiguration? = nil) throws -> IssuerKeySource {
+        IssuerKeySource(
+            of: OIDCIssuer(url, audience: "notes", container: .standard),
+            [try Network("127.0.0.0/8"), try Network("::1/128")],
+            ServerOptions(),
+            Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            trust: trust
+        )
+    }
+
+    @Test func `Keys are fetched again after an hour, and kept if that fails`() async throws {
+        let next = try TestIssuer()
+        let old = try #require(BearerToken(try issuer.token()))
+        let new = try #require(BearerToken(try next.token()))
+        let published = try next.keySet()
+        try await serve { port, fetches in
+            let source = try source("http://127.0.0.1:\(port)")
+            let start = ContinuousClock.now
+            #expect(await source.refresh(at: start) == 1)
+            #expect(source.keys.verify(old) && !source.keys.verify(new))
+            fetches.publish(nil)
+            #expect(await source.refresh(at: start + .seconds(3599)) == 1)
+            #expect(fetches.count == 1)
+            // The issuer fails: its keys stay in use, and it is asked once a minute.
+            #expect(await source.refresh(at: start + .seconds(3600)) == 1)
+            try await waitUntil { fetches.count == 2 }
+            #expect(source.keys.verify(old))
+            fetches.publish(published)
+            #expect(await source.refresh(at: start + .seconds(3659)) == 1)
+            #expect(fetches.count == 2)
+            // A request does not wait for the new keys. The old ones are withdrawn with their
+            // arrival.
+            try await waitUntil { await source.refresh(at: start + .seconds(3660)) == 2 }
+            #expect(fetches.count == 3)
+            #expect(source.keys.verify(new) && !source.keys.verify(old))
+            #expect(await source.refresh(at: start + .seconds(7259)) == 2)
+            #expect(fetches.count == 3)
+        }
+    }
+
+    @Test func `Keys are discovered over https, from a host that its certificate names`()
+        async throws
+    {
+        let folder = try ScratchFolder()
+        let hosts = ["localhost", "id.example.org"]
+        var authorities: [NIOSSLCertificate] = []
+        for host in hosts {
+            let (key, certificate) = (folder.path(host + ".key"), folder.path(host + ".pem"))
+            // An authority of its own, which vouches for the host.
+            _ = try shell(
+                "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj '/CN=\(host)' "
+                    + "-addext 'subjectAltName=DNS:\(host)' -keyout '\(key)' "
+                    + "-out '\(certificate)' 2>/dev/null"
+            )
+            authorities += try NIOSSLCertificate.fromPEMFile(certificate)
+        }
+        var trusting = TLSConfiguration.makeClientConfiguration()
+        trusting.trustRoots = .certificates(authorities)
+        let trust = trusting
+        let token = try #require(BearerToken(try issuer.token()))
+        for (host, certificate) in zip(hosts, authorities) {
+            let key = try NIOSSLPrivateKey(file: folder.path(host + ".key"), format: .pem)
+            let tls = TLSConfiguration.makeServerConfiguration(
+                certificateChain: [.certificate(certificate)],
+                privateKey: .privateKey(key)
+            )
+            try await serve(over: tls) { port, fetches in
+                let url = "https://localhost:\(port)"
+                // Neither an unknown authority nor the certificate of another host is accepted.
+                let strict = try source(url)
+                await strict.refresh()
+                #expect(!strict.hasKeys)
+                let trusted = try source(url, trust: trust)
+                await trusted.refresh()
+                #expect(trusted.hasKeys == (host == "localhost"))
+                #expect(trusted.keys.verify(token) == (host == "localhost"))
+                #expect(fetches.count == (host == "localhost" ? 1 : 0))
+            }
         }
     }
 

@@ -258,6 +258,33 @@ import TidemarkModel
         }
     }
 
+    @Test func `A stream ends when its bearer token expires`() async throws {
+        var options = options
+        options.heartbeat = .milliseconds(250)
+        try await ServerUnderTest.run(.live, options: options) { server in
+            // Clocks may differ by 30 seconds: the token is accepted for three more.
+            let end = Date().timeIntervalSince1970 - 27
+            let token = try issuer.token(TestIssuer.claims(["exp": end]))
+            let ending = try await StreamReader(server, "", client: "a", bearer: token)
+            let lasting = try await StreamReader(
+                server,
+                "",
+                client: "b",
+                bearer: try issuer.token()
+            )
+            #expect(ending.status == 200)
+            #expect(try await ending.next()?.name == "ready")
+            #expect(try await lasting.next()?.name == "ready")
+            #expect(server.server.push.hub.count == 2)
+            #expect(try await ending.next() == nil)
+            #expect(Date().timeIntervalSince1970 >= end + 30)
+            #expect(ending.retry == 1000)
+            try await server.refuses(token, "expired")
+            // The stream of the other token is still there.
+            try await waitUntil { server.server.push.hub.count == 1 }
+        }
+    }
+
     @Test func `A client saves, uploads and continues with a new token`() async throws {
         try await ServerUnderTest.run(.live, options: options) { server in
             let connection = try ServerConnection(

@@ -58,13 +58,15 @@ final class StreamReader: Sendable {
         _ server: ServerUnderTest,
         _ web: String,
         client: String,
-        after id: String? = nil
+        after id: String? = nil,
+        bearer: String? = nil
     ) async throws {
         let url =
             "http://localhost:\(try #require(server.client.port))\(ServerUnderTest.path)private"
             + "/changes/stream?ckAPIToken=\(server.token)&ckWebAuthToken=\(web)&clientId=\(client)"
         var request = HTTPClientRequest(url: url)
         if let id { request.headers.add(name: "Last-Event-ID", value: id) }
+        if let bearer { request.headers.add(name: "Authorization", value: "Bearer \(bearer)") }
         request.headers.add(name: "Origin", value: "https://app.example.org")
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
         status = response.status.code

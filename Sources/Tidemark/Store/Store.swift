@@ -155,7 +155,7 @@ extension Store {
         }
     }
 
-    /// What remains of parts that were closed.
+    /// The remains of parts that were closed.
     private struct Left {
         let listeners: Listeners
         /// The error with which they were closed.

@@ -5,6 +5,7 @@
 import AsyncHTTPClient
 import Foundation
 import Logging
+import NIOSSL
 import TidemarkLock
 
 /// The keys of one issuer, which it reads again when that is due.
@@ -22,6 +23,8 @@ final class IssuerKeySource: Sendable {
     private let url: String
     private let file: String?
     private let networks: [Network]
+    /// The authorities to trust; `nil` for those of the system.
+    private let trust: TLSConfiguration?
     private let logger: Logger
     /// The time after which the keys are read again.
     private let lifetime: Duration
@@ -33,7 +36,14 @@ final class IssuerKeySource: Sendable {
     private static let byteLimit = 1 << 20
 
     /// Creates the source of a setting's keys; reads nothing.
-    init(of issuer: OIDCIssuer, _ networks: [Network], _ options: ServerOptions, _ logger: Logger) {
+    init(
+        of issuer: OIDCIssuer,
+        _ networks: [Network],
+        _ options: ServerOptions,
+        _ logger: Logger,
+        trust: TLSConfiguration? = nil
+    ) {
+        self.trust = trust
         url = issuer.url
         file = issuer.keyFile
         self.networks = networks
@@ -54,8 +64,10 @@ final class IssuerKeySource: Sendable {
     ///
     /// A client that invents names of keys causes one request a minute to the issuer.
     @discardableResult
-    func refresh(forUnknownKey isUnknown: Bool = false) async -> Int {
-        let now = ContinuousClock.now
+    func refresh(
+        forUnknownKey isUnknown: Bool = false,
+        at now: ContinuousClock.Instant = .now
+    ) async -> Int {
         let reading = state.withLock { state -> Task<Void, Never>? in
             let isOld = state.lastSuccess.map { now - $0 >= lifetime } ?? true
             // Keys that are only old are used until the new ones have arrived; a file is read at
@@ -67,7 +79,7 @@ final class IssuerKeySource: Sendable {
             }
             state.lastAttempt = now
             // A task of its own: it continues for other requests if the first one is cancelled.
-            let reading = Task { await self.read() }
+            let reading = Task { await self.read(at: now) }
             state.reading = reading
             return waits ? reading : nil
         }
@@ -75,7 +87,7 @@ final class IssuerKeySource: Sendable {
         return state.withLock(\.version)
     }
 
-    private func read() async {
+    private func read(at now: ContinuousClock.Instant) async {
         do {
             let bytes = try await document()
             let isNew = state.withLock { $0.bytes != bytes }
@@ -86,7 +98,7 @@ final class IssuerKeySource: Sendable {
                     state.bytes = bytes
                     state.version += 1
                 }
-                state.lastSuccess = ContinuousClock.now
+                state.lastSuccess = now
                 state.reading = nil
             }
         } catch {
@@ -117,7 +129,8 @@ final class IssuerKeySource: Sendable {
         return try await CheckedRequest.send(
             request,
             allowing: networks,
-            bodyByteLimit: Self.byteLimit
+            bodyByteLimit: Self.byteLimit,
+            trust: trust
         )
     }
 }

@@ -6,6 +6,7 @@ import AsyncHTTPClient
 import Dispatch
 import Foundation
 import NIOCore
+import NIOSSL
 
 /// A request of the server to an address that an administrator or an issuer of tokens set.
 enum CheckedRequest {
@@ -18,12 +19,13 @@ enum CheckedRequest {
     ///
     /// The address is looked up once, checked, and then connected to. Redirects are not followed.
     /// Throws unless the answer has a status of 200 to 299 and a body within the limit, and is whole
-    /// within `patience`.
+    /// within `patience`. `trust` takes the place of the system's certificate authorities.
     static func send(
         _ request: HTTPClientRequest,
         allowing networks: [Network],
         bodyByteLimit: Int = 0,
-        within patience: Duration = .seconds(20)
+        within patience: Duration = .seconds(20),
+        trust: TLSConfiguration? = nil
     ) async throws -> [UInt8] {
         guard let parts = URLComponents(string: request.url), let host = parts.host else {
             throw Failure(description: "The address cannot be read.")
@@ -45,6 +47,7 @@ enum CheckedRequest {
         // address, which nothing checks.
         configuration.dnsOverride = [host: address.text]
         configuration.timeout.connect = .seconds(10)
+        configuration.tlsConfiguration = trust
         // A client for one request: `dnsOverride` belongs to the configuration of a client. A
         // shared client could reuse the connection of an earlier lookup, whose address was not
         // checked this time.
