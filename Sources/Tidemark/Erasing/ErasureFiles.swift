@@ -30,6 +30,14 @@ struct ErasureFiles {
             return try fileSystem.contents(of: folder.erasing)
         }
         guard let bytes else { return nil }
+        if let version = ErasureSubject.newerVersion(of: bytes) {
+            throw LogError(
+                .newerVersion,
+                "The file says in version \(version) what is being erased; this program reads version "
+                    + "\(ErasureSubject.version). Use a newer version of Tidemark.",
+                path: folder.erasing
+            )
+        }
         guard let subject = ErasureSubject(bytes: bytes) else {
             throw LogError(
                 .corrupted,

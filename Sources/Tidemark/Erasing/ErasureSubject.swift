@@ -67,7 +67,8 @@ extension ZoneIdentity {
 
 extension ErasureSubject {
     private static let magic: [UInt8] = Array("TIDERASE".utf8)
-    private static let version: UInt32 = 1
+    /// The version that this build writes and reads.
+    static let version: UInt32 = 1
     private static let headByteCount = 16
     private static let hashByteCount = 8
 
@@ -87,14 +88,26 @@ extension ErasureSubject {
         return bytes
     }
 
-    /// Reads the result of `bytes`; `nil` for other bytes.
-    package init?(bytes: [UInt8]) {
-        let end = bytes.count - Self.hashByteCount
+    /// Returns the version of the bytes of a subject; `nil` for other or damaged bytes.
+    private static func statedVersion(of bytes: [UInt8]) -> UInt32? {
+        let end = bytes.count - hashByteCount
         let span = bytes.span.bytes
-        guard end > Self.headByteCount, bytes.starts(with: Self.magic),
-            span.integer(at: 8, as: UInt32.self) == Self.version,
+        guard end > headByteCount, bytes.starts(with: magic),
             span.integer(at: end, as: UInt64.self) == xxh3(span.extracting(0..<end), seed: 0)
         else { return nil }
+        return span.integer(at: 8, as: UInt32.self)
+    }
+
+    /// Returns the version of bytes that only a newer build can read; `nil` for all others.
+    static func newerVersion(of bytes: [UInt8]) -> UInt32? {
+        statedVersion(of: bytes).flatMap { $0 > version ? $0 : nil }
+    }
+
+    /// Reads the result of `bytes`; `nil` for other bytes.
+    package init?(bytes: [UInt8]) {
+        guard Self.statedVersion(of: bytes) == Self.version else { return nil }
+        let end = bytes.count - Self.hashByteCount
+        let span = bytes.span.bytes
         var offset = Self.headByteCount
         switch span.byte(at: 12) {
         case 1:

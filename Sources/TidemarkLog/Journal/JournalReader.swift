@@ -78,6 +78,10 @@ package struct JournalReader {
                 return
             }
         } catch {
+            if case .newer = error {
+                damage.append(LogError(error, path: path, found: bytes.count))
+                return
+            }
             // A crash may leave a file that has a name but no content.
             if !bytes.span.bytes.isZero(in: 0..<bytes.count) {
                 damage.append(

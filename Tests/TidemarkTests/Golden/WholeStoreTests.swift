@@ -80,6 +80,13 @@ import TidemarkModel
         let found = try await WholeStore.answers(at: path)
         let reports = found.filter { $0.hasPrefix("finding: ") }
         #expect(reports.count == newer.count && reports.allSatisfy { $0.contains("journal") })
+        let damage = try Store.verify(at: path).journal.damage
+        #expect(damage.count == newer.count)
+        #expect(damage.allSatisfy { $0.code == .newerVersion })
+        for error in damage {
+            #expect(error.message.contains("format version 9"))
+            #expect(error.message.contains("this one reads up to 2"))
+        }
         #expect(found.filter { !$0.hasPrefix("finding: ") } == kept)
         for (url, bytes) in newer { #expect(try [UInt8](Data(contentsOf: url)) == bytes) }
     }
@@ -93,7 +100,8 @@ import TidemarkModel
         let url = URL(filePath: path + "/ERASING")
         try Data(bytes).write(to: url)
         let error = #expect(throws: LogError.self) { try Store.open(at: path) }
-        #expect(error?.code == .corrupted)
+        #expect(error?.code == .newerVersion)
+        #expect(error?.message.contains("in version 2") == true)
         #expect(try [UInt8](Data(contentsOf: url)) == bytes)
     }
 }
