@@ -57,6 +57,11 @@ import Testing
             let file = try #require(upload.json["singleFile"] as? [String: Any])
             #expect((file["fileChecksum"] as? String)?.count == 28)
             #expect(file["size"] as? Int == bytes.count)
+            #expect(
+                Set(file.keys) == [
+                    "fileChecksum", "size", "wrappingKey", "referenceChecksum", "receipt",
+                ]
+            )
             #expect(try await server.request(path, .post, bytes).status == 409)
 
             let saved = try #require(value(try await save(server, web, file)))
@@ -66,6 +71,8 @@ import Testing
             #expect(whole.body == bytes)
             #expect(whole.headers[.contentDisposition] == "attachment")
             #expect(whole.headers[.xContentTypeOptions] == "nosniff")
+            #expect(whole.headers[.eTag]?.hasPrefix("\"") == true)
+            #expect(whole.headers[.acceptRanges] == "bytes")
             for (range, expected) in [
                 ("bytes=5-9", bytes[5...9]), ("bytes=299990-", bytes[299_990...]),
                 ("bytes=-7", bytes.suffix(7)), ("bytes=0-999999", bytes[...]),
@@ -131,6 +138,45 @@ import Testing
             )
             let other = try #require(again.list("assets").first?["value"] as? [String: Any])
             #expect(value(try await save(server, web, other, record: "b")) != nil)
+        }
+    }
+
+    @Test func `Addresses and receipts end`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let secret = server.server.directory.secret
+            let minute: Int64 = 60_000
+            /// The last part of a path, with another end than the one it had.
+            func ended<Ticket: Codable>(
+                _ text: String,
+                _ purpose: String,
+                _ end: WritableKeyPath<Ticket, Int64>,
+                after lifetime: Int64
+            ) throws -> String {
+                var ticket = try #require(secret.opened(text, for: purpose, as: Ticket.self))
+                let left = ticket[keyPath: end] - Clock.now()
+                #expect((lifetime - minute...lifetime).contains(left), "\(purpose)")
+                ticket[keyPath: end] = Clock.now() - 1
+                return try secret.sealed(ticket, for: purpose)
+            }
+            let web = try await server.signIn("ann")
+            let path = try await uploadPath(server, web)
+            let name = try #require(path.split(separator: "/").last.map(String.init))
+            let late = try ended(name, "upload", \UploadTicket.end, after: 15 * minute)
+            #expect(try await server.request("/assets/up/\(late)", .post, bytes).status == 404)
+            // The other one is still good.
+            let upload = try await server.request(path, .post, bytes)
+            var file = try #require(upload.json["singleFile"] as? [String: Any])
+            let saved = try #require(value(try await save(server, web, file)))
+            let download = ServerUnderTest.path(of: try #require(saved["downloadURL"] as? String))
+            let text = try #require(download.split(separator: "/").last.map(String.init))
+            let gone = try ended(text, "download", \DownloadTicket.end, after: 60 * minute)
+            #expect(try await server.request("/assets/\(gone)").status == 404)
+            #expect(try await server.request(download).status == 200)
+            let receipt = try #require(file["receipt"] as? String)
+            file["receipt"] = try ended(receipt, "receipt", \Receipt.end, after: 24 * 60 * minute)
+            let refused = try await save(server, web, file)
+            #expect(refused.status == 400)
+            #expect((refused.json["reason"] as? String)?.contains("older than a day") == true)
         }
     }
 

@@ -43,6 +43,8 @@ import TidemarkWire
             let address = try await self.address(server, origin: "https://app.example.org")
             let page = try await server.request(address)
             #expect(page.text.contains("<form method=\"post\""))
+            #expect(page.text.contains("name=\"keep\""))
+            #expect(!page.text.contains("name=\"discoverable\""))
             // A page that cannot see its opener cannot hand over the token.
             #expect(page.header("Cross-Origin-Opener-Policy") == nil)
             // Any stricter policy, and browsers send the page's form with `Origin: null`.
@@ -56,6 +58,10 @@ import TidemarkWire
                 done.text.components(separatedBy: "ckWebAuthToken: \"").last?
                     .components(separatedBy: "\"").first
             )
+            // Older clients read one key, newer ones the other; the window then closes itself.
+            #expect(done.text.contains("ckSession: \"\(web)\""))
+            #expect(done.text.contains("window.close()"))
+            #expect(!done.text.contains("\"*\""))
             let caller = try await server.send("public/users/caller", web: web)
             let names = caller.json["nameComponents"] as? [String: String]
             #expect(names?["givenName"] == "Ann \"<b>\"")
@@ -108,6 +114,52 @@ import TidemarkWire
             let location = try #require(done.headers[.location])
             #expect(location.hasPrefix("https://app.example.org/done?x=1&ckWebAuthToken="))
             #expect(location.contains("&ckSession="))
+        }
+    }
+
+    @Test func `An app can ask if others may find the user`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let token = try await server.server.directory.makeToken(
+                name: "social",
+                container: .standard,
+                environment: .development,
+                asksDiscoverable: true
+            )
+            for (email, consent) in [("ann@example.org", true), ("ben@example.org", false)] {
+                let address = try await self.address(server, token: token)
+                let page = try await server.request(address)
+                #expect(page.text.contains("name=\"discoverable\""))
+                var form = ["email": email, "password": "verysecret+1", "new": "1"]
+                if consent { form["discoverable"] = "1" }
+                #expect(try await post(server, address, form).status == 200)
+                let account = try await server.server.directory.account(email: email)
+                #expect(account?.isDiscoverable == consent)
+            }
+        }
+    }
+
+    @Test func `A sign-in address ends after ten minutes`() async throws {
+        struct State: Codable {
+            var token: String
+            var origin: String?
+            var nonce: String
+            var end: Int64
+        }
+        try await ServerUnderTest.run(.router) { server in
+            let address = try await self.address(server)
+            let text = try #require(address.components(separatedBy: "s=").last)
+            let secret = server.server.directory.secret
+            var state = try #require(secret.opened(text, for: "sign in", as: State.self))
+            #expect((9 * 60_000...10 * 60_000).contains(state.end - Clock.now()))
+            let same = try secret.sealed(state, for: "sign in")
+            #expect(try await server.request("/signin?s=\(same)").status == 200)
+            state.end = Clock.now() - 1
+            let late = try secret.sealed(state, for: "sign in")
+            let page = try await server.request("/signin?s=\(late)")
+            #expect(page.status == 400)
+            #expect(page.text.contains("no longer valid"))
+            let answer = try await post(server, "/signin?s=\(late)", ann)
+            #expect(answer.text.contains("no longer valid"))
         }
     }
 

@@ -6,6 +6,27 @@ import TidemarkModel
 import TidemarkWire
 
 @Suite struct WebErrorTests {
+    /// The codes of Apple's service and their statuses: clients know no others.
+    private static let statuses = [
+        "ACCESS_DENIED": 403, "ATOMIC_ERROR": 400, "AUTHENTICATION_FAILED": 401,
+        "AUTHENTICATION_REQUIRED": 421, "BAD_REQUEST": 400, "CONFLICT": 409, "EXISTS": 409,
+        "INTERNAL_ERROR": 500, "NOT_FOUND": 404, "QUOTA_EXCEEDED": 413, "THROTTLED": 429,
+        "TRY_AGAIN_LATER": 503, "UNIQUE_FIELD_ERROR": 409, "VALIDATING_REFERENCE_ERROR": 412,
+        "ZONE_NOT_FOUND": 404,
+    ]
+
+    @Test(arguments: SyncError.Code.allCases)
+    func `Each error has a code of Apple's list with its status`(code: SyncError.Code) {
+        let error = WebError(SyncError(code, "There is a reason."))
+        #expect(Self.statuses[error.code] == error.status, "\(error.code)")
+        #expect(error.redirectURL == nil)
+        // Without the seconds, clients do not repeat a request.
+        let isTemporary = ["THROTTLED", "TRY_AGAIN_LATER"].contains(error.code)
+        #expect((error.retryAfter != nil) == isTemporary)
+        let later = WebError(SyncError(code, "There is a reason.", retryAfter: .seconds(7)))
+        #expect(later.retryAfter == 7)
+    }
+
     @Test func `Clients do not see the file name in an error of the log`() {
         let full = SyncError(.quotaExceeded, "The disk is full (notes.tide/log/7.seg, byte 4096)")
         #expect(WebError(full).reason == "The disk is full")

@@ -89,12 +89,8 @@ extension WebServices {
                     writer.literal("}")
                 }
             } catch {
-                var failure = error
-                if request.isExtended, failure.reason.hasPrefix("Change token expired") {
-                    failure.code = "CHANGE_TOKEN_EXPIRED"
-                }
                 // A zone that fails does not fail the request: the other zones have their pages.
-                writer.failure(failure, ofZone: question.zone ?? .default)
+                writer.failure(error.inForm(of: request), ofZone: question.zone ?? .default)
             }
         }
         writer.literal("]")

@@ -90,6 +90,16 @@ extension WebError {
         conflict = error.conflict
     }
 
+    /// Returns the error with the code that a request with Tidemark's extensions gets.
+    func inForm(of request: WebRequest) -> WebError {
+        var error = self
+        // Apple's list of codes has none for this.
+        if request.isExtended, reason.hasPrefix("Change token expired") {
+            error.code = "CHANGE_TOKEN_EXPIRED"
+        }
+        return error
+    }
+
     /// Creates the error for a body that cannot be read.
     init(_ error: JSONError) {
         self = .badRequest("\(error)")

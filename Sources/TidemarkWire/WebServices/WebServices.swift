@@ -38,6 +38,17 @@ public struct WebServices: Sendable {
         {
             throw .authenticationRequired()
         }
+        do throws(WebError) {
+            return try await perform(request, at: endpoint)
+        } catch {
+            throw error.inForm(of: request)
+        }
+    }
+
+    private func perform(
+        _ request: WebRequest,
+        at endpoint: WebEndpoint
+    ) async throws(WebError) -> [UInt8] {
         switch endpoint.path {
         case "records/query": return try await queryRecords(request)
         case "records/modify": return try await modifyRecords(request)

@@ -1,0 +1,355 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import HTTPTypes
+import Testing
+import TidemarkDatabase
+import TidemarkModel
+
+@testable import TidemarkServer
+
+/// What clients of CloudKit Web Services rely on, beside ``WireReferenceTests`` and
+/// ``GoldenExchanges``.
+@Suite struct WireFactTests {
+    private func createZone(_ server: ServerUnderTest, _ web: String, _ name: String) async throws {
+        let answer = try await server.send(
+            "private/zones/modify",
+            #"{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"\#(name)"}}}]}"#,
+            web: web
+        )
+        #expect(answer.status == 200)
+    }
+
+    private func save(
+        _ server: ServerUnderTest,
+        _ web: String,
+        _ names: [String]
+    ) async throws -> Answer {
+        let operations = names.map { name in
+            #"{"operationType":"forceUpdate","record":{"recordName":"\#(name)","recordType":"Note","#
+                + #""fields":{"title":{"value":"\#(name)"}}}}"#
+        }
+        let list = operations.joined(separator: ",")
+        return try await server.send(
+            "private/records/modify",
+            #"{"zoneID":{"zoneName":"Notes"},"operations":[\#(list)]}"#,
+            web: web
+        )
+    }
+
+    private func zoneNames(_ answer: Answer) -> [String] {
+        answer.list("zones").compactMap { zone in
+            (zone["zoneID"] as? [String: Any])?["zoneName"] as? String
+        }
+    }
+
+    // MARK: What comes
+
+    @Test func `Parameters that only Apple's service knows are ignored`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let query =
+                "ckjsVersion=2.6.4&ckjsBuildVersion=20B1&clientId=c&clientBuildNumber=1"
+                + "&clientMasteringNumber=2&dsid=3&remapEnums=true&getCurrentSyncToken=true"
+            let plain = try await server.send("private/zones/list", web: web)
+            let list = try await server.send("private/zones/list?\(query)", "", .get, web: web)
+            #expect(list.status == 200 && zoneNames(list) == zoneNames(plain))
+            let lookup = try await server.send(
+                "private/records/lookup?\(query)",
+                #"{"records":[],"remapEnums":true,"other":{"a":[1,null]}}"#,
+                web: web
+            )
+            #expect(lookup.status == 200 && lookup.list("records").isEmpty)
+        }
+    }
+
+    @Test func `A feed of zones takes its token under either key, and answers with both`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            try await createZone(server, web, "Notes")
+            let first = try await server.send("private/zones/changes", "{}", web: web)
+            let token = try #require(first.json["syncToken"] as? String)
+            #expect(first.json["metaSyncToken"] as? String == token)
+            try await createZone(server, web, "More")
+            for key in ["syncToken", "metaSyncToken"] {
+                let next = try await server.send(
+                    "private/zones/changes",
+                    #"{"\#(key)":"\#(token)"}"#,
+                    web: web
+                )
+                #expect(zoneNames(next) == ["More"], "\(key)")
+                #expect(next.json["syncToken"] is String)
+                #expect(next.json["syncToken"] as? String == next.json["metaSyncToken"] as? String)
+            }
+        }
+    }
+
+    @Test func `The current user is on the private path too`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            for endpoint in ["users/current", "users/caller"] {
+                let open = try await server.send("public/\(endpoint)", "", .get, web: web)
+                let own = try await server.send("private/\(endpoint)", "", .get, web: web)
+                #expect(own.status == 200)
+                #expect(own.text == open.text && own.json["userRecordName"] is String)
+            }
+        }
+    }
+
+    // MARK: Errors
+
+    @Test func `A token that has expired begins with these words`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            try await createZone(server, web, "Notes")
+            let zones = try await server.send("private/changes/database", "{}", web: web)
+            let token = try #require(zones.list("zones").first?["syncToken"] as? String)
+            let delete =
+                #"{"operations":[{"operationType":"delete","zone":{"zoneID":{"zoneName":"Notes"}}}]}"#
+            _ = try await server.send("private/zones/modify", delete, web: web)
+            // A zone of the same name is another one.
+            try await createZone(server, web, "Notes")
+            var extended = HTTPFields()
+            extended[try #require(HTTPField.Name("X-Tidemark-Extensions"))] = "1"
+            for (headers, code) in [
+                (HTTPFields(), "BAD_REQUEST"), (extended, "CHANGE_TOKEN_EXPIRED"),
+            ] {
+                let feeds = try await server.send(
+                    "private/changes/zone",
+                    #"{"zones":[{"zoneID":{"zoneName":"Notes"},"syncToken":"\#(token)"}]}"#,
+                    web: web,
+                    headers: headers
+                )
+                #expect(feeds.status == 200)
+                let feed = try #require(feeds.list("zones").first)
+                let whole = try await server.send(
+                    "private/records/changes",
+                    #"{"zoneID":{"zoneName":"Notes"},"syncToken":"\#(token)"}"#,
+                    web: web,
+                    headers: headers
+                )
+                #expect(whole.status == 400)
+                for error in [feed, whole.json] {
+                    #expect(error["serverErrorCode"] as? String == code)
+                    let reason = error["reason"] as? String
+                    #expect(reason?.hasPrefix("Change token expired") == true)
+                }
+            }
+        }
+    }
+
+    @Test func `Unknown paths of devices have no handler`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            for path in ["tokens/nope", "changes/stream", "nope"] {
+                let answer = try await server.device(path, "{}")
+                #expect(answer.status == 404)
+                #expect(answer.code == "NOT_FOUND")
+                let reason = answer.json["reason"] as? String
+                #expect(reason?.hasPrefix("could not find handler for endpoint") == true)
+            }
+        }
+    }
+
+    // MARK: Who calls
+
+    @Test func `Tokens of apps are 64 hexadecimal digits, and any registered text will do`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let directory = server.server.directory
+            let made = try await directory.makeToken(
+                name: "app",
+                container: .standard,
+                environment: .development
+            )
+            for token in [server.token, made] {
+                #expect(token.count == 64)
+                #expect(token.utf8.allSatisfy { Array("0123456789abcdef".utf8).contains($0) })
+            }
+            let own = APIToken(
+                "a text of mine",
+                name: "own",
+                container: .standard,
+                environment: .development
+            )
+            _ = try await directory.registry.tokens.save(own)
+            let path = "\(ServerUnderTest.path)public/zones/list?ckAPIToken=a%20text%20of%20mine"
+            #expect(try await server.request(path).status == 200)
+        }
+    }
+
+    @Test func `Sessions last half an hour, or two weeks if they are kept`() {
+        func session(isKept: Bool) -> Session {
+            Session(
+                id: RecordName("s"),
+                account: "a",
+                user: "u",
+                container: "c",
+                environment: "development",
+                isKept: isKept
+            )
+        }
+        #expect(session(isKept: false).lifetime == 30 * 60 * 1000)
+        #expect(session(isKept: true).lifetime == 14 * 24 * 60 * 60 * 1000)
+    }
+
+    @Test func `A cookie signs nobody in to the services`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let cookie = "ckWebAuthToken=\(web); ckSession=\(web); tidemark-account=\(web)"
+            let answer = try await server.send(
+                "private/zones/list",
+                headers: [.cookie: cookie]
+            )
+            #expect(answer.status == 421)
+            #expect(answer.code == "AUTHENTICATION_REQUIRED")
+            #expect(try await server.send("private/zones/list", web: web).status == 200)
+        }
+    }
+
+    @Test func `In development a key's records extend the schema`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let saved = try await server.sendSigned(
+                "public/records/modify",
+                #"{"operations":[{"operationType":"create","record":{"recordType":"Fresh","fields":{}}}]}"#
+            )
+            #expect(saved.list("records").first?["recordType"] as? String == "Fresh")
+            let found = try await server.sendSigned(
+                "public/records/query",
+                #"{"query":{"recordType":"Fresh"}}"#
+            )
+            #expect(found.list("records").count == 1)
+        }
+    }
+
+    // MARK: Browsers
+
+    @Test func `Pages of allowed origins reach every path, and read its errors`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let session = "ckAPIToken=\(server.token)&ckWebAuthToken=\(web)"
+            let upload = try await server.send(
+                "private/assets/upload",
+                #"{"tokens":[{"recordName":"a","recordType":"Note","fieldName":"photo"}]}"#,
+                web: web
+            )
+            let address = try #require(upload.list("tokens").first?["url"] as? String)
+            let courier = try await server.courier(web, client: "b")
+            let origin = "https://app.example.org"
+            let requested = try #require(HTTPField.Name("Access-Control-Request-Headers"))
+            for (path, wrong) in [
+                ("\(ServerUnderTest.path)private/zones/list?\(session)", HTTPRequest.Method.delete),
+                ("/device/1/iCloud.tidemark/development/tokens/create?\(session)", .get),
+                (ServerUnderTest.path(of: address), .get),
+                ("/assets/nothing", .get),
+                (courier, .delete),
+                ("\(ServerUnderTest.path)private/changes/stream?\(session)", .post),
+            ] {
+                let preflight = try await server.request(
+                    path,
+                    .options,
+                    [],
+                    [.origin: origin, requested: "content-type, x-something"]
+                )
+                #expect(preflight.status == 200, "\(path)")
+                let failed = try await server.request(path, wrong, [], [.origin: origin])
+                #expect((400..<500).contains(failed.status), "\(path)")
+                #expect(failed.code != nil, "\(path)")
+                for answer in [preflight, failed] {
+                    #expect(answer.headers[.accessControlAllowOrigin] == origin, "\(path)")
+                    #expect(answer.headers[.accessControlAllowCredentials] == "true", "\(path)")
+                    #expect(answer.headers[.vary]?.contains("Origin") == true, "\(path)")
+                }
+                #expect(
+                    preflight.headers[.accessControlAllowMethods] == "GET, POST, PUT, OPTIONS",
+                    "\(path)"
+                )
+                #expect(
+                    preflight.headers[.accessControlAllowHeaders] == "content-type, x-something",
+                    "\(path)"
+                )
+                #expect(preflight.headers[.accessControlMaxAge] == "3600", "\(path)")
+            }
+        }
+    }
+
+    // MARK: Shares and queries
+
+    @Test func `One unknown short GUID fails the whole request`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let ann = try await server.signIn("ann")
+            let ben = try await server.signIn("ben")
+            try await createZone(server, ann, "Notes")
+            _ = try await save(server, ann, ["root"])
+            let share = """
+                {"zoneID":{"zoneName":"Notes"},"atomic":true,"operations":[{"operationType":"create","record":\
+                {"recordType":"cloudkit.share","recordName":"s","fields":{},"forRecord":{"recordName":"root"},\
+                "publicPermission":"READ_ONLY"}}]}
+                """
+            let shared = try await server.send("private/records/modify", share, web: ann)
+            let guid = try #require(shared.list("records").first?["shortGUID"] as? String)
+            for endpoint in ["public/records/resolve", "public/records/accept"] {
+                let both = try await server.send(
+                    endpoint,
+                    #"{"shortGUIDs":[{"value":"\#(guid)"},{"value":"nothing"}]}"#,
+                    web: ben
+                )
+                #expect(both.status == 404, "\(endpoint)")
+                #expect(both.json["results"] == nil, "\(endpoint)")
+            }
+            let one = try await server.send(
+                "public/records/resolve",
+                #"{"shortGUIDs":[{"value":"\#(guid)"}]}"#,
+                web: ben
+            )
+            let result = try #require(one.list("results").first)
+            let echo = result["shortGUID"] as? [String: Any]
+            #expect(echo?["shouldFetchRootRecord"] as? Bool == true)
+            #expect(result["rootRecord"] is [String: Any])
+        }
+    }
+
+    @Test func `A page has 200 records at most, and a query finds what was just saved`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            try await createZone(server, web, "Notes")
+            let names = (0..<205).map { "n\($0)" }
+            for part in [names[..<200], names[200...]] {
+                #expect(try await save(server, web, Array(part)).status == 200)
+            }
+            let query = #""zoneID":{"zoneName":"Notes"},"query":{"recordType":"Note"}"#
+            let first = try await server.send(
+                "private/records/query",
+                "{\(query),\"resultsLimit\":1000}",
+                web: web
+            )
+            #expect(first.list("records").count == 200)
+            let marker = try #require(first.json["continuationMarker"] as? String)
+            let rest = try await server.send(
+                "private/records/query",
+                "{\(query),\"resultsLimit\":1000,\"continuationMarker\":\"\(marker)\"}",
+                web: web
+            )
+            #expect(rest.list("records").count == 5)
+            #expect(rest.json["continuationMarker"] == nil)
+            let own = #""filterBy":{"fieldName":"title","comparator":"EQUALS","fieldValue":"#
+            for number in 0..<20 {
+                _ = try await save(server, web, ["new \(number)"])
+                let found = try await server.send(
+                    "private/records/query",
+                    #"{"zoneID":{"zoneName":"Notes"},"query":{"recordType":"Note",\#(own)"#
+                        + #"{"value":"new \#(number)"}}}}"#,
+                    web: web
+                )
+                #expect(found.list("records").count == 1, "\(number)")
+            }
+        }
+    }
+}
+#endif
