@@ -191,6 +191,53 @@ import Testing
         )
     }
 
+    @Test func `A command does not follow a server to another address`() async throws {
+        let outcome = try await Command.script(
+            """
+            cat >redirect.py <<END
+            import http.server, os
+            class Handler(http.server.BaseHTTPRequestHandler):
+                def do_POST(self):
+                    with open("hits", "a") as hits: print(self.path, file=hits)
+                    self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                    self.send_response(307)
+                    self.send_header("Location", "/taken")
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                def log_message(self, *arguments): pass
+            server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+            with open("port.new", "w") as port: print(server.server_port, file=port)
+            os.rename("port.new", "port")
+            server.serve_forever()
+            END
+            python3 redirect.py & server=$!
+            for attempt in $(seq 200); do [ -s port ] && break; sleep 0.05; done
+            export TIDEMARK_ADMIN_TOKEN=secret
+            "$tidemark" usage --url "http://127.0.0.1:$(cat port)" && echo "It has answered."
+            kill $server; cat hits
+            """,
+            in: folder
+        )
+        #expect(outcome.output == "/tidemark/1/administration/usage\n", "\(outcome.errors)")
+    }
+
+    @Test(arguments: [
+        ("http://0.0.0.0:1", true), ("http://127.0.0.1:1", false), ("http://localhost:1", false),
+        ("https://0.0.0.0:1", false),
+    ])
+    func `A command warns before it sends a secret without encryption`(
+        address: String,
+        isExposed: Bool
+    ) async throws {
+        let outcome = try await Command.script(
+            "TIDEMARK_ADMIN_TOKEN=x $tidemark usage --url \(address)",
+            in: folder
+        )
+        #expect(outcome.status != 0)
+        let warning = "Warning: the secret is sent without encryption"
+        #expect(outcome.errors.contains(warning) == isExposed, "\(outcome.errors)")
+    }
+
     @Test func `Commands save, share and subscribe at a server as an app does`() async throws {
         let outcome = try await script(
             """

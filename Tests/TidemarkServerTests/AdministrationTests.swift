@@ -82,6 +82,26 @@ import TidemarkWire
         }
     }
 
+    @Test func `A web page cannot send calls`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let secret = try await server.server.directory.addAdministrator(name: "ops")
+            let page: HTTPFields = [.origin: "https://evil.example.org"]
+            let preflight = try await server.request(Self.path + "usage", .options, [], page)
+            #expect(preflight.headers[.accessControlAllowOrigin] == nil)
+            #expect(preflight.headers[.accessControlAllowHeaders] == nil)
+            // What a browser adds by itself is no secret.
+            var fields = page
+            fields[.cookie] = "tidemark-account=\(secret); secret=\(secret)"
+            let bare = try await server.request(Self.path + "usage", .post, [], fields)
+            #expect(bare.status == 401)
+            // Nor can a page that knows a secret read the answer.
+            fields[.authorization] = "Bearer \(secret)"
+            let known = try await server.request(Self.path + "usage", .post, [], fields)
+            #expect(known.status == 200)
+            #expect(known.headers[.accessControlAllowOrigin] == nil)
+        }
+    }
+
     @Test func `Invalid calls are rejected, and failing calls end with an error`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let secret = try await server.server.directory.addAdministrator(name: "ops")

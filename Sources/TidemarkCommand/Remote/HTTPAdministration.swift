@@ -44,7 +44,8 @@ struct HTTPAdministration: AdministrationTransport {
         request.headers.add(name: "Content-Type", value: "application/json")
         if let secret { request.headers.add(name: "Authorization", value: "Bearer \(secret)") }
         request.body = .bytes(call)
-        var configuration = HTTPClient.Configuration()
+        // The secret and the call, which may have a password, are for this server only.
+        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
         // A server sends a line at least every ten seconds.
         configuration.timeout = .init(connect: .seconds(10), read: .seconds(45))
         // A server that does not run is an answer: `WrittenStoreArgument` then uses the files at
