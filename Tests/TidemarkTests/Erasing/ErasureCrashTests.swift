@@ -198,7 +198,7 @@ import TidemarkViews
         let outcomes: [CrashOutcome] = [
             .losingEverythingUnsynced, .keepingEverything, .processKilled,
         ]
-        for call in stride(from: first + 1, through: last, by: runsLongTests ? 1 : 7) {
+        for call in stride(from: first + 1, through: last, by: runsLongTests ? 1 : 13) {
             let disk = files.crash(.keepingEverything)
             let world = try FeatureWorld(disk, MemoryViewIndex(), seed: 5)
             disk.stop(atCall: call)
