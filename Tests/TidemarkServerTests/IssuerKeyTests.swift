@@ -75,8 +75,11 @@ import TidemarkModel
             }
             return
         }
-        let builder = try HTTPServerBuilder.tls(.http1(), tlsConfiguration: tls)
-        try await Application(router: router, server: builder).test(.ahc(.https)) { client in
+        let application = Application(
+            router: router,
+            server: try .tls(.http1(), tlsConfiguration: tls)
+        )
+        try await application.test(.ahc(.https)) { client in
             try await body(try #require(client.port), fetches)
         }
     }
@@ -93,10 +96,11 @@ import TidemarkModel
 
     @Test func `Keys are fetched again after an hour, and kept if that fails`() async throws {
         let next = try TestIssuer()
-        let old = try #require(BearerToken(try issuer.token()))
-        let new = try #require(BearerToken(try next.token()))
+        let texts = [try issuer.token(), try next.token()]
         let published = try next.keySet()
         try await serve { port, fetches in
+            let old = try #require(BearerToken(texts[0]))
+            let new = try #require(BearerToken(texts[1]))
             let source = try source("http://127.0.0.1:\(port)")
             let start = ContinuousClock.now
             #expect(await source.refresh(at: start) == 1)
@@ -140,7 +144,7 @@ import TidemarkModel
         var trusting = TLSConfiguration.makeClientConfiguration()
         trusting.trustRoots = .certificates(authorities)
         let trust = trusting
-        let token = try #require(BearerToken(try issuer.token()))
+        let text = try issuer.token()
         for (host, certificate) in zip(hosts, authorities) {
             let key = try NIOSSLPrivateKey(file: folder.path(host + ".key"), format: .pem)
             let tls = TLSConfiguration.makeServerConfiguration(
@@ -148,6 +152,7 @@ import TidemarkModel
                 privateKey: .privateKey(key)
             )
             try await serve(over: tls) { port, fetches in
+                let token = try #require(BearerToken(text))
                 let url = "https://localhost:\(port)"
                 // Neither an unknown authority nor the certificate of another host is accepted.
                 let strict = try source(url)
