@@ -180,25 +180,61 @@ import TidemarkViews
         }
     }
 
+    /// The numbers of the calls that an open store makes to erase, without any fault.
+    private func callsOfOpenErasure(
+        _ subject: Subject,
+        _ files: SimulatedFileSystem,
+        _ whole: Whole
+    ) async throws -> ClosedRange<Int> {
+        let disk = files.crash(.keepingEverything)
+        let world = try FeatureWorld(disk, MemoryViewIndex(), seed: 5)
+        let first = disk.callCount + 1
+        #expect(try world.store.erase(subject.subject).removedCount > 2)
+        let last = disk.callCount
+        #expect(last - first > 100)
+        #expect(try search(disk, subject.word).isEmpty)
+        #expect(try await picture(world) == whole.after)
+        try world.store.close()
+        return first...last
+    }
+
+    @Test(arguments: Subject.allCases)
+    func `A failed call while an open store erases leaves it open, or to be opened again`(
+        subject: Subject
+    ) async throws {
+        let (files, guests) = try await prepare()
+        let whole = try await whole(subject, files)
+        let calls = try await callsOfOpenErasure(subject, files, whole)
+        var openCount = 0
+        for call in calls where runsLongTests || call % 17 == 0 {
+            let disk = files.crash(.keepingEverything)
+            let world = try FeatureWorld(disk, MemoryViewIndex(), seed: 5)
+            disk.failCall(call, with: call % 2 == 0 ? 5 : 28)
+            _ = try? world.store.erase(subject.subject)
+            disk.clearFaults()
+            let left = disk.crash(.keepingEverything)
+            try await check(left, MemoryViewIndex(), subject, whole, guests, "call \(call)")
+            // Closed if the failed call was one of opening it again.
+            guard (try? world.store.figures()) != nil else { continue }
+            openCount += 1
+            let picture = try await picture(world)
+            #expect(picture == whole.before || picture == whole.after, "call \(call)")
+            try? world.store.close()
+        }
+        #expect(openCount > 0)
+    }
+
     @Test(arguments: Subject.allCases)
     func `A crash while an open store erases leaves all of the subject or none`(
         subject: Subject
     ) async throws {
         let (files, guests) = try await prepare()
         let whole = try await whole(subject, files)
-        let sound = files.crash(.keepingEverything)
-        let opened = try FeatureWorld(sound, MemoryViewIndex(), seed: 5)
-        let first = sound.callCount
-        #expect(try opened.store.erase(subject.subject).removedCount > 2)
-        let last = sound.callCount
-        #expect(last - first > 100)
-        #expect(try search(sound, subject.word).isEmpty)
-        #expect(try await picture(opened) == whole.after)
-        try opened.store.close()
+        let calls = try await callsOfOpenErasure(subject, files, whole)
         let outcomes: [CrashOutcome] = [
             .losingEverythingUnsynced, .keepingEverything, .processKilled,
         ]
-        for call in stride(from: first + 1, through: last, by: runsLongTests ? 1 : 13) {
+        for call in calls where runsLongTests || call % 13 == 0 {
             let disk = files.crash(.keepingEverything)
             let world = try FeatureWorld(disk, MemoryViewIndex(), seed: 5)
             disk.stop(atCall: call)
