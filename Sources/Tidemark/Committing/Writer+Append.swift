@@ -24,10 +24,10 @@ extension Writer {
         isLimited: Bool = true,
         callerWaits: Bool = false
     ) async throws(SyncError) -> Committer.Placed? {
-        let known = quotas.withLock { $0 }
+        let known = quotas.state.withLock { $0 }
         defer {
             // Quotas may have been set since, and databases counted that this commit is missing in.
-            if quotas.withLock({ $0.generation }) != known.generation {
+            if quotas.state.withLock({ $0.generation }) != known.generation {
                 usages.withLock { $0.forgetAll() }
             }
         }

@@ -94,7 +94,9 @@ extension Writer {
         _ committer: Committer
     ) async throws(SyncError) -> UsageCounts.Reservation {
         let database = wanted.database
-        let (quota, containerQuota) = quotas.withLock { $0.quotas(of: database) }
+        let (quota, containerQuota) = quotas.state.withLock {
+            $0.quotas(of: database)
+        }
         guard quota != nil || containerQuota != nil else { return wanted }
         // Each outcome that is not final is resolved outside the lock of `usages`. Then the
         // reservation is tried again, since other commits may have changed the sums.

@@ -18,19 +18,20 @@ final class Writer: Sendable {
     /// The bytes used by databases that have a quota.
     let usages = Lock(UsageCounts())
     /// The bytes that databases may use.
-    let quotas: Lock<Quotas>
+    let quotas: QuotaSettings
 
     init(
         _ reader: Reader,
         log: SegmentLog,
         committer: Committer,
-        checkpointer: Checkpointer
+        checkpointer: Checkpointer,
+        quotas: QuotaSettings
     ) {
         self.reader = reader
         self.log = log
         self.committer = committer
         self.checkpointer = checkpointer
-        quotas = Lock(Quotas(limits: reader.options.limits))
+        self.quotas = quotas
     }
 }
 

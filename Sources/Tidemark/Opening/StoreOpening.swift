@@ -84,7 +84,12 @@ struct StoreOpening {
         creating: Bool,
         _ progress: (RebuildProgress) -> Void
     ) throws(LogError) -> Store {
-        let (parts, log, report) = try openParts(creating: creating, Listeners(), progress)
+        let (parts, log, report) = try openParts(
+            creating: creating,
+            Listeners(),
+            QuotaSettings(limits: options.limits),
+            progress
+        )
         // An empty log has the lowest of all times.
         let ahead = log.lastTime.subtractingSaturated(log.environment.now())
         return Store(
@@ -93,8 +98,8 @@ struct StoreOpening {
             recovery: report,
             clockLag: .milliseconds(max(0, ahead)),
             reopening: Reopening(folder: folder, environment: environment) {
-                (listeners, hasFailed) throws(LogError) in
-                try reopen(for: listeners, hasFailed)
+                (listeners, quotas, hasFailed) throws(LogError) in
+                try reopen(for: listeners, quotas, hasFailed)
             }
         )
     }
@@ -105,6 +110,7 @@ struct StoreOpening {
     /// Opens the parts of a store again that this process has closed.
     private func reopen(
         for listeners: Listeners,
+        _ quotas: QuotaSettings,
         _ hasFailed: Bool
     ) throws(LogError) -> OpenStore {
         // An erasure that was done has removed the views. Otherwise a call that still runs may use
@@ -113,7 +119,7 @@ struct StoreOpening {
         var attemptCount = 1
         while true {
             do throws(LogError) {
-                let opened = try openParts(creating: false, listeners) { _ in }
+                let opened = try openParts(creating: false, listeners, quotas) { _ in }
                 observer?.notes(.opened(last: opened.log.durableSequence, wasClean: true))
                 return opened.parts
             } catch {
@@ -128,6 +134,7 @@ struct StoreOpening {
     private func openParts(
         creating: Bool,
         _ listeners: Listeners,
+        _ quotas: QuotaSettings,
         _ progress: (RebuildProgress) -> Void
     ) throws(LogError) -> (parts: OpenStore, log: SegmentLog, report: RecoveryReport) {
         try checkAddressSpace(writing: true)
@@ -175,7 +182,8 @@ struct StoreOpening {
                 checkpointer: checkpointer,
                 clock: ClockWatch(log.environment, limit: options.clockJumpLimit?.inMilliseconds)
             ),
-            checkpointer: checkpointer
+            checkpointer: checkpointer,
+            quotas: quotas
         )
         let parts = OpenStore(
             reader,

@@ -8,10 +8,10 @@ import TidemarkLog
 struct Reopening: Sendable {
     let folder: StoreFolder
     let environment: StoreEnvironment
-    /// Opens the parts of the store for the listeners of the previous parts.
+    /// Opens the parts of the store with the listeners and quotas of the previous parts.
     ///
-    /// The argument is true if the work on the files failed.
-    let open: @Sendable (Listeners, Bool) throws(LogError) -> OpenStore
+    /// The last argument is true if the work on the files failed.
+    let open: @Sendable (Listeners, QuotaSettings, Bool) throws(LogError) -> OpenStore
 
     /// The time that running calls get to end, in steps of `stepMilliseconds`.
     private static let stepLimit = 250

@@ -34,7 +34,7 @@ extension Store {
     /// on `bytes` counts all of the container's data. Throws in a store that is open for reading.
     public func setQuotas(_ quotas: [ContainerID: ContainerQuota]) throws(SyncError) {
         let writer = try parts.writer()
-        writer.quotas.withLock { $0.set(quotas) }
+        writer.quotas.state.withLock { $0.set(quotas) }
         // Commits to databases without a quota are not reported to the counts.
         writer.usages.withLock { $0.forgetAll() }
     }

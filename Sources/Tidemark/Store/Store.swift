@@ -143,7 +143,7 @@ extension Store {
             var hasFailed = false
             if case .failure = result { hasFailed = true }
             do throws(LogError) {
-                let parts = try reopening.open(left.listeners, hasFailed)
+                let parts = try reopening.open(left.listeners, left.quotas, hasFailed)
                 opened.withLock { $0 = .open(parts) }
             } catch {
                 opened.withLock { $0 = .closed }
@@ -158,6 +158,7 @@ extension Store {
     /// The remains of parts that were closed.
     private struct Left {
         let listeners: Listeners
+        let quotas: QuotaSettings
         /// The error with which they were closed.
         let failure: LogError?
         /// Returns true if a call still uses them.
@@ -166,10 +167,10 @@ extension Store {
 
     /// Closes the parts, and releases them.
     private func leave(if check: (SegmentLog) throws(LogError) -> Void) throws(LogError) -> Left {
-        guard case .open(let parts) = opened.withLock({ $0 }), let log = parts.writer.ifAny?.log
+        guard case .open(let parts) = opened.withLock({ $0 }), let writer = parts.writer.ifAny
         else { throw .closed }
-        try check(log)
-        opened.withLock { $0 = .erasing(log.durableSequence) }
+        try check(writer.log)
+        opened.withLock { $0 = .erasing(writer.log.durableSequence) }
         var failure: LogError?
         do throws(LogError) {
             try parts.close(keepsListeners: true)
@@ -181,6 +182,7 @@ extension Store {
         parts.reader.views.index.setAside()
         return Left(
             listeners: parts.listeners,
+            quotas: writer.quotas,
             failure: failure,
             isInUse: { [weak reader = parts.reader] in reader != nil }
         )

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkLock
 import TidemarkModel
 
 /// The quota of one container, where it differs from that of all containers.
@@ -18,6 +19,15 @@ public struct ContainerQuota: Hashable, Sendable {
 
     fileprivate func quota(of scope: DatabaseScope) -> Int? {
         scope == .public ? bytesPerPublicDatabase : bytesPerPrivateDatabase
+    }
+}
+
+/// The quotas of an open store, which also apply after its parts were closed and opened again.
+final class QuotaSettings: Sendable {
+    let state: Lock<Quotas>
+
+    init(limits: Limits) {
+        state = Lock(Quotas(limits: limits))
     }
 }
 

@@ -156,6 +156,22 @@ import TidemarkModel
         #expect(error?.code == .readOnly)
     }
 
+    @Test func `Quotas that were set before an erasure still apply`() async throws {
+        let store = try Store.open(at: path, access: .creating)
+        let client = dan(in: store)
+        try await client.createZone()
+        var quota = ContainerQuota()
+        quota.bytesPerPrivateDatabase = 5_000
+        try store.setQuotas([.standard: quota])
+        let word = FieldValue.string(String(repeating: "long ", count: 1_000))
+        _ = try store.erase(.user(UserID("_zelda")))
+        let save = try client.save("a", ["word": word, "more": word])
+        let error = await #expect(throws: SyncError.self) { try await client.modify([save]) }
+        #expect(error?.code == .quotaExceeded)
+        _ = try await client.modify([try client.save("b", ["n": 1])]).saves[0].get()
+        try store.close()
+    }
+
     @Test func `A reader is in the way of an erasure, and the store stays in use`() async throws {
         let store = try Store.open(at: path, access: .creating)
         let client = dan(in: store)
