@@ -19,17 +19,4 @@ extension SyncError {
         let code: Code = error.reason == .full ? .quotaExceeded : .internalError
         self.init(code, error.message)
     }
-
-    // Always inlined, as the functions for the errors of logs and events.
-    /// Returns the result of a closure; rethrows its error as the error of a request.
-    @inlinable @inline(__always)
-    package static func wrapping<Result>(
-        _ body: () throws(ViewIndexError) -> Result
-    ) throws(SyncError) -> Result {
-        do throws(ViewIndexError) {
-            return try body()
-        } catch {
-            throw SyncError(error)
-        }
-    }
 }

@@ -18,10 +18,11 @@ extension ZoneViews {
         records.reserveCapacity(sequences.count)
         for (sequence, found) in zip(sequences, found) {
             guard let found else { throw .missingEvent(sequence) }
-            let record = try SyncError.wrapping { () throws(EventFormatError) in
-                try StoredRecord(sequence, zone: found.zone, found.payload)
+            do throws(EventFormatError) {
+                records.append(try StoredRecord(sequence, zone: found.zone, found.payload))
+            } catch {
+                throw SyncError(error)
             }
-            records.append(record)
         }
         return records
     }
@@ -50,7 +51,7 @@ extension ZoneViews {
         var wanted: [SequenceNumber] = []
         for index in order where wanted.last != sequences[index] { wanted.append(sequences[index]) }
         var position = 0
-        try SyncError.wrapping { () throws(LogError) in
+        do throws(LogError) {
             try source.read(wanted) { event in
                 // A reader skips damage.
                 while position < order.count, sequences[order[position]] <= event.sequence {
@@ -61,6 +62,8 @@ extension ZoneViews {
                 }
                 return true
             }
+        } catch {
+            throw SyncError(error)
         }
         return found
     }
