@@ -110,10 +110,14 @@ extension TokenContent {
 
     /// Returns the token for clients.
     package func token(of store: StoreID, hash: StoreHash) -> ChangeToken {
-        // Every page ends with a token. Appending word by word takes twice as long as the rest of
-        // an empty page.
-        var bytes = [UInt8](unsafeUninitializedCapacity: Self.byteCount) { bytes, count in
-            let token = UnsafeMutableRawBufferPointer(bytes)
+        // Every page ends with a token, and appending word by word takes four times as long.
+        let rest =
+            level == .sharedZone
+            ? MemoryLayout<UInt64>.size + walks.count * Self.walkByteCount
+            : readability == 0 ? 0 : MemoryLayout<UInt64>.size
+        var bytes = [UInt8](repeating: 0, count: Self.byteCount + rest)
+        let end = bytes.count - Self.checkByteCount
+        bytes.withUnsafeMutableBytes { token in
             func put(_ word: UInt64, at offset: Int) {
                 token.storeBytes(of: word.littleEndian, toByteOffset: offset, as: UInt64.self)
             }
@@ -124,21 +128,18 @@ extension TokenContent {
             put(incarnation.rawValue, at: 18)
             put(sequence.rawValue, at: 26)
             put(quiet.rawValue, at: 34)
-            count = Self.byteCount - Self.checkByteCount
-        }
-        // A token of a zone or database has no list, so one optional word needs no flag: the length
-        // tells.
-        if level != .sharedZone {
-            if readability != 0 { bytes.append(integer: readability) }
-        } else {
-            bytes.append(integer: known.rawValue)
-            for walk in walks {
-                bytes.append(integer: walk.audience.rawValue)
-                bytes.append(integer: walk.position.rawValue)
-                bytes.append(walk.isLeaving ? 1 : 0)
+            // A token of a zone or database has no list, so one optional word needs no flag: the
+            // length tells.
+            guard rest > 0 else { return }
+            put(level == .sharedZone ? known.rawValue : readability, at: 42)
+            for (index, walk) in walks.enumerated() where level == .sharedZone {
+                let offset = Self.byteCount + index * Self.walkByteCount
+                put(walk.audience.rawValue, at: offset)
+                put(walk.position.rawValue, at: offset + 8)
+                token[offset + 16] = walk.isLeaving ? 1 : 0
             }
         }
-        bytes.append(integer: hash.tokenCheck(bytes.span.bytes))
+        bytes.store(integer: hash.tokenCheck(bytes.span.bytes.extracting(0..<end)), at: end)
         return ChangeToken(bytes: bytes)
     }
 

@@ -197,20 +197,13 @@ extension Limits {
                 "has \(name.byteCount) bytes; 1 to \(limit) are allowed"
             )
         }
-        // One pass, since this runs for every name of every request.
         let (hasNUL, isASCII) = name.withBytes { bytes in
-            var union: UInt8 = 0
-            var hasNUL = false
-            for byte in bytes {
-                union |= byte
-                hasNUL = hasNUL || byte == 0
-            }
-            return (hasNUL, union < 0x80)
+            (bytes.contains(0), !requiresASCIINames || bytes.allSatisfy { $0 < 0x80 })
         }
         guard !hasNUL else {
             throw .invalidName(what, name.string, "holds a NUL character; leave it out")
         }
-        guard isASCII || !requiresASCIINames else {
+        guard isASCII else {
             throw .invalidName(
                 what,
                 name.string,

@@ -107,7 +107,7 @@ package final class OverlayGeneration: @unchecked Sendable {
         through bound: SequenceNumber
     ) -> (head: SequenceNumber, isCreated: Bool)? {
         guard let index = index(of: key) else { return nil }
-        let isCreated = zones[index].creation != nil
+        let isCreated = zones[index].isCreated
         // The usual case, read member by member: a zone that is passed to a function is copied.
         let last = zones[index].lastChange
         if zones[index].end == nil, last > 0, last <= bound { return (last, isCreated) }

@@ -16,7 +16,11 @@ package struct OverlayZone: Sendable {
     /// True if a record of the zone has a slot other than its name's hash.
     package var isProbed = false
     /// The zone's creation, if it is in this stretch.
-    package var creation: ZoneCreation?
+    package var creation: ZoneCreation? {
+        didSet { isCreated = creation != nil }
+    }
+    /// True if ``creation`` is in this stretch, to be read without copying it.
+    package private(set) var isCreated = false
     /// The zone's end, if it is in this stretch.
     package var end: End?
 

@@ -48,7 +48,7 @@ extension Writer {
 extension ZoneAccess {
     /// The deletions of share records that take a participant out of a zone.
     fileprivate func shares(in zone: ZoneID) -> [RecordDeletion] {
-        parts.values.map(\.shareName).sorted().map {
+        participations.values.map(\.shareName).sorted().map {
             RecordDeletion(RecordID(recordName: $0.string, zone: zone))
         }
     }

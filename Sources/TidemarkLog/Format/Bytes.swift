@@ -122,6 +122,7 @@ extension [UInt8] {
     }
 
     /// Overwrites bytes with an integer, little-endian.
+    @inlinable
     package mutating func store(
         integer value: some FixedWidthInteger & BitwiseCopyable,
         at offset: Int

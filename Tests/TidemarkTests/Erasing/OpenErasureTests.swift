@@ -134,15 +134,15 @@ import TidemarkModel
         try await client.createZone()
         _ = try await client.modify([try client.save("a", ["n": 1])]).saves[0].get()
         let last = store.lastSequence
+        func fail() throws(LogError) -> Int {
+            let error = #expect(throws: SyncError.self) { try store.figures() }
+            #expect(error?.code == .serviceUnavailable)
+            #expect(error?.retryAfter != nil)
+            #expect(store.lastSequence == last)
+            throw LogError(.full, "There is no space.")
+        }
         let failure = #expect(throws: LogError.self) {
-            func fail() throws(LogError) -> Int {
-                let error = #expect(throws: SyncError.self) { try store.figures() }
-                #expect(error?.code == .serviceUnavailable)
-                #expect(error?.retryAfter != nil)
-                #expect(store.lastSequence == last)
-                throw LogError(.full, "There is no space.")
-            }
-            _ = try store.whileClosed(if: { _ in }, fail)
+            try store.whileClosed(if: { _ in }, fail)
         }
         #expect(failure?.code == .full)
         #expect(try await client.fetch("a")[0].get()["n"] == .int64(1))
