@@ -8,7 +8,6 @@
 /// accepted, and a sync allocates nothing.
 struct SpareSegment: Sendable {
     let path: String
-    let file: any LogFile
     /// The header without the first position, the incarnation and the generation.
     let template: FileHeader
     let dictionary: [UInt8]
@@ -39,12 +38,14 @@ struct SpareSegment: Sendable {
         header.allocatedByteCount = UInt64(header.framesOffset + Layout.aligned(room))
         let byteCount = header.allocatedByteCount
         let fileSystem = environment.fileSystem
-        let made = try LogError.wrapping { () throws(FileError) -> any LogFile in
+        try LogError.wrapping { () throws(FileError) in
             // Numbers start anew with each open, so a crash may have left a file of this name.
             if try fileSystem.exists(path) { try fileSystem.remove(path) }
             // The first 256 bytes stay zero until `becomeSegment`, so a file outside of the log has
             // no header.
             let file = try fileSystem.open(path, .create)
+            // It may be long until the segment is needed.
+            defer { file.close() }
             do throws(FileError) {
                 try file.allocate(to: byteCount)
                 if !stored.isEmpty { try file.write(stored.span.bytes, at: offset) }
@@ -54,11 +55,9 @@ struct SpareSegment: Sendable {
                 try? fileSystem.remove(path)
                 throw error
             }
-            return file
         }
         return SpareSegment(
             path: path,
-            file: made,
             template: header,
             dictionary: sample.bytes
         )
@@ -156,8 +155,10 @@ extension SpareSegment {
         let opened = try LogError.wrapping { () throws(FileError) -> any LogFile in
             // The header is synced before the rename. After a crash, a file with a segment's name
             // therefore has a header.
+            let file = try fileSystem.open(path, .readWrite)
             try file.write(bytes.span.bytes, at: 0)
             try file.sync()
+            file.close()
             try fileSystem.rename(path, to: folder.segment(id))
             try fileSystem.syncDirectory(folder.segments)
             // Opened again, because errors name the path by which a file was opened.
