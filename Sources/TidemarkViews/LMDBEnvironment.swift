@@ -48,6 +48,23 @@ package final class LMDBEnvironment: Sendable {
         }
     }
 
+    /// Opens the environment of a writer that parked it in a folder.
+    init(_ path: String, returningTo folder: LMDBOpenFolders.Folder) throws(ViewIndexError) {
+        self.path = path
+        files = try ViewFiles(holding: path)
+        // LMDB would create what is missing.
+        guard try files.exist() else { throw .replaced(path) }
+        (number, opened) = try LMDBOpenFolders.open(
+            path,
+            .writing,
+            mapByteCount: LMDBOpening.largestMapByteCount,
+            returningTo: folder
+        )
+    }
+
+    /// Announces that the writer closes the environment and will return to its folder.
+    func park() -> LMDBOpenFolders.Folder? { number.flatMap(LMDBOpenFolders.park) }
+
     deinit {
         idle.withLock { idle in
             // Every transaction must end before LMDB closes the environment.
@@ -167,6 +184,14 @@ extension ViewIndexError {
             let remedy = FileError(call: .open, path: path, errorNumber: code).remedy
             return ViewIndexError(.system, "\(what). \(remedy ?? "")")
         }
+    }
+
+    /// Creates the error for an index that is no longer the one that this process has written.
+    static func replaced(_ path: String) -> ViewIndexError {
+        .damaged(
+            "\(path): the view index was removed or replaced while the store was open; close the "
+                + "store and open it again"
+        )
     }
 
     /// Creates the error for bytes that differ from the bytes written.

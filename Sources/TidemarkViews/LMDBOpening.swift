@@ -173,7 +173,7 @@ enum LMDBOpenFolders {
     }
 
     /// The identity of a folder, independent of its path and of links.
-    private struct Folder: Hashable {
+    struct Folder: Hashable {
         let device: UInt64
         let number: UInt64
     }
@@ -181,6 +181,8 @@ enum LMDBOpenFolders {
     private struct Entries {
         var all: [Int: Entry] = [:]
         var numbers: [Folder: Int] = [:]
+        /// Folders whose writer has closed its environment, and will open it again.
+        var parked: Set<Folder> = []
         var lastNumber = 0
     }
 
@@ -188,31 +190,43 @@ enum LMDBOpenFolders {
     private static let entries = Lock(Entries())
 
     /// Opens the environment in an existing folder; returns it and the number for closing it.
+    ///
+    /// A writer that parked its environment gives the folder in which it did.
     static func open(
         _ path: String,
         _ access: ViewAccess,
-        mapByteCount: Int
+        mapByteCount: Int,
+        returningTo parked: Folder? = nil
     ) throws(ViewIndexError) -> (number: Int, opening: LMDBOpening) {
         let folder = try folder(at: path)
+        if let parked, parked != folder { throw .replaced(path) }
         return try entries.withLock { entries throws(ViewIndexError) in
+            let isParked = entries.parked.contains(folder)
+            let isInUse = isParked || entries.numbers[folder] != nil
+            // Only a reader joins: a store has one writer.
+            guard access == .readingLive || parked != nil || !isInUse else {
+                throw ViewIndexError(
+                    .system,
+                    "\(path): this process has the view index open already. Close the store "
+                        + "or the snapshots that use it first."
+                )
+            }
             if let number = entries.numbers[folder], let entry = entries.all[number] {
-                // Only a reader joins: a store has one writer.
-                guard access == .readingLive else {
-                    throw ViewIndexError(
-                        .system,
-                        "\(path): this process has the view index open already. Close the store "
-                            + "or the snapshots that use it first."
-                    )
-                }
                 entries.all[number]?.userCount += 1
                 return (number, entry.opening)
             }
             let largest = LMDBOpening.largestMapByteCount(besides: entries.all.count)
             let opening = try LMDBOpening(
                 path,
-                access,
+                // A writer that returns joins the environment that a reader has opened meanwhile.
+                isParked ? .writing : access,
                 mapByteCount: min(mapByteCount, largest)
             )
+            // LMDB opens files by their path, which may lead elsewhere since the check above.
+            if parked != nil, (try? Self.folder(at: path)) != folder {
+                opening.close()
+                throw .replaced(path)
+            }
             entries.lastNumber += 1
             entries.numbers[folder] = entries.lastNumber
             entries.all[entries.lastNumber] = Entry(opening: opening, folder: folder)
@@ -227,6 +241,21 @@ enum LMDBOpenFolders {
             entries.all[number]?.folder = nil
             entries.numbers[folder] = nil
         }
+    }
+
+    /// Announces that a writer closes its environment and will return; `nil` if other files have
+    /// replaced the open ones.
+    static func park(_ number: Int) -> Folder? {
+        entries.withLock { entries in
+            guard let folder = entries.all[number]?.folder else { return nil }
+            entries.parked.insert(folder)
+            return folder
+        }
+    }
+
+    /// Announces that a writer has returned, or will not.
+    static func endParking(in folder: Folder) {
+        _ = entries.withLock { $0.parked.remove(folder) }
     }
 
     /// Releases a reference; the last release closes the environment.

@@ -28,10 +28,12 @@ package enum ViewAccess: Sendable {
 
 /// The view index in a folder of its own, in LMDB, with a file of checksums.
 package final class LMDBViewIndex: ViewIndex {
-    private let environment: LMDBEnvironment
-    private let access: ViewAccess
+    let access: ViewAccess
     private let store: StoreID
-    private let progress: Lock<Progress>
+    /// Held while the environment is parked or opened again, since all users need it then.
+    ///
+    /// Opening calls back for the path. The callback must not use the index.
+    let progress: Lock<Progress>
     private let shared = Lock(SharedSnapshot())
 
     /// The snapshot that readers share when many are in use.
@@ -42,7 +44,13 @@ package final class LMDBViewIndex: ViewIndex {
     }
 
     /// The state of the last commit, if no other process commits.
-    private struct Progress {
+    struct Progress {
+        /// The open environment; `nil` while it is parked.
+        var environment: LMDBEnvironment?
+        /// True if the environment was used since the last call of `park`.
+        var isUsed = true
+        /// The way back to a parked environment.
+        var parked: Parked?
         var state: ViewState?
         /// The checks on disk; `nil` if this process writes none.
         var checks: ViewChecks?
@@ -54,12 +62,17 @@ package final class LMDBViewIndex: ViewIndex {
         _ environment: LMDBEnvironment,
         _ access: ViewAccess,
         _ store: StoreID,
-        _ progress: Progress
+        state: ViewState? = nil,
+        checks: ViewChecks? = nil
     ) {
-        self.environment = environment
         self.access = access
         self.store = store
-        self.progress = Lock(progress)
+        progress = Lock(Progress(environment: environment, state: state, checks: checks))
+    }
+
+    deinit {
+        let parked = progress.withLock { $0.parked }
+        parked?.end()
     }
 
     /// Opens the index in a folder; for `writing`, creates an empty one if there is none.
@@ -89,7 +102,8 @@ package final class LMDBViewIndex: ViewIndex {
             environment,
             access,
             store,
-            Progress(state: state, checks: checks)
+            state: state,
+            checks: checks
         )
         if access == .writing { try index.bringChecksForward() }
         return index
@@ -113,7 +127,7 @@ package final class LMDBViewIndex: ViewIndex {
                 let environment = try LMDBEnvironment(path, .readingLive)
                 if identity != nil, files.identity == identity {
                     try expect(store, try environment.readNewestState(), path)
-                    return LMDBViewIndex(environment, .readingLive, store, Progress())
+                    return LMDBViewIndex(environment, .readingLive, store)
                 }
             } catch {
                 // While files are being replaced, some are missing or do not match. Real damage
@@ -144,7 +158,7 @@ package final class LMDBViewIndex: ViewIndex {
         let environment = try LMDBEnvironment(path, .writing)
         // An empty commit. It writes the state, which every open reads.
         let state = try environment.write(ViewBatch(), store: store, checkpoint: nil)
-        let index = LMDBViewIndex(environment, .writing, store, Progress(state: state))
+        let index = LMDBViewIndex(environment, .writing, store, state: state)
         try index.bringChecksForward()
         return index
     }
@@ -193,7 +207,7 @@ package final class LMDBViewIndex: ViewIndex {
     @discardableResult
     package func compactCopy(to target: String) throws(ViewIndexError) -> ViewCheckpoint? {
         try ViewFiles(target).createFolder()
-        try environment.copy(to: target)
+        try use().environment.copy(to: target)
         // The copy counts its commits from the start, and its state has to name its own commit.
         let copy = try LMDBEnvironment(target, .writing)
         let state = try copy.readCopiedState()
@@ -209,8 +223,10 @@ package final class LMDBViewIndex: ViewIndex {
     /// be applied afterwards. If the call is interrupted, the index is unchanged, or counts as
     /// damaged.
     package func condense() throws(ViewIndexError) {
+        guard access == .writing else { return }
+        let environment = try use().environment
+        guard try environment.isSparse() else { return }
         let files = environment.files
-        guard access == .writing, try environment.isSparse() else { return }
         let copy = files.renewed
         do throws(ViewIndexError) {
             try copy.createFolder()
@@ -232,8 +248,13 @@ package final class LMDBViewIndex: ViewIndex {
     }
 
     package func setAside() {
-        progress.withLock { $0.isReplaced = true }
-        environment.setAside()
+        progress.withLock { progress in
+            progress.isReplaced = true
+            progress.environment?.setAside()
+            // A parked environment is not opened again: other files will be in its folder.
+            progress.parked?.end()
+            progress.parked = nil
+        }
     }
 
     /// Removes the files of an index that no process has open.
@@ -243,7 +264,7 @@ package final class LMDBViewIndex: ViewIndex {
 
     package var checkpoint: ViewCheckpoint? {
         if let state = progress.withLock({ $0.state }) { return state.checkpoint }
-        return try? environment.readNewestState().checkpoint
+        return try? use().environment.readNewestState().checkpoint
     }
 
     /// Returns an immutable snapshot of the last commit.
@@ -252,24 +273,33 @@ package final class LMDBViewIndex: ViewIndex {
     /// Above a limit, all snapshots of one commit share a transaction, since LMDB has room for a
     /// fixed number only.
     package func snapshot() throws(ViewIndexError) -> any ViewSnapshot {
+        let (environment, newest) = try use()
         // `isCrowded` is a hint. The limit is far below LMDB's own, so a few more transactions are
         // harmless.
-        guard environment.isCrowded else { return try ownSnapshot() }
+        guard environment.isCrowded else { return try ownSnapshot(environment, newest) }
         return try shared.withLock { (shared) throws(ViewIndexError) in
             // A snapshot of an older commit is not shared further, so that its pages become free.
             if let snapshot = shared.snapshot, snapshot.number == environment.newestTransaction {
                 return snapshot
             }
-            let snapshot = try ownSnapshot()
+            let snapshot = try ownSnapshot(environment, newest)
             shared.snapshot = snapshot
             return snapshot
         }
     }
 
-    private func ownSnapshot() throws(ViewIndexError) -> LMDBViewSnapshot {
+    /// Begins a transaction, usually of the newest commit, whose state is known without reading.
+    private func ownSnapshot(
+        _ environment: LMDBEnvironment,
+        _ newest: ViewState?
+    ) throws(ViewIndexError) -> LMDBViewSnapshot {
         let transaction = try environment.beginReading()
+        // Another number is normal: a checkpoint commits a moment before it stores its state here.
+        if let newest, newest.transaction == transaction.number {
+            return LMDBViewSnapshot(environment, transaction, newest.checkpoint)
+        }
         do throws(ViewIndexError) {
-            let state = try state(of: transaction)
+            let state = try environment.readState(transaction)
             return LMDBViewSnapshot(environment, transaction, state.checkpoint)
         } catch {
             environment.endReading(transaction)
@@ -277,20 +307,11 @@ package final class LMDBViewIndex: ViewIndex {
         }
     }
 
-    /// Returns the state in a transaction: usually the newest commit, which is known without
-    /// reading.
-    private func state(of transaction: LMDBReadTransaction) throws(ViewIndexError) -> ViewState {
-        // Another number is normal: a checkpoint commits a moment before it stores its state here.
-        if let newest = progress.withLock({ $0.state }), newest.transaction == transaction.number {
-            return newest
-        }
-        return try environment.readState(transaction)
-    }
-
     package func apply(
         _ batch: consuming ViewBatch,
         checkpoint: ViewCheckpoint
     ) throws(ViewIndexError) {
+        let environment = try use().environment
         guard access == .writing, !progress.withLock({ $0.isReplaced }) else {
             throw ViewIndexError(
                 .system,
@@ -310,6 +331,7 @@ package final class LMDBViewIndex: ViewIndex {
     private func bringChecksForward() throws(ViewIndexError) {
         let (state, old) = progress.withLock { ($0.state, $0.checks) }
         if let old, old.transaction == state?.transaction { return }
+        let environment = try use().environment
         // Without old checks, as in a new index, all pages in use are read.
         let checks = try environment.makeChecks(store, after: old)
         try environment.files.write(checks)
@@ -317,12 +339,12 @@ package final class LMDBViewIndex: ViewIndex {
     }
 
     package var byteCount: UInt64 {
-        (try? environment.files.byteCount()) ?? 0
+        (try? use().environment.files.byteCount()) ?? 0
     }
 
     /// The number of bytes in the file that are free for later checkpoints.
     package var spareByteCount: UInt64 {
-        let files = environment.files
+        guard let files = try? use().environment.files else { return 0 }
         let checks = progress.withLock { $0.checks } ?? (try? files.readChecks())
         guard let used = checks?.usedByteCount, let all = try? files.dataByteCount(), all > used
         else { return 0 }

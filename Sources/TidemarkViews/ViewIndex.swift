@@ -38,6 +38,13 @@ package protocol ViewIndex: AnyObject, Sendable {
     /// The owner has made its last call, and removes the files before the folder is opened again.
     func setAside()
 
+    /// Closes the files of an index that was not used since the last call, until the next use;
+    /// returns true if they are closed.
+    ///
+    /// For the owner that has the index open for writing. The next use calls `place` for the path of
+    /// the folder, which may have been moved, and waits for it.
+    func park(reopeningAt place: @escaping @Sendable () -> String?) -> Bool
+
     /// The size on disk in bytes, or in memory for the in-memory implementation.
     var byteCount: UInt64 { get }
 
@@ -51,6 +58,9 @@ extension ViewIndex {
 
     /// Does nothing, because an in-memory index has no files.
     package func setAside() {}
+
+    /// Does nothing, because an in-memory index has no files.
+    package func park(reopeningAt place: @escaping @Sendable () -> String?) -> Bool { false }
 }
 
 /// A view index at one checkpoint, for reading.

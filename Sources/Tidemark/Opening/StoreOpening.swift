@@ -191,10 +191,10 @@ struct StoreOpening {
             indexes: queries(of: log, views),
             notifier,
             compactor,
-            listeners
+            listeners,
+            environment.idleSweep
         )
-        begin(notifier, parts.notifications)
-        beginWork(compactor, parts)
+        beginWork(notifier, compactor, parts)
         return (parts, log, report)
     }
 
@@ -299,7 +299,8 @@ struct StoreOpening {
             indexes: nil,
             nil,
             nil,
-            listeners
+            listeners,
+            nil
         )
         // Only to find the clock's lag.
         // Damage is reported by the operations that need the damaged part.
@@ -339,10 +340,12 @@ struct StoreOpening {
     }
 
     /// Starts background work; in a simulation nothing runs by itself.
-    private func beginWork(_ compactor: Compactor, _ parts: OpenStore) {
+    private func beginWork(_ notifier: Notifier, _ compactor: Compactor, _ parts: OpenStore) {
+        begin(notifier, parts.notifications)
         guard !environment.log.writesInline else { return }
         compactor.begin(parts.upkeep)
         parts.queries.indexes?.begin()
+        environment.idleSweep.watch(parts)
     }
 
     /// Starts making notifications in the background; in a simulation they are made when a caller

@@ -39,6 +39,8 @@ package struct StoreEnvironment: Sendable {
     ///
     /// They take an imperceptible time.
     package var queryIndexNearCount: UInt64 = 4_096
+    /// Closes files that the store does not need while nobody uses it.
+    package var idleSweep = IdleSweep.shared
     /// The bits of a record's slot that are used: all of them, except in tests of colliding names.
     package var slotMask = UInt64.max
 

@@ -260,6 +260,16 @@ extension StoreQueries {
         return try source.event(at: sequence)?.commit.received == position.received
     }
 
+    /// Closes the files of an index that no query and no update uses, until the next query.
+    func park() {
+        state.withLock { state in
+            // Every user has a reference, and gets it under this lock.
+            guard !state.isInMemory, isKnownUniquelyReferenced(&state.opened) else { return }
+            state.opened?.close()
+            state.opened = nil
+        }
+    }
+
     /// Discards the index, unless it was discarded meanwhile.
     private func discard(ifStill discardCount: Int) throws(SyncError) {
         do throws(FileError) {

@@ -7,13 +7,15 @@ import TidemarkModel
 /// The parts of an open store.
 ///
 /// A ``Store`` releases them when it is closed.
-final class OpenStore: Sendable {
+final class OpenStore: Parkable {
     let reader: Reader
     let writer: WriteAccess
     let queries: Queries
     let notifications: Notifications
     let upkeep: Upkeep
     let listeners: Listeners
+    /// Closes files while nobody uses the store.
+    private let idleSweep: IdleSweep?
 
     init(
         _ reader: Reader,
@@ -21,7 +23,8 @@ final class OpenStore: Sendable {
         indexes: StoreQueries?,
         _ notifier: Notifier?,
         _ compactor: Compactor?,
-        _ listeners: Listeners
+        _ listeners: Listeners,
+        _ idleSweep: IdleSweep?
     ) {
         self.reader = reader
         let writer = WriteAccess(writer)
@@ -32,6 +35,23 @@ final class OpenStore: Sendable {
         let arrivals = notifier == nil ? nil : listeners.arrivals
         notifications = Notifications(reader, writer, notifier, arrivals)
         upkeep = Upkeep(reader, writer, queries, notifications, compactor)
+        self.idleSweep = idleSweep
+    }
+
+    /// Closes all files but the folder, the lock, the manifest and the segment that takes events.
+    func park(_ sweep: IdleSweep) -> Bool {
+        // The folder may be moved before the views are opened again.
+        guard let log = writer.ifAny?.log, log.viewsPath != nil else { return false }
+        // Without references to the store, whose part the index is.
+        let isParked = reader.views.index.park { [weak self, weak log] in
+            if let self { sweep.watch(self) }
+            return log?.viewsPath
+        }
+        guard isParked else { return false }
+        log.closeFinishedSegments()
+        reader.journal?.journal.park()
+        queries.indexes?.park()
+        return true
     }
 
     /// Makes everything durable, brings the zone views on disk up to date, and closes the log.
@@ -56,6 +76,8 @@ final class OpenStore: Sendable {
         try? writer.checkpointer.finish(reader.views)
         // The compacted log is a good deal shorter now, but the views' pages are not.
         if upkeep.compacting.withLock({ $0.hasRun }) { try? reader.views.index.condense() }
+        // Before the lock is free: a sweep must not keep the views open when they are opened again.
+        idleSweep?.forget(self)
         try writer.log.close()
     }
 }

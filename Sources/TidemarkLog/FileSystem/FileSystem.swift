@@ -92,6 +92,10 @@ package protocol FileSystem: Sendable {
     /// For callers that have files opened by libraries that only know paths.
     func isInPlace() throws(FileError) -> Bool
 
+    /// Returns a path by which libraries can open what is at a path of the bound directory, even if
+    /// that directory was moved; `nil` if the system does not tell.
+    func currentPath(of path: String) -> String?
+
     /// Returns true if a directory is known to be on a disk of this machine, so that a sync of a file
     /// in it never waits for a network.
     func isLocal(_ directory: String) -> Bool
@@ -141,6 +145,9 @@ extension FileSystem {
 
     /// The default implementation for file systems whose directories cannot be moved.
     package func isInPlace() throws(FileError) -> Bool { true }
+
+    /// The default implementation for file systems whose directories cannot be moved.
+    package func currentPath(of path: String) -> String? { path }
 
     package func isLocal(_ directory: String) -> Bool { false }
 

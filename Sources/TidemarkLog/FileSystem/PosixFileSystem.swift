@@ -47,6 +47,11 @@ package struct PosixFileSystem: FileSystem {
         return there.st_dev == mine.st_dev && there.st_ino == mine.st_ino
     }
 
+    package func currentPath(of path: String) -> String? {
+        guard let place = held?.place(of: path) else { return path }
+        return pathOfDirectory(place.directory).map { $0 + "/" + place.path }
+    }
+
     package func isLocal(_ directory: String) -> Bool {
         tidemark_is_local(directory)
     }
@@ -248,6 +253,19 @@ private final class HeldDirectory: Sendable {
         let name = String(decoding: rest.drop { $0 == slash }, as: UTF8.self)
         return (descriptor, name.isEmpty ? "." : name)
     }
+}
+
+/// Returns the path that leads to an open directory now; `nil` if the system does not tell.
+private func pathOfDirectory(_ descriptor: Int32) -> String? {
+    var bytes = [CChar](repeating: 0, count: 4_097)
+    #if canImport(Darwin)
+    guard fcntl(descriptor, F_GETPATH, &bytes) == 0 else { return nil }
+    #else
+    // The last byte stays zero.
+    guard readlink("/proc/self/fd/\(descriptor)", &bytes, 4_096) > 0 else { return nil }
+    #endif
+    let path = bytes.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }
+    return String(decoding: path, as: UTF8.self)
 }
 
 private func modificationTime(_ status: stat) -> timespec {

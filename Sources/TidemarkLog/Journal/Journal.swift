@@ -119,6 +119,15 @@ package final class Journal: Sendable {
         files.withLock { files in write(to: &files) }
     }
 
+    /// Writes all added entries, and closes the file until the next entry.
+    package func park() {
+        files.withLock { files in
+            // Otherwise the write that they have scheduled would open the file again.
+            write(to: &files)
+            files.park()
+        }
+    }
+
     /// Writes and syncs all added entries, and accepts no more.
     package func close() {
         waiting.withLock { $0.isClosed = true }

@@ -77,6 +77,11 @@ struct JournalFiles: Sendable {
         }
     }
 
+    /// Closes the open segment until the next entry.
+    mutating func park() {
+        active = nil
+    }
+
     /// Syncs and closes the open segment.
     mutating func end() {
         guard let active else { return }

@@ -120,9 +120,14 @@ final class LogFiles: Sendable {
                 return
             }
             state.segments[place].reader = reader
-            state.closeLeastUsed()
+            state.closeLeastUsed(limit: Self.openSegmentCountLimit)
         }
         return reader
+    }
+
+    /// Closes the finished segments until their next use.
+    func closeFinished() {
+        state.withLock { $0.closeLeastUsed(limit: 0) }
     }
 
     private func load(_ segment: Segment) throws(LogError) -> SegmentReader? {
@@ -178,14 +183,14 @@ extension LogFiles.State {
     /// Closes finished segments until few enough are open.
     ///
     /// Readers that still use a segment keep it open.
-    fileprivate mutating func closeLeastUsed() {
+    fileprivate mutating func closeLeastUsed(limit: Int) {
         while true {
             let open = segments.indices.filter {
                 // The reader of the active segment has the only list of its blocks, so it stays
                 // open.
                 segments[$0].reader != nil && segments[$0].last != nil
             }
-            guard open.count > LogFiles.openSegmentCountLimit,
+            guard open.count > limit,
                 let oldest = open.min(by: { segments[$0].lastUse < segments[$1].lastUse })
             else { return }
             segments[oldest].reader = nil

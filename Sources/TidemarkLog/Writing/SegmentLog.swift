@@ -81,6 +81,14 @@ package final class SegmentLog: EventSource {
         disk = Lock(Disk(active: opened.active))
     }
 
+    /// The path that leads to the folder of the views now; `nil` if the system does not tell.
+    package var viewsPath: String? { environment.fileSystem.currentPath(of: folder.views) }
+
+    /// Closes the finished segments until their next use.
+    package func closeFinishedSegments() {
+        files.closeFinished()
+    }
+
     /// Returns true if the store's path still leads to the store.
     package func isInPlace() throws(LogError) -> Bool {
         try LogError.wrapping { () throws(FileError) in try environment.fileSystem.isInPlace() }
