@@ -217,15 +217,17 @@ package final class LMDBViewIndex: ViewIndex {
     }
 
     /// Rewrites the index into new files with full pages in key order, if the current files are
-    /// more than twice as long.
+    /// more than twice as long or have more unused bytes than a limit.
     ///
     /// For a writer's last call: processes that have the old files open keep them, and no batch can
     /// be applied afterwards. If the call is interrupted, the index is unchanged, or counts as
     /// damaged.
-    package func condense() throws(ViewIndexError) {
+    package func condense(spareLimit: UInt64 = .max) throws(ViewIndexError) {
         guard access == .writing else { return }
         let environment = try use().environment
-        guard try environment.isSparse() else { return }
+        if spareByteCount <= spareLimit {
+            guard try environment.isSparse() else { return }
+        }
         let files = environment.files
         let copy = files.renewed
         do throws(ViewIndexError) {

@@ -28,10 +28,11 @@ package protocol ViewIndex: AnyObject, Sendable {
     /// Called by one thread at a time; existing snapshots stay valid.
     func apply(_ batch: consuming ViewBatch, checkpoint: ViewCheckpoint) throws(ViewIndexError)
 
-    /// Compacts the index if it is more than twice as long as necessary.
+    /// Compacts the index if it is more than twice as long as necessary, or has more unused bytes
+    /// than a limit.
     ///
     /// The last call by an owner that has the index open for writing; snapshots stay valid.
-    func condense() throws(ViewIndexError)
+    func condense(spareLimit: UInt64) throws(ViewIndexError)
 
     /// Lets the next open of the folder use new files, even if snapshots of these are in use.
     ///
@@ -54,7 +55,7 @@ package protocol ViewIndex: AnyObject, Sendable {
 
 extension ViewIndex {
     /// Does nothing, because an in-memory index is always compact.
-    package func condense() {}
+    package func condense(spareLimit: UInt64) {}
 
     /// Does nothing, because an in-memory index has no files.
     package func setAside() {}

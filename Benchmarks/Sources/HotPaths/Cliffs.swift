@@ -327,55 +327,30 @@ extension Cliff {
         }
     }
 
-    static let space = [
-        Cliff(
-            "space beside the log, closed",
-            "events",
-            [10_000, 100_000, 400_000],
-            unit: "MB",
-            bar: "4 MB or a tenth"
-        ) { try await spare($0, isClosed: true) },
-        Cliff(
-            "space beside the log, open",
-            "events",
-            [10_000, 100_000, 400_000],
-            unit: "MB",
-            bar: "16 MB or a quarter"
-        ) { try await spare($0, isClosed: false) },
-    ]
+    /// A store's bytes on disk by what they are for, closed and open; the bar is about the spare ones.
+    static let space: [Cliff] = space(isClosed: true) + space(isClosed: false)
 
-    /// Bytes that all files of a store take on disk beyond what is written of the log.
-    private static func spare(_ events: Int, isClosed: Bool) async throws -> Double {
-        let folder = try ScratchFolder.make()
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        let store = try Store.open(at: folder, access: .creating, options: unsynced)
-        for start in stride(from: 0, to: events, by: 400) {
-            let request = try ScratchStore.request(start..<min(start + 400, events), .insert)
-            if start == 0 {
-                let zones = ModifyZonesRequest(saves: [ScratchStore.zone])
-                _ = try await store.modifyZones(zones, as: Caller())
+    private static func space(isClosed: Bool) -> [Cliff] {
+        let state = isClosed ? "closed" : "open"
+        let bar = isClosed ? "4 MB or a tenth of the log" : "16 MB or a quarter of the log"
+        func part(
+            _ name: String,
+            bar: String = "none",
+            _ byteCount: @escaping @Sendable (StoreSpace) -> Int
+        ) -> Cliff {
+            let sizes = [10_000, 100_000, 400_000]
+            return Cliff("space, \(state): \(name)", "events", sizes, unit: "MB", bar: bar) {
+                let space = try await StoreSpace.measured($0, isClosed: isClosed)
+                return Double(byteCount(space)) / 1e6
             }
-            _ = try await store.modifyRecords(request, as: Caller())
         }
-        if isClosed { try store.close() }
-        let figure = try spareBytes(folder)
-        if !isClosed { try store.close() }
-        return Double(figure) / 1e6
-    }
-
-    /// Bytes on disk of all files but what is written of the log's segments.
-    private static func spareBytes(_ folder: String) throws -> Int {
-        var sum = 0
-        let files = FileManager.default.enumerator(atPath: folder)
-        while let file = files?.nextObject() as? String {
-            let path = folder + "/" + file
-            var status = stat()
-            guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
-            sum += Int(status.st_blocks) * 512
-            guard file.hasSuffix(".seg") else { continue }
-            let bytes = try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped)
-            sum -= (bytes.lastIndex { $0 != 0 } ?? 0) + 1
-        }
-        return max(sum, 0)
+        return [
+            part("the log") { $0.log },
+            part("views in use") { $0.views },
+            part("spare", bar: bar) { $0.spare },
+            part("of which segments and manifests") { $0.prepared },
+            part("of which the reserve for compaction") { $0.reserve },
+            part("of which free pages of the views") { $0.freePages },
+        ]
     }
 }

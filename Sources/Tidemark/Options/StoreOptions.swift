@@ -48,7 +48,9 @@ public struct StoreOptions: Hashable, Sendable {
     public var permissions = FilePermissions.owner
     /// Bytes of decoded blocks of the log that are kept for readers.
     public var cacheByteCount = 16 << 20
-    /// A segment of the log is ended when it has reached this length: at most 2 GiB, whatever is set.
+    /// The greatest length of a segment of the log: at most 2 GiB, whatever is set.
+    ///
+    /// A segment has a sixteenth of the log's length, and at least 2 MiB, until that is more.
     public var segmentByteCount = 64 << 20
     /// The number of events after which the zone views are written to disk in the background.
     ///

@@ -54,6 +54,17 @@ final class OpenStore: Parkable {
         return true
     }
 
+    /// Rewrites the views if the store has been compacted, since their pages are as many as before,
+    /// or if many of their pages are free.
+    private func giveBackPages(_ log: SegmentLog) {
+        let index = reader.views.index
+        let limit = SegmentLog.spareByteCountLimit(of: log.byteCount) / 4
+        guard upkeep.compacting.withLock({ $0.hasRun }) || index.spareByteCount > limit else {
+            return
+        }
+        try? index.condense(spareLimit: limit)
+    }
+
     /// Makes everything durable, brings the zone views on disk up to date, and closes the log.
     ///
     /// Background work ends first, because it must not meet a closed log. With `keepsListeners`, the
@@ -74,8 +85,7 @@ final class OpenStore: Parkable {
         writer.log.refuseCommits()
         // Views that could not be updated are updated by the next open.
         try? writer.checkpointer.finish(reader.views)
-        // The compacted log is a good deal shorter now, but the views' pages are not.
-        if upkeep.compacting.withLock({ $0.hasRun }) { try? reader.views.index.condense() }
+        giveBackPages(writer.log)
         // Before the lock is free: a sweep must not keep the views open when they are opened again.
         idleSweep?.forget(self)
         try writer.log.close()

@@ -63,7 +63,10 @@ extension SegmentLoad {
         of loads: [SegmentLoad],
         segmentByteCount: Int
     ) -> [[SegmentLoad]] {
-        let target = UInt64(segmentByteCount)
+        let target = Layout.mergedByteCount(
+            of: loads.reduce(0) { $0 + $1.byteCount },
+            segmentByteCount: segmentByteCount
+        )
         var groups: [[SegmentLoad]] = []
         var group: [SegmentLoad] = []
         var byteCount: UInt64 = 0

@@ -58,6 +58,8 @@ package enum Layout {
     package static let mapByteCount = 4 << 10
     /// The smallest segment, and the growth step of small stores.
     package static let smallestSegmentByteCount = 1 << 20
+    /// The divisor of the log's length that gives the length of its next segment.
+    package static let logShareDivisor = 16
     /// A manifest is allocated in steps of this.
     package static let manifestByteCount = 64 << 10
 
@@ -65,6 +67,13 @@ package enum Layout {
     package static let frameOffsetLimit: UInt64 = 1 << 32
     /// The length at which a journal segment ends, regardless of the configuration.
     package static let journalSegmentByteCount = 64 << 20
+
+    /// Returns the length up to which compaction merges neighboring segments: a part of all finished
+    /// ones, so that little space is needed to write one.
+    static func mergedByteCount(of finished: UInt64, segmentByteCount: Int) -> UInt64 {
+        let share = finished / UInt64(logShareDivisor)
+        return min(max(share, UInt64(stripeByteCount)), UInt64(segmentByteCount))
+    }
 
     /// Rounds up to the frame alignment.
     package static func aligned(_ byteCount: Int) -> Int {

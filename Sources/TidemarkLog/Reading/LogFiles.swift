@@ -7,7 +7,7 @@ import TidemarkLock
 /// used, with a cache of decoded blocks.
 final class LogFiles: Sendable {
     /// The maximum number of open segments, each with its directory and dictionary.
-    static let openSegmentCountLimit = 32
+    static let openSegmentCountLimit = 96
 
     /// One segment of the log, in order.
     struct Segment: Sendable {

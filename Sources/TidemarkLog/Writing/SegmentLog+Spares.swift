@@ -11,16 +11,24 @@ extension SegmentLog {
         background.async(group: backgroundWork, execute: work)
     }
 
-    /// The room for the next segment's frames: as much as the log has so far, and little more than
-    /// the active segment.
+    /// The room for the next segment's frames: a part of what the log has so far, or a few commits
+    /// as large as the largest, and little more than the active segment.
     ///
-    /// Small stores thereby have small files, and the segment is prepared in time. The value is
-    /// between the smallest and the configured size.
+    /// Thereby little space is prepared, and the segment is prepared in time. The value is between
+    /// the smallest and the configured size.
     private var nextRoom: Int {
-        let log = files.segments.reduce(UInt64(0)) { $0 + ($1.framesEnd ?? 0) }
-        let active = files.segments.last?.reader?.header.allocatedByteCount ?? 0
-        let wanted = Int(min(log + active, 4 * active, UInt64(configuration.segmentByteCount)))
-        return max(wanted, min(Layout.smallestSegmentByteCount, configuration.segmentByteCount))
+        let log = Int(files.segments.reduce(UInt64(0)) { $0 + ($1.framesEnd ?? 0) })
+        let active = Int(files.segments.last?.reader?.header.allocatedByteCount ?? 0)
+        let wanted = max(
+            (log + active) / Layout.logShareDivisor,
+            2 * Layout.smallestSegmentByteCount,
+            4 * largestBound.load(ordering: .relaxed)
+        )
+        let segment = configuration.segmentByteCount
+        return max(
+            min(wanted, log + active, 4 * active, segment),
+            min(Layout.smallestSegmentByteCount, segment)
+        )
     }
 
     func prepareSpare(
@@ -28,6 +36,7 @@ extension SegmentLog {
         room: Int = .max,
         isSampled: Bool = true
     ) throws(LogError) -> SpareSegment {
+        largestBound.store(max(bound, largestBound.load(ordering: .relaxed)), ordering: .relaxed)
         // The manifest needs space for the edits of this segment too. Otherwise a full disk would
         // be found only when they are written, after a commit was accepted.
         try manifest.reserve()

@@ -31,6 +31,10 @@ package final class SegmentLog: EventSource {
     let disk: Lock<Disk>
     let watermark: Atomic<UInt64>
     let spareNumber = Atomic<UInt64>(0)
+    /// The largest commit for which the prepared segment was too small, in bytes.
+    ///
+    /// Written under the lock of `queue`.
+    let largestBound = Atomic<Int>(0)
     let onDurable: @Sendable (SequenceNumber) -> Void
     let onFinished: @Sendable () -> Void
     let writer = DispatchQueue(label: "tidemark.log.writer", qos: .userInitiated)
@@ -115,6 +119,18 @@ package final class SegmentLog: EventSource {
     package var durableSequence: SequenceNumber {
         SequenceNumber(rawValue: watermark.load(ordering: .acquiring))
     }
+
+    /// The number of bytes that the segments have in use.
+    package var byteCount: UInt64 { disk.withLock { usedByteCount($0) } }
+
+    private func usedByteCount(_ disk: borrowing Disk) -> UInt64 {
+        manifest.manifest.segments.reduce(disk.active.offset) {
+            $0 + ($1.fileByteCount ?? $1.framesEnd ?? 0)
+        }
+    }
+
+    /// Returns the spare space that a closed store may have: 4 MiB or a tenth of its log.
+    package static func spareByteCountLimit(of log: UInt64) -> UInt64 { max(4 << 20, log / 10) }
 
     /// The last assigned position, durable or not.
     package var lastSequence: SequenceNumber { queue.withLock { $0.lastSequence } }
@@ -335,6 +351,7 @@ package final class SegmentLog: EventSource {
             // Only after the closing frame is synced: if frames end before the offset that the
             // manifest names, the next open reports corruption.
             try manifest.append([.closed(last: last, framesEnd: disk.active.offset)])
+            cutReserve(byteCount: usedByteCount(disk), room: disk.active.room)
             // If a spare segment cannot be removed now, the next open does it.
             for spare in queue.withLock({ $0.spares }) {
                 try? environment.fileSystem.remove(spare.path)

@@ -8,12 +8,30 @@ extension SegmentLog {
     /// The sum of the longest segment that it would write, the short segment that its first entry
     /// begins, their dictionaries, and the growth of the manifest.
     private var neededByteCount: UInt64 {
-        let finished = manifest.manifest.segments.reduce(0) { $0 + ($1.fileByteCount ?? 0) }
+        let lengths = manifest.manifest.segments.compactMap(\.fileByteCount)
+        let finished = lengths.reduce(0, +)
         if finished == 0 { return 0 }
-        let segment = UInt64(configuration.segmentByteCount)
-        let besides = 2 * Layout.dictionaryByteCount + Layout.manifestByteCount
-        return min(finished, segment) + min(UInt64(Layout.smallestSegmentByteCount), segment)
-            + UInt64(besides)
+        let segment = configuration.segmentByteCount
+        let merged = Layout.mergedByteCount(of: finished, segmentByteCount: segment)
+        let begun = min(Layout.smallestSegmentByteCount, segment)
+        let besides = begun + 2 * Layout.dictionaryByteCount + Layout.manifestByteCount
+        return min(finished, max(merged, lengths.max() ?? 0)) + UInt64(besides)
+    }
+
+    /// Shortens the reserve of a log that is being closed, which has `byteCount` bytes in use and
+    /// `room` for more.
+    ///
+    /// Nothing compacts a closed log. The next segment that is finished makes the reserve grow.
+    func cutReserve(byteCount: UInt64, room: Int) {
+        let limit = Self.spareByteCountLimit(of: byteCount)
+        // A quarter is for free pages of the views.
+        let besides = limit / 4 + UInt64(max(room, 0)) + UInt64(2 * Layout.manifestByteCount)
+        let permitted = limit - min(limit, besides)
+        let fileSystem = environment.fileSystem
+        // A reserve that could not be shortened is harmless.
+        guard let status = try? fileSystem.status(of: folder.reserve), status.byteCount > permitted
+        else { return }
+        try? fileSystem.open(folder.reserve, .readWrite).truncate(to: permitted)
     }
 
     /// Reserves the space that a compaction would need now, unless a compaction uses the reserve or

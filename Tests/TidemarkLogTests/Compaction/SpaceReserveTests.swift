@@ -112,10 +112,50 @@ import Testing
         // The next segment is to be longer than what the disk will have.
         while try disk.storeByteCount < 16 << 20 { try append() }
         _ = try log.append(drafts.draft(), beginsSegment: true)
-        let room = 3 << 20
+        let room = 3 << 19
         disk.setCapacity(try disk.storeByteCount + room)
         let start = log.lastSequence
         #expect(throws: LogError.self) { while true { try append() } }
-        #expect(Int(log.durableSequence.rawValue - start.rawValue) * 50_000 > room / 2)
+        #expect(Int(log.durableSequence.rawValue - start.rawValue) * 50_000 > room)
+    }
+
+    @Test func `Spare space stays small compared with the log`() throws {
+        let disk = SimulatedFileSystem(keepsTrace: false)
+        let (log, _) = try CrashWorkload.open(disk, seed: 1, segmentByteCount: 64 << 20)
+        var drafts = DraftSource(seed: 1, isAllNoise: true)
+        var used = 0
+        for number in 0..<800 {
+            _ = try log.append(drafts.draft(events: 1...1, payload: 60_000...60_000))
+            try log.blockUntilDurable(log.lastSequence)
+            used = Int(log.byteCount)
+            if number % 40 != 0 { continue }
+            #expect(try disk.storeByteCount - used <= max(16 << 20, used / 4))
+        }
+        #expect(used > 800 * 60_000)
+        try log.close()
+        #expect(try disk.storeByteCount - used <= max(4 << 20, used / 10))
+        // The reserve grows again with the next segment.
+        let cut = try #require(try disk.status(of: path)).byteCount
+        let (again, _) = try CrashWorkload.open(disk, seed: 2, segmentByteCount: 64 << 20)
+        let segments = again.files.segments.count
+        while again.files.segments.count == segments {
+            _ = try again.append(drafts.draft(events: 1...1, payload: 60_000...60_000))
+            try again.blockUntilDurable(again.lastSequence)
+        }
+        let grown = try #require(try disk.status(of: path)).byteCount
+        #expect(grown > cut)
+        try again.close()
+    }
+
+    @Test func `Large commits get segments with room for several`() throws {
+        let disk = SimulatedFileSystem(keepsTrace: false)
+        let (log, _) = try CrashWorkload.open(disk, seed: 1, segmentByteCount: 64 << 20)
+        var drafts = DraftSource(seed: 1, isAllNoise: true)
+        for _ in 0..<16 {
+            _ = try log.append(drafts.draft(events: 1...1, payload: 3_000_000...3_000_000))
+            try log.blockUntilDurable(log.lastSequence)
+        }
+        #expect(log.files.segments.count <= 10)
+        try log.close()
     }
 }
