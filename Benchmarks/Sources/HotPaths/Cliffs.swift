@@ -258,6 +258,10 @@ extension Cliff {
                 let request = ZoneChangesRequest(zone: zone)
                 _ = try await store.zoneChanges(request, as: Caller(), asOf: position)
             },
+            pastRead("the changed ones of forty zones", 50, zones: 40) { store, _, position in
+                let request = DatabaseChangesRequest()
+                _ = try await store.databaseChanges(request, as: Caller(), asOf: position)
+            },
             pastRead("a query", 50) { store, zone, position in
                 let query = Query(recordType: "Note", predicate: .compare("n", .equal, 5))
                 let request = QueryRequest(query, in: zone)

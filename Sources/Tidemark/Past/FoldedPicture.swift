@@ -8,8 +8,8 @@ import TidemarkViews
 
 /// The store as of a position.
 ///
-/// The views of now list all zones that there ever were, with their ends. The records of a zone are
-/// made from that zone's events alone. Only ``zones(of:after:quiet:limit:)`` folds the whole log.
+/// The views of now list all zones that there ever were, with their ends. The records of a zone, and
+/// its last event, are found in that zone's events alone.
 final class FoldedPicture: Picture {
     let bound: SequenceNumber
     private let reader: Reader
@@ -17,8 +17,7 @@ final class FoldedPicture: Picture {
     private let now: ViewPicture
     /// Each list is made once: a page may read it in several steps.
     private var knownEpochs: (database: DatabaseID, list: [PastZone])?
-    private var zones: (database: DatabaseID, list: [ZoneHead])?
-    private var state: PastState?
+    private var knownHeads: (database: DatabaseID, start: SequenceNumber, list: [ZoneHead])?
 
     init(_ reader: Reader, _ now: ViewPicture, through bound: SequenceNumber) {
         self.reader = reader
@@ -56,23 +55,70 @@ final class FoldedPicture: Picture {
         quiet: SequenceNumber,
         limit: Int
     ) throws(SyncError) -> [ZoneHead] {
-        if zones?.database != database { zones = (database, try wholeState().zones(of: database)) }
-        let list = zones?.list ?? []
+        let list: [ZoneHead]
+        if let knownHeads, knownHeads.database == database, knownHeads.start <= start {
+            list = knownHeads.list
+        } else {
+            list = try heads(of: database, after: start)
+            knownHeads = (database, start, list)
+        }
         return Array(
             list.filter { $0.head > start && !$0.isQuiet(below: quiet) }.prefix(limit)
         )
     }
 
-    /// The whole log, folded: the views do not know the last event that a zone had then.
-    private func wholeState() throws(SyncError) -> PastState {
-        if let state { return state }
-        let folded = try PastState(
-            of: reader.source,
-            hash: reader.views.hash,
-            through: bound
-        )
-        state = folded
-        return folded
+    /// The epochs of a database that have an event after a position, by their last events.
+    private func heads(
+        of database: DatabaseID,
+        after start: SequenceNumber
+    ) throws(SyncError) -> [ZoneHead] {
+        var heads: [ZoneHead] = []
+        for epoch in try epochs(of: database) where epoch.key.creation <= bound {
+            var head = ZoneHead(identity: epoch.identity, head: epoch.head)
+            if let end = epoch.end, end <= bound {
+                head.end = epoch.endReason
+            } else if epoch.head > bound {
+                // The views know the last event of now.
+                head.head =
+                    try lastChange(in: epoch.key, after: max(start, epoch.key.creation))
+                    ?? epoch.key.creation
+            }
+            if head.head > start { heads.append(head) }
+        }
+        return heads.sorted { $0.head < $1.head }
+    }
+
+    /// The number of positions before the bound in which a zone's last event is looked for first.
+    private static let nearCount: UInt64 = 4_096
+
+    /// Returns the last change of a zone's records after a position; `nil` if there is none.
+    ///
+    /// Goes back in steps that double. O(blocks of the zone that lie as far behind the change as the
+    /// bound lies before it).
+    private func lastChange(
+        in zone: ZoneKey,
+        after start: SequenceNumber
+    ) throws(SyncError) -> SequenceNumber? {
+        let log = PastLog(source: reader.source, line: reader.line)
+        var end = bound
+        var count = Self.nearCount
+        while end > start {
+            let first = SequenceNumber(rawValue: end.rawValue - min(count, end - start) + 1)
+            var found: SequenceNumber?
+            try log.scan(from: first, through: end, zones: [zone]) {
+                (event) throws(EventFormatError) in
+                switch event.kind {
+                case .recordSaved, .recordDeleted, .recordTouched, .audienceEntered, .audienceLeft:
+                    found = event.sequence
+                default: break
+                }
+                return true
+            }
+            if let found { return found }
+            end = first.previous
+            count *= 2
+        }
+        return nil
     }
 
     func versions(

@@ -6,7 +6,7 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkViews
 
-/// The content of a store at some position, folded from the log: the last event of every record.
+/// The content of a zone at some position, folded from the log: the last event of every record.
 ///
 /// One table in flat arrays, 32 bytes per record, whatever the number of versions.
 struct PastState {
@@ -22,26 +22,6 @@ struct PastState {
     private var table = [Entry](repeating: Entry(), count: 1 << 12)
     private var shift: UInt64 = 64 - 12
     private var count = 0
-    /// The zones that were there, by key.
-    private(set) var zones: [ZoneKey: ZoneIdentity] = [:]
-    /// The zones that had ended.
-    private var endedZones: [ZoneHead] = []
-
-    /// Folds the log up to a position.
-    ///
-    /// O(events up to it).
-    init(
-        of source: any EventSource,
-        hash: StoreHash,
-        through last: SequenceNumber
-    ) throws(SyncError) {
-        let fold = Fold(hash: hash)
-        try source.visit(from: 1, through: last) {
-            (event) throws(EventFormatError) in
-            try apply(event, fold)
-            return true
-        }
-    }
 
     /// Folds the events of one zone up to a position.
     ///
@@ -63,18 +43,8 @@ struct PastState {
         let bytes = event.payload
         let payload = bytes.span.bytes
         switch EventKind(of: payload) {
-        case .zoneCreated:
-            zones[ZoneKey(createdAt: event.sequence)] = try ZoneEvent.readCreation(payload).identity
-        case .zoneDeleted:
-            // The records of the zone stay in the table. A zone key is never used again, so no
-            // lookup finds them.
-            guard let identity = zones.removeValue(forKey: event.zone) else { break }
-            let reason = try ZoneEvent.readDeletion(payload)
-            endedZones.append(
-                ZoneHead(identity: identity, head: event.sequence, end: reason)
-            )
-        case .requestNoted, .audienceEntered, .audienceLeft, .tombstonesForgotten,
-            .compactionBegun:
+        case .zoneCreated, .zoneDeleted, .requestNoted, .audienceEntered, .audienceLeft,
+            .tombstonesForgotten, .compactionBegun:
             break
         case nil where event.isSkipped: break
         case .recordSaved, .recordDeleted, .recordTouched, nil:
@@ -118,23 +88,6 @@ struct PastState {
         table = [Entry](repeating: Entry(), count: entries.count * 2)
         shift -= 1
         for entry in entries where entry.sequence != 0 { table[place(of: entry)] = entry }
-    }
-
-    /// The zones of a database, those included that had ended, by their last events.
-    ///
-    /// O(records).
-    func zones(of database: DatabaseID) -> [ZoneHead] {
-        var found: [ZoneKey: ZoneHead] = [:]
-        for (key, identity) in zones where identity.database == database {
-            found[key] = ZoneHead(identity: identity, head: key.creation)
-        }
-        // Records of ended epochs are passed over: `found` has the living zones only.
-        for entry in table where entry.sequence > 0 {
-            guard let head = found[entry.zone]?.head, head < entry.sequence else { continue }
-            found[entry.zone]?.head = entry.sequence
-        }
-        let ended = endedZones.filter { $0.identity.database == database }
-        return (found.values + ended).sorted { $0.head < $1.head }
     }
 
     /// The last events of a zone's records, ascending.

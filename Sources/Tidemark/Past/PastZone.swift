@@ -16,6 +16,8 @@ package struct PastZone: Hashable, Sendable {
     package let end: SequenceNumber?
     /// The reason why it ended; `nil` while it lives.
     package let endReason: ZoneDeletionReason?
+    /// Position of its last event.
+    let head: SequenceNumber
     /// The position up to which tombstones may have been forgotten.
     let tombstoneHorizon: SequenceNumber
 
@@ -24,6 +26,7 @@ package struct PastZone: Hashable, Sendable {
         identity = standing.identity
         end = standing.end?.sequence
         endReason = standing.end?.reason
+        head = standing.head
         tombstoneHorizon = standing.tombstoneHorizon
     }
 
