@@ -171,7 +171,7 @@ extension ViewIndexError {
             return .damaged(what)
         case MDB_MAP_RESIZED:
             return ViewIndexError(
-                .system,
+                .outgrown,
                 "\(what). Another process has made the view index larger than the address space that "
                     + "this process mapped for it: close the store and open it again."
             )

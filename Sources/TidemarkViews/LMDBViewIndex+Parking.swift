@@ -36,6 +36,20 @@ extension LMDBViewIndex {
         }
     }
 
+    /// Closes the environment of a reader, so that the next use maps the whole file; returns false if
+    /// a snapshot uses the environment.
+    ///
+    /// LMDB can also map a longer file in place, under the same condition. If that fails, the
+    /// environment is lost.
+    func closeOutgrown() -> Bool {
+        guard access == .readingLive else { return false }
+        return progress.withLock { progress in
+            guard isKnownUniquelyReferenced(&progress.environment) else { return false }
+            progress.environment = nil
+            return true
+        }
+    }
+
     /// Returns the environment, open, and the state of the last commit of this process.
     func use() throws(ViewIndexError) -> (environment: LMDBEnvironment, newest: ViewState?) {
         typealias Used = (environment: LMDBEnvironment, newest: ViewState?)
@@ -49,13 +63,14 @@ extension LMDBViewIndex {
         }
     }
 
-    /// Opens a parked environment, which must be as it was left.
+    /// Opens the environment of a reader, or a parked one, which must be as it was left.
     ///
     /// Its pages are not verified again: nobody else may have written to them.
     private func reopen(
         _ parked: Parked?,
         at expected: ViewState?
     ) throws(ViewIndexError) -> LMDBEnvironment {
+        if access == .readingLive { return try Self.openBesideWriter(path, store) }
         guard let parked, let path = parked.place() else {
             throw ViewIndexError(
                 .system,

@@ -29,7 +29,9 @@ package enum ViewAccess: Sendable {
 /// The view index in a folder of its own, in LMDB, with a file of checksums.
 package final class LMDBViewIndex: ViewIndex {
     let access: ViewAccess
-    private let store: StoreID
+    /// The path by which it was opened.
+    let path: String
+    let store: StoreID
     /// Held while the environment is parked or opened again, since all users need it then.
     ///
     /// Opening calls back for the path. The callback must not use the index.
@@ -58,7 +60,7 @@ package final class LMDBViewIndex: ViewIndex {
         var isReplaced = false
     }
 
-    private init(
+    init(
         _ environment: LMDBEnvironment,
         _ access: ViewAccess,
         _ store: StoreID,
@@ -67,6 +69,7 @@ package final class LMDBViewIndex: ViewIndex {
     ) {
         self.access = access
         self.store = store
+        path = environment.path
         progress = Lock(Progress(environment: environment, state: state, checks: checks))
     }
 
@@ -88,7 +91,10 @@ package final class LMDBViewIndex: ViewIndex {
     ) throws(ViewIndexError) -> LMDBViewIndex {
         let files = ViewFiles(path)
         if access == .writing, try !files.exist() { return try create(path, store) }
-        if access == .readingLive { return try openBesideWriter(path, store) }
+        if access == .readingLive {
+            let environment = try openBesideWriter(path, store)
+            return LMDBViewIndex(environment, .readingLive, store)
+        }
         let (checks, newest) = try files.verify(store)
         let environment = try LMDBEnvironment(path, access)
         let state = try environment.readNewestState()
@@ -109,15 +115,15 @@ package final class LMDBViewIndex: ViewIndex {
         return index
     }
 
-    /// Opens the index while a writer has it open.
+    /// Opens the environment of an index while a writer has it open.
     ///
     /// A writer that opens the store may replace the files with a copy between any two steps of
     /// this function. With the reader table of one file and the pages of another, no writer would
     /// know of this reader. The files are then opened again.
-    private static func openBesideWriter(
+    static func openBesideWriter(
         _ path: String,
         _ store: StoreID
-    ) throws(ViewIndexError) -> LMDBViewIndex {
+    ) throws(ViewIndexError) -> LMDBEnvironment {
         let files = ViewFiles(path)
         var failure: ViewIndexError?
         for attempt in 0..<openingLimit {
@@ -127,7 +133,7 @@ package final class LMDBViewIndex: ViewIndex {
                 let environment = try LMDBEnvironment(path, .readingLive)
                 if identity != nil, files.identity == identity {
                     try expect(store, try environment.readNewestState(), path)
-                    return LMDBViewIndex(environment, .readingLive, store)
+                    return environment
                 }
             } catch {
                 // While files are being replaced, some are missing or do not match. Real damage
@@ -275,6 +281,15 @@ package final class LMDBViewIndex: ViewIndex {
     /// Above a limit, all snapshots of one commit share a transaction, since LMDB has room for a
     /// fixed number only.
     package func snapshot() throws(ViewIndexError) -> any ViewSnapshot {
+        do throws(ViewIndexError) {
+            return try newestSnapshot()
+        } catch {
+            guard error.reason == .outgrown, closeOutgrown() else { throw error }
+            return try newestSnapshot()
+        }
+    }
+
+    private func newestSnapshot() throws(ViewIndexError) -> any ViewSnapshot {
         let (environment, newest) = try use()
         // `isCrowded` is a hint. The limit is far below LMDB's own, so a few more transactions are
         // harmless.

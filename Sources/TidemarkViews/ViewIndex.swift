@@ -164,6 +164,8 @@ package struct ViewIndexError: Error, Hashable, Sendable {
         case damaged
         /// The disk is full; the index is unchanged.
         case full
+        /// Another process has made the file longer than this process has mapped.
+        case outgrown
         /// A system call failed.
         case system
     }

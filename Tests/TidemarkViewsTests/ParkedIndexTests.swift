@@ -111,6 +111,42 @@ struct ParkedIndexTests {
         #expect(try value(index) == .word(1, tag: 1))
     }
 
+    @Test func `A reader maps a file that another process made longer`() throws {
+        do {
+            let index = try open(.writing)
+            try index.apply(batch(1), checkpoint: .at(1))
+        }
+        let reader = LMDBViewIndex(
+            try LMDBEnvironment(folder, .readingLive, mapByteCount: 1 << 20),
+            .readingLive,
+            .sample
+        )
+        var held: (any ViewSnapshot)? = try reader.snapshot()
+        // Under another name of the files, this process has them open twice, as two would.
+        let names = scratch.path("names")
+        let manager = FileManager.default
+        try manager.createDirectory(atPath: names, withIntermediateDirectories: true)
+        for name in ["data.mdb", "lock.mdb"] {
+            let path = "\(folder)/\(name)"
+            try manager.linkItem(atPath: path, toPath: "\(names)/\(name)")
+        }
+        let writer = try LMDBEnvironment(names, .writing)
+        // Opening began LMDB's table of readers anew. This puts the process back into its first
+        // row, which the held snapshot has too.
+        writer.endReading(try writer.beginReading())
+        var large = ViewBatch()
+        for low in 0..<100_000 as Range<UInt64> {
+            large.put(.word(low, tag: 2), in: .names, for: ViewKey(3, low))
+        }
+        try writer.write(large, store: .sample, checkpoint: .at(2))
+        let error = #expect(throws: ViewIndexError.self) { try reader.snapshot() }
+        #expect(error?.reason == .outgrown)
+        #expect(held?.checkpoint == .at(1))
+        held = nil
+        #expect(try reader.snapshot().checkpoint == .at(2))
+        #expect(try value(reader) == .word(7, tag: 2))
+    }
+
     @Test func `An index that lost its files or was replaced is not used`() throws {
         let index = try parked()
         let data = folder + "/data.mdb"
