@@ -80,16 +80,19 @@ package struct Overlay: Sendable {
     /// The last zone sequence before `current` began.
     private var lastZoneSequenceBefore: SequenceNumber = 0
 
-    /// Freezes the growing stretch for a checkpoint, and begins a new one.
+    /// Freezes the growing stretch for a checkpoint, and begins a new one with room for as many
+    /// entries, or for a given number.
     ///
     /// May only be called while there is no frozen stretch.
-    package mutating func rotate() -> OverlayGeneration {
+    package mutating func rotate(expectedEntryCount: Int? = nil) -> OverlayGeneration {
         precondition(frozen == nil, "one checkpoint at a time")
         let generation = current
         // Before `current` is replaced, which may hold the last of these positions.
         lastZoneSequenceBefore = lastZoneSequence
         frozen = generation
-        current = OverlayGeneration(expectedEntryCount: generation.entries.count)
+        current = OverlayGeneration(
+            expectedEntryCount: expectedEntryCount ?? generation.entries.count
+        )
         return generation
     }
 

@@ -76,7 +76,11 @@ package final class Checkpointer: Sendable {
 
     /// Freezes the current generation and schedules its checkpoint, or retries the checkpoint of a
     /// frozen one.
-    private func start(_ overlay: inout Overlay, of views: ZoneViews) {
+    private func start(
+        _ overlay: inout Overlay,
+        of views: ZoneViews,
+        expectedEntryCount: Int? = nil
+    ) {
         // `state` is locked inside the overlay's lock. No path locks them in the other order: `run`
         // locks one after the other.
         let isFree = state.withLock { state in
@@ -87,7 +91,8 @@ package final class Checkpointer: Sendable {
         guard isFree else { return }
         // A frozen generation is still here only if its checkpoint failed. It is retried first,
         // because the index takes generations without gaps.
-        let generation = overlay.frozen ?? overlay.rotate()
+        let generation =
+            overlay.frozen ?? overlay.rotate(expectedEntryCount: expectedEntryCount)
         // After a failure `current` is not empty, and the next attempt waits for another budget.
         // Otherwise every commit would start one.
         overlay.checkpointWeight = overlay.current.weight + budget
@@ -95,6 +100,17 @@ package final class Checkpointer: Sendable {
         // which `run` takes too.
         if !runsInline {
             queue.async { self.run(generation, views) }
+        }
+    }
+
+    /// The weight from which the overlay of an idle store is taken into the index.
+    private static let idleWeight = 128
+
+    /// Starts a checkpoint of an idle store, unless its overlay takes little memory.
+    package func rest(_ views: ZoneViews) {
+        views.overlay.withLock { overlay in
+            guard overlay.weight >= Self.idleWeight else { return }
+            start(&overlay, of: views, expectedEntryCount: Self.idleWeight)
         }
     }
 

@@ -38,10 +38,12 @@ final class OpenStore: Parkable {
         self.idleSweep = idleSweep
     }
 
-    /// Closes all files but the folder, the lock, the manifest and the segment that takes events.
+    /// Closes all files but the folder, the lock, the manifest and the segment that takes events, and
+    /// takes what is in memory into the views.
     func park(_ sweep: IdleSweep) -> Bool {
         // The folder may be moved before the views are opened again.
-        guard let log = writer.ifAny?.log, log.viewsPath != nil else { return false }
+        guard let writer = writer.ifAny, writer.log.viewsPath != nil else { return false }
+        let log = writer.log
         // Without references to the store, whose part the index is.
         let isParked = reader.views.index.park { [weak self, weak log] in
             if let self { sweep.watch(self) }
@@ -51,6 +53,8 @@ final class OpenStore: Parkable {
         log.closeFinishedSegments()
         reader.journal?.journal.park()
         queries.indexes?.park()
+        // This opens the views again, and a later sweep finds nothing to take in.
+        writer.checkpointer.rest(reader.views)
         return true
     }
 

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 import TidemarkLog
 import TidemarkModel
+import TidemarkViews
 
 @testable import Tidemark
 
@@ -22,12 +23,13 @@ import TidemarkModel
 
     private func open(
         _ name: String = "test.tide",
-        sweep: IdleSweep? = nil
+        sweep: IdleSweep? = nil,
+        checkpointEventCount: Int = 50
     ) throws -> Client {
         var options = StoreOptions()
         // Many segments, and often a checkpoint.
         options.segmentByteCount = 64 << 10
-        options.checkpointEventCount = 50
+        options.checkpointEventCount = checkpointEventCount
         options.journal = .full
         var environment = StoreEnvironment()
         environment.idleSweep = sweep ?? self.sweep
@@ -172,6 +174,24 @@ import TidemarkModel
         try client.store.close()
         try await check(200)
         try await check(100, "backup.tide")
+    }
+
+    @Test func `An idle store keeps no changes in memory`() async throws {
+        let client = try open(checkpointEventCount: 65_536)
+        try await client.createZone()
+        try await save(0..<200, by: client)
+        let views = try client.store.parts.reader.views
+        #expect(views.overlay.withLock { $0.weight } >= 200)
+        for _ in 0..<1_000 where views.overlay.withLock({ $0.weight }) > 0 {
+            sweep.sweep()
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        #expect(views.overlay.withLock { $0.weight } == 0)
+        try await waitUntilParked()
+        #expect(try await client.changes().changes.count == 200)
+        try await save(200..<210, by: client)
+        try client.store.close()
+        try await check(210)
     }
 
     @Test func `The timer parks a store, and again after a use`() async throws {
