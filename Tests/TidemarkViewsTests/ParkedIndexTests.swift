@@ -4,6 +4,7 @@
 import Foundation
 import TestSupport
 import Testing
+import TidemarkEvents
 import TidemarkLog
 import TidemarkViews
 
