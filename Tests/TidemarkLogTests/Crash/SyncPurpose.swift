@@ -46,7 +46,7 @@ enum SyncPurpose: String, CaseIterable {
                 purpose: purpose(
                     of: call,
                     after: changes[..<index],
-                    before: changes[(index + 1)...].first
+                    before: changes[(index + 1)...].first { $0.kind != .open }
                 ),
                 kind: call.kind,
                 number: numbers[call.kind] ?? 0,
