@@ -16,4 +16,20 @@ extension UserID {
         hash.update(Array(text.utf8).span.bytes)
         self.init("_" + hash.finish().description.prefix(32))
     }
+
+    /// Creates the name of the user that an account of the server is in one container.
+    ///
+    /// `account` is the name of the account's record. The name is always the same in one container,
+    /// and different in each.
+    package init(serverAccount account: String, in container: ContainerID) {
+        var hash = BlobHash()
+        hash.update(Array("user|\(account)|\(container.identifier)".utf8).span.bytes)
+        self.init("_" + hash.finish().description.prefix(32))
+    }
+
+    /// The beginning of the names of the records of the server's accounts.
+    package static let serverAccountPrefix = "account-"
+
+    /// True for the name of an account of the server, which stands for its users in all containers.
+    package var isServerAccount: Bool { userRecordName.hasPrefix(Self.serverAccountPrefix) }
 }

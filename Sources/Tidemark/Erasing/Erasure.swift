@@ -213,8 +213,8 @@ struct Erasure {
             return content.concerns(zone)
                 || content.isAbout(zone.database) && redaction.isNamed(in: bytes)
         }
-        guard let user = subject.user else { return false }
-        return content.concerns(user) || redaction.isNamed(in: bytes)
+        return redaction.traces.users.contains { content.concerns($0) }
+            || redaction.isNamed(in: bytes)
     }
 
     /// The error while a reader keeps the files of the store.

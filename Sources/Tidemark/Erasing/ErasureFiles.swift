@@ -101,14 +101,16 @@ struct ErasureFiles {
 
     /// All that the databases of a user hold, whether or not a record names it.
     func blobs(of traces: ErasureTraces) throws(LogError) -> Set<HeldBlob> {
-        guard let user = traces.subject.user else { return [] }
-        let own = traces.homes.map { home in
-            DatabaseID(
-                container: home.container,
-                environment: home.environment,
-                scope: .private,
-                owner: user
-            )
+        guard traces.subject.user != nil else { return [] }
+        let own = traces.users.flatMap { user in
+            traces.homes.map { home in
+                DatabaseID(
+                    container: home.container,
+                    environment: home.environment,
+                    scope: .private,
+                    owner: user
+                )
+            }
         }
         return try LogError.wrapping { () throws(FileError) in
             var found: Set<HeldBlob> = []

@@ -8,6 +8,8 @@ public import TidemarkModel
 /// The user or the zone that an erasure removes.
 public enum ErasureSubject: Hashable, Codable, Sendable {
     /// A user, in all containers and environments of the store.
+    ///
+    /// The name of an account of the server means the account, and its users in all containers.
     case user(UserID)
     /// A zone of a database, with all zones of that name that were there before it.
     ///
@@ -29,12 +31,15 @@ extension ErasureSubject {
 
     /// Returns true if the erasure removes everything in a zone.
     ///
-    /// Internal zones of the store are removed only with their user.
-    func includes(_ identity: ZoneIdentity) -> Bool {
+    /// `users` are the users that the subject is. Internal zones of the store are removed only with
+    /// their user.
+    func includes(_ identity: ZoneIdentity, of users: Set<UserID>) -> Bool {
         // The audiences of the user's shares are included: their scope is shared, and their owner
         // is the zone's owner (events.md, "Audience entered, audience left").
         let database = identity.database
-        guard let zone else { return database.scope != .public && database.owner == user }
+        guard let zone else {
+            return database.scope != .public && users.contains(database.owner)
+        }
         if zone.isSystem { return false }
         if identity == zone { return true }
         // An audience is named after its zone, a NUL and the share's token. The zone may be another

@@ -13,6 +13,8 @@ import TidemarkRules
 /// up to the last one about the subject are removed, so that no older version reappears.
 struct ErasureTraces {
     let subject: ErasureSubject
+    /// The users that the subject is: an account of the server is another user in each container.
+    private(set) var users: Set<UserID> = []
     /// The keys of removed zones, and of their audiences.
     private(set) var zones: Set<ZoneKey> = []
     /// The number of keys that are zones.
@@ -25,7 +27,7 @@ struct ErasureTraces {
     private(set) var limits: [ZoneKey: [Name: SequenceNumber]] = [:]
     /// The user's addresses and numbers, in the form in which they are compared.
     private(set) var addresses: Set<UserLookup> = []
-    /// The same as they were written.
+    /// The same as they were written, and the names of the server's records of them.
     private(set) var addressTexts: Set<Name> = []
     /// The shared databases of users that see removed data.
     private(set) var participants: Set<DatabaseID> = []
@@ -49,10 +51,15 @@ struct ErasureTraces {
         case notified
         /// The default zone of a public database, with the records of users.
         case userRecords
+        /// A zone of the server's own records: accounts, sessions, couriers and webhooks.
+        case registry
+        /// The zone of the server's records of administrators' calls.
+        case administration
     }
 
     init(of subject: ErasureSubject) {
         self.subject = subject
+        if let user = subject.user { users = [user] }
     }
 
     /// Zones that stay and whose change tokens cannot be answered any more.
@@ -74,10 +81,15 @@ struct ErasureTraces {
         if case .users = places[zone] { true } else { false }
     }
 
+    /// Returns true if a zone holds the records of administrators' calls.
+    func isOfAdministration(_ zone: ZoneKey) -> Bool {
+        if case .administration = places[zone] { true } else { false }
+    }
+
     /// Returns true if the lookup names the user, or one of the user's addresses.
     func isMeant(_ lookup: UserLookup) -> Bool {
-        guard let user = subject.user else { return false }
-        return lookup == .user(user) || addresses.contains(lookup.normalized)
+        if case .user(let user) = lookup, users.contains(user) { return true }
+        return addresses.contains(lookup.normalized)
     }
 
     /// Takes in the next event.
@@ -107,7 +119,8 @@ struct ErasureTraces {
 
     private mutating func addZone(_ key: ZoneKey, _ identity: ZoneIdentity) {
         homes.insert(identity.database.ofSystemZones)
-        if subject.includes(identity) {
+        addUser(in: identity.database.container)
+        if subject.includes(identity, of: users) {
             zones.insert(key)
             databases.insert(identity.database)
             if !identity.isAudience { zoneCount += 1 }
@@ -123,16 +136,35 @@ struct ErasureTraces {
             case .notifications: .notifications(identity.database)
             case .notified: .notified
             case .schema: nil
+            case nil where identity.database.container == .server:
+                identity.zoneName.string == "administration" ? .administration : .registry
             case nil:
                 identity.isImplicit && identity.database.scope == .public ? .userRecords : nil
             }
+    }
+
+    /// Adds the user that the subject is in a container, if it is an account of the server.
+    private mutating func addUser(in container: ContainerID) {
+        guard let account = subject.user, account.isServerAccount else { return }
+        users.insert(UserID(serverAccount: account.userRecordName, in: container))
     }
 
     // MARK: Records
 
     private mutating func add(_ body: RecordBody, _ stored: StoredRecord, _ place: Place) {
         let name = Name(body.recordName)
-        if case .users = place { addAccount(body, stored) }
+        switch place {
+        case .users: addAccount(body, stored)
+        case .registry, .subscriptions:
+            // The container may have no zone yet.
+            if let container = body.fields.string("container") {
+                addUser(in: ContainerID(container))
+            }
+            if Self.isServerAddress(name) {
+                knownAddresses[stored.zone, default: []].insert(name)
+            }
+        default: break
+        }
         var isMeant = isNamedAfterUser(name, place)
         if case .userRecords = place {
             isMeant = isMeant && Name(body.recordType) == Schema.RecordType.users.name
@@ -141,6 +173,7 @@ struct ErasureTraces {
             // The last such event counts. Everything before it goes too, also what another subject
             // wrote under the name.
             limits[stored.zone, default: [:]][name] = stored.sequence
+            if case .registry = place { addServerAccount(body) }
         }
     }
 
@@ -160,22 +193,42 @@ struct ErasureTraces {
     /// The address may have been the user's, and the deletion carries no information about any
     /// other user.
     private func isOrphan(_ name: Name, _ stored: StoredRecord, _ place: Place) -> Bool {
-        guard case .users = place, subject.user != nil,
-            AccountRecords.isReserved(UserID(name.string))
-        else { return false }
-        return knownAddresses[stored.zone]?.contains(name) != true
+        guard let user = subject.user else { return false }
+        let isAddress =
+            switch place {
+            case .users: AccountRecords.isReserved(UserID(name.string))
+            case .registry: user.isServerAccount && Self.isServerAddress(name)
+            default: false
+            }
+        return isAddress && knownAddresses[stored.zone]?.contains(name) != true
     }
 
     private mutating func addAccount(_ body: RecordBody, _ stored: StoredRecord) {
         if AccountRecords.owner(in: body) != nil {
             knownAddresses[stored.zone, default: []].insert(Name(body.recordName))
         }
-        guard let account = AccountRecords.account(in: body), account.user == subject.user else {
+        guard let account = AccountRecords.account(in: body), users.contains(account.user) else {
             return
         }
         addresses.formUnion(account.addresses)
         let texts = account.emails + account.phones + account.addresses.map(\.text)
         addressTexts.formUnion(texts.map { Name($0) })
+    }
+
+    /// Takes in the address in a record of the server that is about the account.
+    private mutating func addServerAccount(_ body: RecordBody) {
+        if let email = body.fields.string("email") {
+            addresses.insert(UserLookup(email).normalized)
+            addressTexts.insert(Name(email))
+        }
+        // The name is a hash of the address, so whoever knows the address recognizes it.
+        let name = Name(body.recordName)
+        if Self.isServerAddress(name) { addressTexts.insert(name) }
+    }
+
+    /// Returns true for the name of a record by which the server finds an account by its address.
+    private static func isServerAddress(_ name: Name) -> Bool {
+        name.string.hasPrefix("address-")
     }
 
     /// Returns true if a record's name alone shows that the record is about the user.
@@ -186,16 +239,17 @@ struct ErasureTraces {
         // contain this one.
         let parts = name.string.utf8
             .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        let wanted = user.userRecordName.escaped.utf8
         func isUser(_ index: Int) -> Bool {
-            index < parts.count && parts[index].elementsEqual(wanted)
+            guard index < parts.count else { return false }
+            return users.contains { parts[index].elementsEqual($0.userRecordName.escaped.utf8) }
         }
         switch place {
-        case .users, .roles, .userRecords: return name == user.name
+        case .users, .roles, .userRecords: return users.contains(UserID(name.string))
+        case .registry: return user.isServerAccount && name == user.name
         case .subscriptions: return isUser(2) || isUser(4)
         case .notifications: return isUser(2)
         case .notified: return isUser(2)
-        case .shares: return false
+        case .shares, .administration: return false
         }
     }
 
@@ -203,14 +257,14 @@ struct ErasureTraces {
     private mutating func isAboutSubject(_ body: RecordBody, _ place: Place) -> Bool {
         switch place {
         case .users:
-            return subject.user != nil && AccountRecords.owner(in: body) == subject.user
+            return AccountRecords.owner(in: body).map { users.contains($0) } ?? false
         case .shares(let home):
             if let link = ShareRecords.link(in: body) {
-                return subject.includes(link.zoneIdentity(in: home))
+                return subject.includes(link.zoneIdentity(in: home), of: users)
             }
             guard let part = ShareRecords.participation(in: body) else { return false }
-            if part.user == subject.user { return true }
-            guard subject.includes(part.zoneIdentity(in: home)) else { return false }
+            if users.contains(part.user) { return true }
+            guard subject.includes(part.zoneIdentity(in: home), of: users) else { return false }
             participants.insert(
                 DatabaseID(
                     container: home.container,
@@ -225,16 +279,20 @@ struct ErasureTraces {
         case .notifications(let home):
             guard let zone = body.fields.zone else { return false }
             return isAboutSubject(zone, seenFrom: home, scope: body.fields.string("database"))
-        case .roles, .notified, .userRecords:
+        case .registry:
+            return isUser(in: body.fields, ["account", "user"])
+        case .roles, .notified, .userRecords, .administration:
             return false
         }
     }
 
+    /// Returns true if one of some fields names the user.
+    private func isUser(in fields: Fields, _ names: [String]) -> Bool {
+        names.contains { name in fields.string(name).map { users.contains(UserID($0)) } ?? false }
+    }
+
     private func isAboutSubject(subscription fields: Fields) -> Bool {
-        if let user = subject.user {
-            return ["user", "owner", "zoneOwner"]
-                .contains { fields.string($0).map { UserID($0) } == user }
-        }
+        if subject.user != nil { return isUser(in: fields, ["user", "owner", "zoneOwner"]) }
         guard let zone = fields.zone, let container = fields.string("container"),
             let environment = fields.string("environment").flatMap(Environment.init(rawValue:))
         else { return false }
@@ -258,7 +316,7 @@ struct ErasureTraces {
             scope: scope.flatMap { DatabaseScope(name: $0) } ?? .private,
             owner: home.owner
         )
-        return subject.includes(ZoneIdentity(zone, seenFrom: database))
+        return subject.includes(ZoneIdentity(zone, seenFrom: database), of: users)
     }
 
     // MARK: The end

@@ -17,13 +17,13 @@ struct Redaction {
     private var kin = PositionSet()
     /// Words to remove from the data about users and rejected items.
     private let words: [[UInt8]]
-    private let user: UserID?
+    /// The users that the subject is; empty for a zone.
+    private let users: Set<UserID>
 
     init(_ traces: ErasureTraces) {
         self.traces = traces
-        user = traces.subject.user
-        var texts = traces.addressTexts.map(\.string)
-        if let user { texts.append(user.userRecordName) }
+        users = traces.users
+        var texts = traces.addressTexts.map(\.string) + users.map(\.userRecordName)
         if let zone = traces.subject.zone { texts.append(zone.zoneName.string) }
         words = texts.filter { !$0.isEmpty }.map { Array($0.utf8) }
     }
@@ -84,7 +84,7 @@ struct Redaction {
         guard isHurt || isKin || isNamed(in: bytes.span.bytes) else { return nil }
         let old = try CommitEnvelope(bytes.span.bytes)
         var envelope = old
-        let isOwn = user != nil && old.user.map { UserID($0) } == user
+        let isOwn = old.user.map { users.contains(UserID($0)) } ?? false
         if isOwn {
             envelope.user = nil
             envelope.device = nil
@@ -99,8 +99,8 @@ struct Redaction {
         }
         // An id that was derived from an imported line is a hash: it names no user, and without it
         // the line would count as a new one.
-        if let user, let request = envelope.request,
-            request.database?.owner == user
+        if !users.isEmpty, let request = envelope.request,
+            request.database.map({ users.contains($0.owner) }) ?? false
                 || !request.isDerived && isNamed(in: Array(request.id.utf8).span.bytes)
         {
             envelope.request = nil
@@ -120,7 +120,7 @@ struct Redaction {
     private func redactedPayload(of event: LogEvent) throws(EventFormatError) -> [UInt8]? {
         // Records of the store that name an erased zone are dropped as a whole, so only users need
         // this.
-        guard let user else { return nil }
+        guard let user = traces.subject.user else { return nil }
         switch event.kind {
         case .recordSaved, .recordTouched: break
         default: return nil
@@ -132,11 +132,14 @@ struct Redaction {
             values = Share.redactions(of: body.fields, without: traces.isMeant)
         } else if traces.isOfUsers(event.zone) {
             values = contacts(in: body.fields)
+        } else if traces.isOfAdministration(event.zone) {
+            values = content(ofCall: body.fields)
         }
-        guard !values.isEmpty || body.isWritten(by: user) else { return nil }
+        let writer = users.first { body.isWritten(by: $0) }
+        guard !values.isEmpty || writer != nil else { return nil }
         // The header stays as it is, so positions, chains and flags remain valid.
         return Array(event.payload.prefix(stored.bodyOffset))
-            + body.redacted(without: user, values: values).bytes
+            + body.redacted(without: writer ?? user, values: values).bytes
     }
 
     /// Returns the contacts of another user's account without the user, if they include the user.
@@ -144,6 +147,15 @@ struct Redaction {
         guard case .stringList(let list)? = fields["contacts"] else { return [:] }
         let left = list.filter { !traces.isMeant(UserLookup($0)) }
         return left.count < list.count ? ["contacts": .stringList(left)] : [:]
+    }
+
+    /// Returns the content of an administrator's call without anything, if it names the user.
+    private func content(ofCall fields: Fields) -> [String: FieldValue] {
+        guard case .string(let content)? = fields["content"] else { return [:] }
+        // The server takes an address in any case, and with spaces.
+        let normalized = content.lowercased().filter { !$0.isWhitespace }
+        let isMeant = [content, normalized].contains { isNamed(in: Array($0.utf8).span.bytes) }
+        return isMeant ? ["content": .string("")] : [:]
     }
 }
 

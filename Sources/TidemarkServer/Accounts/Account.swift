@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Server
+import Tidemark
 public import TidemarkDatabase
 public import TidemarkModel
 
@@ -36,8 +37,7 @@ public struct Account: RecordCodable, Sendable {
     public func user(in container: ContainerID) -> UserID {
         // Derived, so that no record is needed. Two apps cannot tell by the names that they have
         // the same user. Keys use the prefix `key|`, so a key's user is never a person's.
-        let bytes = [UInt8].sha256("user|\(id.text)|\(container.identifier)")
-        return UserID("_" + bytes.prefix(16).hexadecimal)
+        UserID(serverAccount: id.text, in: container)
     }
 
     /// The person's name.
@@ -70,7 +70,9 @@ extension Account {
         email.filter { !$0.isWhitespace }.lowercased()
     }
 
-    static func recordName(_ id: String) -> RecordName { RecordName("account-" + id) }
+    static func recordName(_ id: String) -> RecordName {
+        RecordName(UserID.serverAccountPrefix + id)
+    }
 }
 
 /// A signing in that has not ended.
