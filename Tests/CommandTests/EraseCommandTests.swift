@@ -97,6 +97,7 @@ import TidemarkModel
         #expect(done.output.contains("events of the log"))
         #expect(done.output.contains("Not reached:"))
         #expect(done.output.contains("- backups"))
+        #expect(done.output.contains("- the account with which the user signs in to a server"))
         #expect(try files(with: "anna-x", in: store).isEmpty)
         #expect(try files(with: "ERASING", in: store).isEmpty)
         #expect(try await export(store, "bert-x", "b") == berts)

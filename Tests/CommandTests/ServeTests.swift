@@ -235,7 +235,7 @@ import Testing
             # The store keeps no token, only its hash.
             grep -c "$(cat token)" -r s.tide | grep -cv ':0'
             echo "a good password" | "$tidemark" accounts add s.tide Ben@Example.org --given Ben
-            "$tidemark" accounts list s.tide --json
+            "$tidemark" accounts list s.tide --json | sed 's/account-[0-9a-f]*/NAME/'
             "$tidemark" accounts lock s.tide ben@example.org
             "$tidemark" accounts list s.tide --json | grep -o '"locked":true'
             start
@@ -250,7 +250,7 @@ import Testing
                 1
                 1
                 0
-                {"email":"ben@example.org","givenName":"Ben","familyName":"","locked":false}
+                {"email":"ben@example.org","givenName":"Ben","familyName":"","locked":false,"account":"NAME"}
                 "locked":true
                 {"zones":[
 
@@ -258,6 +258,47 @@ import Testing
 
                 """
         )
+    }
+
+    @Test func `An account is removed from the files, and then erased from their past`()
+        async throws
+    {
+        let outcome = try await script(
+            """
+            named() { "$tidemark" log dump s.tide --container tidemark.server | grep -c "$name"; }
+            for user in ann ben; do
+                echo "a good password" | "$tidemark" accounts add s.tide $user@example.org
+            done
+            name=$("$tidemark" accounts remove s.tide Ben@example.org)
+            "$tidemark" accounts list s.tide --json | cut -c1-26
+            "$tidemark" accounts remove s.tide ben@example.org
+            # Two records, saved and deleted; one of them is named after the account.
+            "$tidemark" erase s.tide --user $name --dry-run --json | grep -o '"removedEvents":4,'
+            test $(named) -gt 0 && echo named
+            "$tidemark" erase s.tide --user $name --text | sed -n '/Not reached/,$p' | grep -c sign
+            named
+            "$tidemark" erase s.tide --user $name >said || echo "status $?"
+            "$tidemark" erase s.tide --user _anna >said || echo "status $?"
+            "$tidemark" accounts list s.tide --json | cut -c1-26
+            "$tidemark" log verify s.tide --json | grep -o '"findings":0'
+            """
+        )
+        #expect(
+            outcome.output == """
+                {"email":"ann@example.org"
+                "removedEvents":4,
+                named
+                0
+                0
+                status 1
+                status 1
+                {"email":"ann@example.org"
+                "findings":0
+
+                """,
+            "\(outcome)"
+        )
+        #expect(outcome.errors.contains("There is no account with the address ben@example.org."))
     }
 
     @Test func `A running server is administered by the same commands`() async throws {

@@ -206,6 +206,63 @@ import TidemarkWire
         }
     }
 
+    @Test func `A removed account lets nobody in, and is not named by the record of its removal`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let directory = server.server.directory
+            let secret = try await directory.addAdministrator(name: "ops")
+            let service = RemoteAdministration(
+                over: SocketTransport(client: server.client, secret: secret)
+            )
+            let webs = [try await server.signIn("ann"), try await server.signIn("ben")]
+            func isIn(_ web: String) async throws -> Bool {
+                try await server.send("private/zones/list", web: web).status == 200
+            }
+            #expect(try await isIn(webs[0]))
+            for (name, web) in [("ann", webs[0]), ("ben", webs[1])] {
+                _ = try await server.courier(web, client: "a")
+                let account = try #require(
+                    try await directory.account(email: "\(name)@example.org")
+                )
+                _ = try await directory.addWebhook(
+                    Webhook(
+                        url: "https://example.org/\(name)",
+                        container: .standard,
+                        environment: .development,
+                        user: account.user(in: .standard).userRecordName
+                    )
+                )
+                _ = try await directory.signInToAccount(account)
+            }
+            let ann = try #require(try await directory.account(email: "ann@example.org"))
+            let removal = AdministrationRequest.removeAccount("Ann@example.org")
+            #expect(try await service.answer(removal).text == ann.id.text)
+
+            #expect(try await isIn(webs[0]) == false)
+            #expect(try await isIn(webs[1]))
+            let accounts = try await directory.accounts().map(\.value)
+            #expect(accounts.map(\.email) == ["ben@example.org"])
+            let ben = try #require(accounts.first)
+            let sessions = try await directory.registry.sessions.all(Session.self)
+            #expect(sessions.count == 2)
+            #expect(sessions.allSatisfy { $0.value.account == ben.id.text })
+            let couriers = try await directory.registry.couriers.all(CourierToken.self)
+            #expect(couriers.map(\.value.user) == [ben.user(in: .standard).userRecordName])
+            #expect(try await directory.webhooks().map(\.value.url) == ["https://example.org/ben"])
+            let again = try await #require(throws: SyncError.self) {
+                try await service.answer(removal)
+            }
+            #expect(again.code == .unknownItem)
+            let kept = try await directory.administration().map(\.value)
+            #expect(kept.map(\.call) == ["directory", "directory"])
+            #expect(!kept.contains { $0.content.lowercased().contains("ann@") })
+            // Whoever has the address can sign up again, as somebody else.
+            _ = try await server.signIn("ann")
+            #expect(try await directory.account(email: "ann@example.org")?.id != ann.id)
+        }
+    }
+
     @Test func `Administrators are listed and removed over the network`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let secret = try await server.server.directory.addAdministrator(name: "first")

@@ -176,5 +176,113 @@ import TidemarkWire
         #expect(lines > 0)
         try store.close()
     }
+
+    /// Signs Zelda in to two containers, and leaves records, a courier and a webhook; returns her
+    /// account and a web token.
+    private func liveSignedIn(
+        _ server: ServerUnderTest,
+        _ service: some AdministrationService
+    ) async throws -> (account: Account, web: String) {
+        let directory = server.server.directory
+        // This call is recorded with the address, as it was typed.
+        _ = try await service.answer(
+            AdministrationRequest.addAccount(
+                email: "Zelda@Example.org",
+                password: "a long password",
+                givenName: "Quagga",
+                familyName: ""
+            )
+        )
+        let account = try #require(try await directory.account(email: "zelda@example.org"))
+        let web = try await directory.signIn(account, to: .standard, in: .development)
+        try await server.subscribe(web)
+        try await server.save(["quagga"], web, client: "a")
+        _ = try await server.courier(web, client: "b")
+        let other = ContainerID("iCloud.other")
+        _ = try await directory.signIn(account, to: other, in: .development)
+        for container in [.standard, other] {
+            let user = account.user(in: container)
+            let caller = Caller(
+                database: DatabaseID(container: container, owner: user),
+                user: user,
+                device: "zelda's phone",
+                authentication: .administrator(id: "test")
+            )
+            let zone = ZoneID(zoneName: "quagga")
+            let zones = try await server.store.modifyZones(
+                ModifyZonesRequest(saves: [zone]),
+                as: caller
+            )
+            _ = try zones.saves[0].get()
+            _ = try await directory.addWebhook(
+                Webhook(
+                    url: "https://example.org/quagga",
+                    container: container,
+                    environment: .development,
+                    user: user.userRecordName
+                )
+            )
+        }
+        return (account, web)
+    }
+
+    @Test func `An account is erased over HTTP, with its users in all containers`() async throws {
+        let folder = try ScratchFolder()
+        let words = Lock(["zelda", "quagga"])
+        try await ServerUnderTest.run(in: folder) { server in
+            let directory = server.server.directory
+            let secret = try await directory.addAdministrator(name: "ops")
+            let service = RemoteAdministration(
+                over: OwnConnection(port: try #require(server.client.port), secret: secret)
+            )
+            let ben = try await server.signIn("ben")
+            try await server.subscribe(ben)
+            try await server.save(["kept"], ben, client: "a")
+            let (account, web) = try await liveSignedIn(server, service)
+            words.withLock { words in
+                words += [
+                    account.id.text, account.password.lowercased(),
+                    AccountAddress.recordName(of: account.email).text,
+                    account.user(in: .standard).userRecordName,
+                    account.user(in: ContainerID("iCloud.other")).userRecordName,
+                ]
+            }
+            func isIn(_ web: String) async throws -> Bool {
+                try await server.send("private/zones/list", web: web).status == 200
+            }
+            let subject = ErasureSubject.user(UserID(account.id.text))
+            let estimate = try await service.answer(ErasureCall(subject, isDryRun: true))
+            #expect(estimate.removedCount > 0)
+            #expect(try await isIn(web))
+
+            let receipt = try await service.answer(ErasureCall(subject))
+            // Nothing that stays names the account: its records, and those of its users, are gone.
+            #expect(receipt.mentionCount == 0)
+            #expect(receipt.zoneCount >= 3)
+            #expect(try await isIn(web) == false)
+            #expect(try await isIn(ben))
+            #expect(try await directory.accounts().map(\.value.email) == ["ben@example.org"])
+            #expect(try await directory.webhooks().isEmpty)
+            let couriers = try await directory.registry.couriers.all(CourierToken.self)
+            #expect(couriers.isEmpty)
+            // What administrators did is still known, but not to whom.
+            let calls = try await directory.administration().map(\.value)
+            #expect(calls.map(\.call) == ["directory", "erase", "erase"])
+            #expect(calls[0].content.isEmpty && !calls[1].content.isEmpty)
+        }
+        let path = folder.path("server.tide")
+        let store = try Store.open(at: path)
+        var texts: [String] = []
+        try store.visitCommits { line in
+            texts.append("\(line)".lowercased())
+            return true
+        }
+        try store.close()
+        #expect(texts.contains { $0.contains("ben@example.org") })
+        for word in words.withLock(\.self) {
+            #expect(try files(with: word, in: path) == [], "\(word)")
+            #expect(!texts.contains { $0.contains(word) }, "\(word)")
+        }
+    }
 }
 #endif

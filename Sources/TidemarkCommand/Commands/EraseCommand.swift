@@ -14,12 +14,15 @@ struct EraseCommand: AsyncParsableCommand {
         discussion: """
               tidemark erase notes.tide --user _anna --dry-run
               tidemark erase notes.tide --user _anna
+              tidemark erase notes.tide --user account-…
               tidemark erase notes.tide --zone Notes --owner _anna
 
             A zone is erased with its records, shares and assets, from all of history. A user is \
             erased with all zones in all containers and environments, with account, roles, \
             subscriptions, notifications and participations in shares. Records that the user wrote \
-            into other users' zones stay, without the user's name. An account of a CloudKit \
+            into other users' zones stay, without the user's name. An account of a server is another \
+            user in each container: erase it under the name that `tidemark accounts list` prints, \
+            and account, sessions and all its users are erased. An account of a CloudKit \
             program has another record name in each container: erase account:NAME once for each, \
             with --container.
 
@@ -33,7 +36,7 @@ struct EraseCommand: AsyncParsableCommand {
 
     @OptionGroup var store: WrittenStoreArgument
 
-    @Option(help: "The user to erase, by user record name or account:NAME.")
+    @Option(help: "The user to erase, by user record name, account:NAME, or name of an account.")
     var user: String?
 
     @Option(help: "The zone to erase.")
@@ -171,6 +174,13 @@ extension EraseCommand {
             reach.append(
                 "records of others: \(receipt.mentionCount) events have the user's name or an "
                     + "address in a field or a name"
+            )
+        }
+        // A user's name does not tell of which account it is.
+        if let user, !UserID(user).isServerAccount {
+            reach.append(
+                "the account with which the user signs in to a server: erase it under its own name, "
+                    + "as `tidemark accounts list` prints it"
             )
         }
         return reach + [

@@ -32,6 +32,8 @@ public enum AdministrationRequest: Codable, Sendable {
     case setLocked(Bool, account: String)
     /// Ends all sessions of an account.
     case endSessions(account: String)
+    /// Removes an account; the answer is the name under which it can be erased.
+    case removeAccount(String)
     /// Creates the path of a link for an invitation.
     case invite(email: String)
     /// Creates the path of a link with which a password is reset.
@@ -72,7 +74,7 @@ public struct AdministrationAnswer: Codable, Sendable {
         public var begun: Int64
     }
 
-    /// The token, key id or link that was created.
+    /// The token, key id or link that was created, or the name of the account that was removed.
     public var text = ""
     /// The tokens.
     public var tokens: [APIToken] = []
@@ -119,6 +121,7 @@ extension Directory {
         case .setLocked(let isLocked, let email): try await setLocked(isLocked, account: email)
         case .endSessions(let email):
             try await endSessions(ofAccount: try await known(email).id.text)
+        case .removeAccount(let email): answer.text = try await removeAccount(email)
         case .invite(let email):
             guard try await account(email: email) == nil else {
                 throw SyncError(

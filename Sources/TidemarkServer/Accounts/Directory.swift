@@ -18,7 +18,7 @@ public final class Directory: Sendable {
     let changes: CredentialChanges
     private let knownTokens: CredentialCache<APIToken>
     private let knownKeys: CredentialCache<ServerKey>
-    private let knownSessions: CredentialCache<Session>
+    let knownSessions: CredentialCache<Session>
     /// The accounts of people whom issuers know, by the names of their records.
     let knownAccounts: CredentialCache<Account>
     let uses = Lock(SessionUses())

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Server
+import Tidemark
 public import TidemarkAdministration
 public import TidemarkModel
 
@@ -33,6 +34,8 @@ enum DirectoryCalls {
 public struct ServerAdministration: AdministrationService {
     private let store: StoreAdministration
     private let directory: @Sendable () async throws -> Directory
+    /// The directory of a server that runs.
+    private let served: Directory?
 
     /// Creates the administration of a store that no server has open.
     ///
@@ -40,11 +43,13 @@ public struct ServerAdministration: AdministrationService {
     public init(of store: StoreAdministration) {
         self.store = store
         directory = { try await Directory(of: store.store, at: store.path) }
+        served = nil
     }
 
     init(of store: StoreAdministration, _ directory: Directory) {
         self.store = store
         self.directory = { directory }
+        served = directory
     }
 
     /// See `AdministrationService`.
@@ -55,7 +60,15 @@ public struct ServerAdministration: AdministrationService {
     ) async throws -> Call.Answer {
         guard let type = Call.self as? any DirectoryCall.Type,
             let handler = type.handler as? CallHandler<Directory, Call>
-        else { return try await store.answer(call, report: report, receive: receive) }
+        else {
+            let user = (call as? ErasureCall).flatMap { $0.isDryRun ? nil : $0.subject.user }
+            // Credentials in memory would let the user in after their records are erased.
+            if let user { try await served?.removeCredentials(of: user) }
+            let answer = try await store.answer(call, report: report, receive: receive)
+            // An issuer's token may have brought the account back meanwhile.
+            if let user { served?.forget(user) }
+            return answer
+        }
         return try await handler.answer(call, try await directory(), receive)
     }
 }
@@ -80,6 +93,8 @@ extension AdministrationRequest: DirectoryCall {
                 familyName: familyName
             )
         case .setPassword(_, let account): .setPassword("", account: account)
+        // The record stays in the store, and must not have the address of an account that is gone.
+        case .removeAccount: .removeAccount("")
         // A token may be named by its text.
         case .revokeToken(let token): .revokeToken(APIToken.recordName(of: token).text)
         default: self

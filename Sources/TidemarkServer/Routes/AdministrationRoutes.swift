@@ -136,9 +136,15 @@ extension Server {
 
     /// Starts and stops webhooks after a call that may have added or removed one.
     private func reloadWebhooks<Call: AdministrationCall>(after call: Call.Type) async throws {
-        guard Call.self == AdministrationRequest.self else { return }
-        // In a task of its own: the task of a request whose client is gone may be cancelled.
-        try await Task { try await push.webhooks.reload() }.value
+        let isErasure = Call.self == ErasureCall.self
+        guard isErasure || Call.self == AdministrationRequest.self else { return }
+        do {
+            // In a task of its own: the task of a request whose client is gone may be cancelled.
+            try await Task { try await push.webhooks.reload() }.value
+        } catch {
+            // The store may have stayed closed after an erasure. The client has been told so.
+            if !isErasure { throw error }
+        }
     }
 
     fileprivate static let lineHeaders: HTTPFields = [

@@ -9,11 +9,11 @@ import TidemarkServer
 struct AccountsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "accounts",
-        abstract: "Create, list and lock the accounts of a server.",
+        abstract: "Create, list, lock and remove the accounts of a server.",
         subcommands: [
             AccountsAddCommand.self, AccountsListCommand.self, AccountsPasswordCommand.self,
             AccountsLockCommand.self, AccountsUnlockCommand.self, AccountsSignOutCommand.self,
-            AccountsInviteCommand.self, AccountsResetCommand.self,
+            AccountsInviteCommand.self, AccountsResetCommand.self, AccountsRemoveCommand.self,
         ]
     )
 }
@@ -82,7 +82,9 @@ struct AccountsListCommand: AsyncParsableCommand {
     func run() async throws {
         try output.print(
             try await store.administer(.accounts).accounts,
-            in: Table([("email", .left), ("name", .left), ("state", .left)])
+            in: Table([
+                ("email", .left), ("name", .left), ("state", .left), ("account", .left),
+            ])
         ) { bytes, account in
             bytes.append(literal: "{")
             bytes.append(member: "email", jsonString: account.email)
@@ -90,13 +92,16 @@ struct AccountsListCommand: AsyncParsableCommand {
             bytes.append(member: "familyName", jsonString: account.familyName)
             bytes.append(member: "issuer", jsonString: account.issuer)
             bytes.append(member: "subject", jsonString: account.subject)
-            bytes.append(literal: account.isLocked ? ",\"locked\":true}" : ",\"locked\":false}")
+            bytes.append(literal: account.isLocked ? ",\"locked\":true" : ",\"locked\":false")
+            bytes.append(member: "account", jsonString: account.id.text)
+            bytes.append(literal: "}")
         } row: { account in
             [
                 account.email,
                 account.subject.map { "\($0) of \(account.issuer ?? "")" }
                     ?? "\(account.givenName) \(account.familyName)",
                 account.isLocked ? "locked" : "",
+                account.id.text,
             ]
         }
     }
@@ -175,6 +180,27 @@ struct AccountsResetCommand: AsyncParsableCommand {
             link.publicURL
                 + (try await account.store.administer(.reset(account: account.email)).text)
         )
+    }
+}
+
+struct AccountsRemoveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove",
+        abstract: "Remove an account with its sessions and webhooks, and print its name.",
+        discussion: """
+              tidemark accounts remove notes.tide anna@example.org
+              tidemark erase notes.tide --user account-…
+
+            The data of the user stays, and earlier versions of the account stay in the log, until \
+            the second command erases both. An account that an issuer's token created comes back \
+            with the next token: block the user at the issuer first.
+            """
+    )
+
+    @OptionGroup var account: AccountArgument
+
+    func run() async throws {
+        print(try await account.store.administer(.removeAccount(account.email)).text)
     }
 }
 
