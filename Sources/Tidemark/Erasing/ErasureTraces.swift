@@ -221,7 +221,7 @@ struct ErasureTraces {
             addresses.insert(UserLookup(email).normalized)
             addressTexts.insert(Name(email))
         }
-        // The name is a hash of the address, so whoever knows the address recognizes it.
+        // The name is a hash of the address, by which anybody who knows the address recognizes it.
         let name = Name(body.recordName)
         if Self.isServerAddress(name) { addressTexts.insert(name) }
     }
