@@ -239,6 +239,11 @@ import TidemarkWire
             let removal = AdministrationRequest.removeAccount("Ann@example.org")
             #expect(try await service.answer(removal).text == ann.id.text)
 
+            // As a sign-in that has checked the password before the removal.
+            let late = try await #require(throws: SyncError.self) {
+                try await directory.signIn(ann, to: .standard, in: .development)
+            }
+            #expect(late.code == .unknownItem)
             #expect(try await isIn(webs[0]) == false)
             #expect(try await isIn(webs[1]))
             let accounts = try await directory.accounts().map(\.value)

@@ -373,6 +373,8 @@ public final class Directory: Sendable {
     }
 
     /// Signs a user in, in a session with an id of 32 hexadecimal digits.
+    ///
+    /// Throws `unknownItem` if the account was removed.
     func signIn(
         _ account: Account,
         to container: ContainerID,
@@ -381,15 +383,23 @@ public final class Directory: Sendable {
         session: String?
     ) async throws -> String {
         let user = account.user(in: container)
-        try await introduce(account, as: user, container, environment)
-        return try await begin(
+        let id = session ?? [UInt8].random(16).hexadecimal
+        let token = try await begin(
             account,
             user: user.userRecordName,
             in: container,
             environment,
             isKept: isKept,
-            session: session
+            session: id
         )
+        // Checking a password takes time, in which the account may be removed. A removal deletes the
+        // account and then its sessions, so it deletes this one, or the account is gone by now.
+        guard try await self.account(named: account.id.text) != nil else {
+            try await registry.sessions.delete(RecordName(id))
+            throw Self.noAccount(account.email)
+        }
+        try await introduce(account, as: user, container, environment)
+        return token
     }
 
     /// Begins a session and returns its first token; the default id is random.
