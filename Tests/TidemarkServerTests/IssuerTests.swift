@@ -221,6 +221,19 @@ import TidemarkModel
         }
     }
 
+    @Test func `A removed account comes back with the next token, as the same user`() async throws {
+        try await ServerUnderTest.run(.router, options: options) { server in
+            let directory = server.server.directory
+            let token = try issuer.token()
+            let name = try await server.userName(token)
+            let account = try #require(try await directory.accounts().first?.value)
+            #expect(try await directory.removeAccount(account.email) == account.id.text)
+            #expect(try await directory.accounts().isEmpty)
+            #expect(try await server.userName(token) == name)
+            #expect(try await directory.accounts().map(\.value.id) == [account.id])
+        }
+    }
+
     @Test func `Streams and couriers end with the token or the account`() async throws {
         try await ServerUnderTest.run(.router, options: options) { server in
             let directory = server.server.directory

@@ -23,7 +23,8 @@ struct Redaction {
     init(_ traces: ErasureTraces) {
         self.traces = traces
         users = traces.users
-        var texts = traces.addressTexts.map(\.string) + users.map(\.userRecordName)
+        var texts = traces.addressTexts.map(\.string)
+        texts += traces.users.map(\.userRecordName)
         if let zone = traces.subject.zone { texts.append(zone.zoneName.string) }
         words = texts.filter { !$0.isEmpty }.map { Array($0.utf8) }
     }
