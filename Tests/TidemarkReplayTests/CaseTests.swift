@@ -202,6 +202,17 @@ import TidemarkModel
         }
     }
 
+    @Test(arguments: [
+        Double.greatestFiniteMagnitude, -Double.greatestFiniteMagnitude, 1e308, 1.5e300, -1234.5,
+    ])
+    func `The mask of a number is another number of the same sign`(number: Double) {
+        var mask = ValueMask(SeededGenerator(seed: 1))
+        let masked = mask.number(number)
+        #expect(masked != number)
+        #expect(masked.isFinite && masked.sign == number.sign)
+        #expect(mask.number(number) == masked)
+    }
+
     /// Checks lengths, equality and references of a masked case.
     private func expectSameShape(_ found: Case, _ masked: Case) throws {
         #expect(masked.lines.count == found.lines.count)

@@ -82,8 +82,12 @@ struct ValueMask {
         let parts = "\(number)".split(separator: "e", maxSplits: 1)
         guard let first = parts.first else { return number }
         let mantissa = digits(String(first))
-        let text = parts.count == 2 ? "\(mantissa)e\(parts[1])" : mantissa
-        return Double(text).flatMap { $0.isFinite ? $0 : nil } ?? number
+        guard parts.count == 2, let exponent = Int(parts[1]) else {
+            return Double(mantissa) ?? number
+        }
+        if let drawn = Double("\(mantissa)e\(exponent)"), drawn.isFinite { return drawn }
+        // The largest ones may come out too large.
+        return Double("\(mantissa)e\(exponent - 1)") ?? number
     }
 
     /// As many bytes.
