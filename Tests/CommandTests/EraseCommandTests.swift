@@ -87,6 +87,9 @@ import TidemarkModel
         #expect(dry.status == 0, "\(dry.errors)")
         #expect(dry.output.contains("\"dryRun\":true,\"user\":\"anna-x\",\"zones\":2"))
         #expect(!dry.output.contains("bytesAfter"))
+        let segments = try await Command.run("log", "ls", store).objects()
+        let bytes = try segments.map { try #require($0["bytes"] as? Int) }
+        #expect(try dry.objects().first?["bytesBefore"] as? Int == bytes.reduce(0, +))
         #expect(try files(with: "anna-x", in: store).isEmpty == false)
         let fork = folder.path("fork.tide")
         #expect(try await Command.run("fork", store, fork).status == 0)

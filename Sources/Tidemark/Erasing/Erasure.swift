@@ -92,7 +92,7 @@ struct Erasure {
         receipt.journalCount = count(of: journal, findings.redaction)
         try files.count(findings.lost, in: &receipt)
         try files.countCaches(in: &receipt)
-        try files.countSegments(reader.manifest.segments.map(\.id), of: reader.store, in: &receipt)
+        try files.countSegments(reader.segmentLoads(), of: reader.store, in: &receipt)
         return receipt
     }
 
@@ -141,8 +141,7 @@ struct Erasure {
         // Assets before the log: if the machine stops here, the next open finds ERASING, and the
         // old log still names the assets to remove.
         try files.remove(findings.lost)
-        let old = written.flatMap(\.group)
-        try files.countSegments(old.map(\.id), of: log.store, in: &receipt)
+        try files.countSegments(written.flatMap(\.group), of: log.store, in: &receipt)
         receipt.newByteCount = written.reduce(0) { $0 + $1.byteCount }
         // One edit of the manifest. Before it the log is the old one, after it the new one.
         try log.replaceAll(with: written)

@@ -219,17 +219,21 @@ struct ErasureFiles {
 
     /// Counts segments, those that have another name, and their dictionaries.
     func countSegments(
-        _ ids: [SegmentID],
+        _ loads: [SegmentLoad],
         of store: StoreID,
         in receipt: inout ErasureReceipt
     ) throws(LogError) {
-        for id in ids {
-            let path = folder.segment(id)
+        for load in loads {
+            // Not the length of the file: a segment that takes events has a longer one.
+            receipt.segments.add(load.byteCount)
             try LogError.wrapping { () throws(FileError) in
-                receipt.segments.add(try fileSystem.status(of: path)?.byteCount ?? 0)
-                if try fileSystem.linkCount(of: path) > 1 { receipt.sharedSegmentCount += 1 }
+                if try fileSystem.linkCount(of: folder.segment(load.id)) > 1 {
+                    receipt.sharedSegmentCount += 1
+                }
             }
-            if try folder.hasDictionary(id, of: store, fileSystem) { receipt.dictionaryCount += 1 }
+            if try folder.hasDictionary(load.id, of: store, fileSystem) {
+                receipt.dictionaryCount += 1
+            }
         }
     }
 }
