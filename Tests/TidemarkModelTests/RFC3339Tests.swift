@@ -41,6 +41,8 @@ import Testing
     @Test func `Times round-trip`() {
         #expect(RFC3339.text(milliseconds: 1_393_936_109_000) == "2014-03-04T12:28:29Z")
         #expect(RFC3339.text(milliseconds: -1) == "1969-12-31T23:59:59.999Z")
+        // A field may hold a time that RFC 3339 cannot write.
+        #expect(RFC3339.text(milliseconds: -62_167_219_200_001) == "-0001-12-31T23:59:59.999Z")
         // One time in each month of a century, and before the era began.
         for time in stride(
             from: Int64(-2_000_000_000_123),
