@@ -121,6 +121,10 @@ import Testing
         )
         #expect(without.status == 1)
         #expect(without.errors.contains("The bytes of the asset \(Self.two) are missing."))
+        let taken = try await Command.script("$tidemark export a.tide --assets a.jsonl", in: folder)
+        #expect(taken.status == 1)
+        #expect(taken.errors.hasPrefix("Error: The folder a.jsonl cannot be created: "))
+        #expect(!taken.errors.contains("Domain"), "\(taken.errors)")
         let later = try await Command.script(
             "$tidemark import c.tide a.jsonl --assets files && $tidemark log verify c.tide",
             in: folder

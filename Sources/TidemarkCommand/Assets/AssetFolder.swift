@@ -50,7 +50,14 @@ struct AssetFolder {
     /// Throws at the end, for status 1, if the bytes of some are not in the store.
     func write(from service: any AdministrationService) async throws {
         if named.isEmpty { return }
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        do {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        } catch {
+            throw CommandError(
+                "The folder \(path) cannot be created: \(error.localizedDescription) Name a folder "
+                    + "that can be created or written."
+            )
+        }
         var missingCount = 0
         for named in named {
             let file = file(of: named.asset)
