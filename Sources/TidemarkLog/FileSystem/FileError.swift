@@ -83,6 +83,8 @@ extension FileError: CustomStringConvertible {
         case ENOENT where call == .sync:
             "The file was removed while it was open, so writes to it would be lost. Restore it "
                 + "from a backup, then open it again."
+        case ENOENT where call == .createDirectory:
+            "The folder above it does not exist. Create that folder first, or check the path."
         case ENOENT: "Nothing exists at this path. Check the path."
         case ENOTDIR: "A part of the path is a file, not a folder. Check the path."
         case ENXIO: "The path is a pipe, a socket or a device, but a file is expected. Remove it."

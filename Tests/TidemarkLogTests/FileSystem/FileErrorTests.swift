@@ -26,6 +26,13 @@ import TidemarkLog
         #expect(text[number.upperBound...].count > 10)
     }
 
+    @Test func `A folder that cannot be created says that the one above it is missing`() {
+        let error = FileError(call: .createDirectory, path: "/a/b", errorNumber: ENOENT)
+        #expect(error.description.contains(" The folder above it does not exist. "))
+        let read = FileError(call: .read, path: "/a/b", errorNumber: ENOENT)
+        #expect(read.description.hasSuffix(" Nothing exists at this path. Check the path."))
+    }
+
     @Test func `Unknown errors have a description`() {
         let known = FileError(call: .sync, path: "/x", errorNumber: EBADF).description
         #expect(known == "fdatasync of /x failed: \(String(cString: strerror(EBADF))) (error 9).")
