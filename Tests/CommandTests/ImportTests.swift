@@ -49,6 +49,13 @@ import Testing
         try FileManager.default.createDirectory(atPath: empty, withIntermediateDirectories: false)
         #expect(try await Command.run("import", empty, "-", input: "no JSON").status == 1)
         #expect(FileManager.default.fileExists(atPath: empty))
+        let other = folder.path("other")
+        try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: false)
+        try Data("kept".utf8).write(to: URL(fileURLWithPath: other + "/notes.txt"))
+        let refused = try await Command.run("import", other, "-", input: lines[0])
+        #expect(refused.status == 1)
+        #expect(refused.errors.contains("A new store needs an empty folder"), "\(refused.errors)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: other) == ["notes.txt"])
         let begun = folder.path("begun.tide")
         let input = "\(lines[0])\nno JSON\n"
         #expect(try await Command.run("import", begun, "-", input: input).status == 1)

@@ -31,7 +31,7 @@ struct ImportCommand: AsyncParsableCommand, FolderCommand {
             id. It does not recognize what was saved without a request id and then exported; \
             import such an export into another store. An invalid line stops the import: the lines \
             before it are kept, and nothing of it is applied. A store that the command created is \
-            removed again if no commit was imported.
+            removed again if the import fails before the first commit.
             """
     )
 

@@ -53,11 +53,10 @@ struct LogOpening {
         return try recover(loaded, lockFile: lockFile)
     }
 
-    private func notAStore(_ found: String) -> LogError {
+    private func notAStore(_ found: String, remedy: String) -> LogError {
         LogError(
             .notAStore,
-            "\(found); expected a store's folder with a file CURRENT. Check the path. To create a "
-                + "store here, open it with the access `creating`, or import into it.",
+            "\(found); expected a store's folder with a file CURRENT. Check the path. \(remedy)",
             path: folder.path
         )
     }
@@ -83,8 +82,19 @@ struct LogOpening {
         let isOurs = names.allSatisfy {
             ours.contains($0) || StoreFolder.manifestNumber($0) != nil
         }
-        guard isOurs else { throw notAStore("The folder holds other files") }
-        guard creating else { throw notAStore("The folder is empty") }
+        guard isOurs else {
+            throw notAStore(
+                "The folder holds other files",
+                remedy: "A new store needs an empty folder, or a path that does not exist yet."
+            )
+        }
+        guard creating else {
+            throw notAStore(
+                "The folder is empty",
+                remedy: "To create a store here, open it with the access `creating`, or import "
+                    + "into it."
+            )
+        }
     }
 
     /// Locks out every other writer.
