@@ -127,7 +127,8 @@ extension RecordHiding {
             "it is under the share \(share), and the user is not a participant."
         case .notAccepted(let share):
             "it is under the share \(share), which the user has not accepted."
-        case .left(let share): "it is under the share \(share), which the user has left."
+        case .left(let share):
+            "it is under the share \(share), which the user has left, or was removed from."
         case .noPermission(let share):
             "it is under the share \(share), and the user has no permission to read."
         }
