@@ -191,6 +191,17 @@ import Testing
         #expect(ended.errors.contains("ended by signal"), "\(ended.errors)")
     }
 
+    @Test(arguments: [["--from", "5", "--to", "3"], ["--from", "5", "--to", "5"]])
+    func `Points that are not in order are reported`(points: [String]) async throws {
+        let store = try await store(wrongFrom: 63)
+        let outcome = try await Command.run(
+            ["bisect", store, "--bad", "count < 0"] + points,
+            input: []
+        )
+        #expect(outcome.status == 1)
+        #expect(outcome.errors.contains("Event 5, after which the search begins, is not before"))
+    }
+
     @Test func `An undecidable start or end is reported`() async throws {
         let store = try await store(wrongFrom: 63)
         let end = try await Command.run("bisect", store, "--run", "exit 125")

@@ -146,6 +146,16 @@ import TidemarkViews
         #expect(!expected.isEmpty && expected.count < all.lines.count)
     }
 
+    @Test(arguments: [
+        ["--from", "3", "--to", "2"], ["--since", "2026-01-02", "--until", "2026-01-01"],
+    ])
+    func `dump rejects a range that ends before it begins`(range: [String]) async throws {
+        let store = try await folder.store(SampleHistory.lines(2))
+        let outcome = try await Command.run(["log", "dump", store] + range, input: [])
+        #expect(outcome.status == 64)
+        #expect(outcome.errors.contains("Exchange the"), "\(outcome.errors)")
+    }
+
     @Test func `stat prints exactly the documented figures`() async throws {
         let store = try await folder.store(SampleHistory.lines(120))
         let outcome = try await Command.run("log", "stat", store, "--json")

@@ -84,6 +84,15 @@ struct EventRange: ParsableArguments {
     )
     var until: Int64?
 
+    func validate() throws {
+        if let from, let to, from > to {
+            throw ValidationError("--from \(from) is after --to \(to). Exchange the numbers.")
+        }
+        if let since, let until, since > until {
+            throw ValidationError("--since is after --until. Exchange the times.")
+        }
+    }
+
     /// Says the same in a call.
     func set(_ call: inout EventsCall) {
         call.first = from.map { SequenceNumber(rawValue: $0) }

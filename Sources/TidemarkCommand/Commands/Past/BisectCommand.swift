@@ -100,7 +100,8 @@ struct BisectCommand: AsyncParsableCommand {
         let last = try await to?.position(by: service) ?? log.newest
         guard first < last else {
             throw CommandError(
-                "There are no events between \(first) and \(last). Give points that are further apart."
+                "Event \(first), after which the search begins, is not before event \(last), where it "
+                    + "ends. Give points in their order, with events between them."
             )
         }
         return (first, last)
