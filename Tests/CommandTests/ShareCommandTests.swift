@@ -62,6 +62,18 @@ import Testing
         return names
     }
 
+    @Test func `why says that the owner may have removed the user`() async throws {
+        let place = ["--owner", "_anna", "--zone", "lists"]
+        let create = ["share", "create", "--root", "other", "--invite", "_bob"]
+        let link = try #require(try object(try await run(create + place))["link"] as? String)
+        #expect(try await run("share", "accept", link, "--as", "_bob").status == 0)
+        let remove = ["share", "set", "share-other", "--remove", "_bob"]
+        #expect(try await run(remove + place).status == 0)
+        let question = ["why", "--record", "other", "--device", "tablet", "--as", "_bob", "--text"]
+        let answer = try await run(question + place).output
+        #expect(answer.contains("share-other, which the user has left, or was removed from."))
+    }
+
     @Test func `A share is created, accepted, used, changed and ended`() async throws {
         let anna = ["--owner", "_anna", "--zone", "lists"]
         let made = try await run(
