@@ -81,6 +81,7 @@ import Testing
             \(commands)
             "$tidemark" serve other.tide --port "${address##*:}" 2>&1 | grep -o 'Another program[^.]*'
             "$tidemark" tokens revoke s.tide none 2>&1 | grep -o 'first column'
+            "$tidemark" keys revoke s.tide none 2>&1 | grep -o 'There is no key none'
             stop
             """
         )
@@ -88,6 +89,7 @@ import Testing
         #expect(outcome.output.contains(#""moreComing":false"#), "\(outcome)")
         #expect(outcome.output.contains("Another program listens on port"), "\(outcome)")
         #expect(outcome.output.contains("first column"), "\(outcome)")
+        #expect(outcome.output.contains("There is no key none"), "\(outcome)")
         #expect(outcome.output.hasSuffix("status 0\n"), "\(outcome)")
     }
 

@@ -225,7 +225,15 @@ public final class Directory: Sendable {
 
     /// Ends a key.
     public func revokeKey(_ id: String) async throws {
-        try await registry.keys.delete(RecordName(id))
+        let name = RecordName(id)
+        guard !id.isEmpty, try await registry.keys.fetchIfPresent(name) != nil else {
+            throw SyncError(
+                .unknownItem,
+                "There is no key \(id).",
+                remedy: "Give the id that `tidemark keys list` prints in its first column."
+            )
+        }
+        try await registry.keys.delete(name)
         knownKeys.drop(id)
     }
 
