@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Testing
 
 @testable import TidemarkCommand
@@ -28,5 +29,22 @@ import Testing
         #expect(outcome.output == "")
         #expect(outcome.errors.contains("conquer"))
         #expect(outcome.errors.contains("tidemark --help"))
+    }
+
+    @Test func `The help of every command has an example of it`() {
+        var words: [String] = []
+        var count = 0
+        func check(_ command: any ParsableCommand.Type) {
+            words.append(command._commandName)
+            defer { words.removeLast() }
+            let subcommands = command.configuration.subcommands
+            for subcommand in subcommands { check(subcommand) }
+            guard subcommands.isEmpty else { return }
+            count += 1
+            let line = words.joined(separator: " ")
+            #expect(command.configuration.discussion.contains("\(line) "), "\(line)")
+        }
+        check(TidemarkCommand.self)
+        #expect(count > 50)
     }
 }

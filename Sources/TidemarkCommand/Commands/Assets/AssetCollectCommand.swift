@@ -10,7 +10,11 @@ struct AssetCollectCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "collect",
         abstract: "Remove asset bytes that are older than a day and that no record ever named.",
-        discussion: "Prints what was removed, of all databases. Reads the whole log."
+        discussion: """
+              tidemark asset collect notes.tide --dry-run
+
+            Prints what was removed, of all databases. Reads the whole log.
+            """
     )
 
     @OptionGroup var store: WrittenStoreArgument

@@ -10,7 +10,11 @@ struct AssetListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ls",
         abstract: "List the assets whose bytes a database holds.",
-        discussion: "Whether the bytes are sound is what `tidemark log verify` says."
+        discussion: """
+              tidemark asset ls notes.tide --owner _anna
+
+            Whether the bytes are sound is what `tidemark log verify` says.
+            """
     )
 
     @OptionGroup var store: StoreArgument

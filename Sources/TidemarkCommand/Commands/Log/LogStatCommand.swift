@@ -13,6 +13,8 @@ struct LogStatCommand: AsyncParsableCommand {
         commandName: "stat",
         abstract: "Print the sizes of a store: zones, records, events and bytes.",
         discussion: """
+              tidemark log stat notes.tide
+
             bytesOnDisk is the size of the log without preallocated space, which spareBytes \
             counts. viewBytes is the size of the views, which can be rebuilt. rawBytes is the size \
             of all commits and events before compression, and ratio is rawBytes divided by \

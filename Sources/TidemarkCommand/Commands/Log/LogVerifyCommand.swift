@@ -12,6 +12,8 @@ struct LogVerifyCommand: AsyncParsableCommand {
         commandName: "verify",
         abstract: "Verify every byte of the log and of assets, and the views against the log.",
         discussion: """
+              tidemark log verify notes.tide
+
             Reads all segments with the code that opens stores. Checks every checksum and that all \
             parts agree. Folds the log, and compares the views on disk with the result. Reads the \
             bytes of all assets that the log names, and reads the journal. Each finding names the \

@@ -11,6 +11,9 @@ struct SchemaDiffCommand: AsyncParsableCommand {
         commandName: "diff",
         abstract: "Print the changes that a promotion or an import would make.",
         discussion: """
+              tidemark schema diff notes.tide
+              tidemark schema diff notes.tide notes.ckdb
+
             Without a file, prints the changes that make the production schema equal to the \
             development schema. With a file, prints the changes that make the development schema \
             equal to the file. Prints one line for each change, allowed or not, and nothing if the \

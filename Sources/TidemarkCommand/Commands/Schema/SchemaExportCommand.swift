@@ -10,7 +10,11 @@ struct SchemaExportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
         abstract: "Print a schema as a .ckdb file.",
-        discussion: "The text is what CloudKit exports for the same schema, to the byte."
+        discussion: """
+              tidemark schema export notes.tide --environment production >notes.ckdb
+
+            The text is what CloudKit exports for the same schema, to the byte.
+            """
     )
 
     @OptionGroup var store: StoreArgument

@@ -12,6 +12,9 @@ struct SchemaImportCommand: AsyncParsableCommand {
         commandName: "import",
         abstract: "Replace the development schema with a .ckdb file.",
         discussion: """
+              tidemark schema import notes.tide notes.ckdb --dry-run
+              tidemark schema import notes.tide notes.ckdb
+
             Prints one line for each change. Everything in production must stay, and no field may \
             change its type. Otherwise nothing is changed, every reason is printed, and the status \
             is 1. The store is created if it does not exist.

@@ -11,6 +11,8 @@ struct SchemaIndexesCommand: AsyncParsableCommand {
         commandName: "indexes",
         abstract: "List the fields that queries can use.",
         discussion: """
+              tidemark schema indexes notes.tide --environment production
+
             One line for each field that has an index. A system field is listed under its name in \
             schemas, such as ___recordID.
             """

@@ -12,6 +12,8 @@ struct SchemaPromoteCommand: AsyncParsableCommand {
         commandName: "promote",
         abstract: "Copy the development schema to production.",
         discussion: """
+              tidemark schema promote notes.tide
+
             Prints one line for each change. Record types and fields are only added; indexes, \
             roles and grants become those of development. If the promotion would lose anything, \
             nothing is changed, every reason is printed, and the status is 1.

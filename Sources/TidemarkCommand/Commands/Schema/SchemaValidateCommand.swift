@@ -15,6 +15,8 @@ struct SchemaValidateCommand: AsyncParsableCommand, FolderCommand {
         commandName: "validate",
         abstract: "Check a .ckdb file, and print its problems.",
         discussion: """
+              tidemark schema validate notes.ckdb
+
             Prints one line for each problem, with its position in the file. Errors reject an \
             import, and the status is 1. Warnings name parts with an unexpected effect.
             """

@@ -35,7 +35,8 @@ struct LinkOptions: ParsableArguments {
 struct AccountsAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Create an account. The first line of standard input is the password."
+        abstract: "Create an account. The first line of standard input is the password.",
+        discussion: "  tidemark accounts add notes.tide ann@example.org --given Ann <password.txt"
     )
 
     @OptionGroup var account: AccountArgument
@@ -73,7 +74,8 @@ private func readPassword() throws -> String {
 struct AccountsListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the accounts."
+        abstract: "List the accounts.",
+        discussion: "  tidemark accounts list notes.tide"
     )
 
     @OptionGroup var store: WrittenStoreArgument
@@ -110,7 +112,8 @@ struct AccountsListCommand: AsyncParsableCommand {
 struct AccountsPasswordCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "password",
-        abstract: "Set a password, from standard input, and end all sessions of the account."
+        abstract: "Set a password, from standard input, and end all sessions of the account.",
+        discussion: "  tidemark accounts password notes.tide ann@example.org <password.txt"
     )
 
     @OptionGroup var account: AccountArgument
@@ -124,7 +127,8 @@ struct AccountsPasswordCommand: AsyncParsableCommand {
 struct AccountsLockCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "lock",
-        abstract: "Lock an account: end its sessions and reject its sign-ins."
+        abstract: "Lock an account: end its sessions and reject its sign-ins.",
+        discussion: "  tidemark accounts lock notes.tide ann@example.org"
     )
 
     @OptionGroup var account: AccountArgument
@@ -137,7 +141,8 @@ struct AccountsLockCommand: AsyncParsableCommand {
 struct AccountsUnlockCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unlock",
-        abstract: "Unlock an account."
+        abstract: "Unlock an account.",
+        discussion: "  tidemark accounts unlock notes.tide ann@example.org"
     )
 
     @OptionGroup var account: AccountArgument
@@ -150,7 +155,10 @@ struct AccountsUnlockCommand: AsyncParsableCommand {
 struct AccountsInviteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "invite",
-        abstract: "Print an invitation link. It creates one account and is valid for two weeks."
+        abstract: "Print an invitation link. It creates one account and is valid for two weeks.",
+        discussion: """
+              tidemark accounts invite notes.tide ann@example.org --public-url https://sync.example.org
+            """
     )
 
     @OptionGroup var account: AccountArgument
@@ -169,7 +177,10 @@ struct AccountsInviteCommand: AsyncParsableCommand {
 struct AccountsResetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reset",
-        abstract: "Print a link that sets a new password. It works once and is valid for a day."
+        abstract: "Print a link that sets a new password. It works once and is valid for a day.",
+        discussion: """
+              tidemark accounts reset notes.tide ann@example.org --public-url https://sync.example.org
+            """
     )
 
     @OptionGroup var account: AccountArgument
@@ -207,7 +218,8 @@ struct AccountsRemoveCommand: AsyncParsableCommand {
 struct AccountsSignOutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sign-out",
-        abstract: "End all sessions of an account."
+        abstract: "End all sessions of an account.",
+        discussion: "  tidemark accounts sign-out notes.tide ann@example.org"
     )
 
     @OptionGroup var account: AccountArgument

@@ -26,7 +26,8 @@ struct AdministratorsCommand: AsyncParsableCommand {
 struct AdministratorsAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Create an administrator and print its secret, which is not stored."
+        abstract: "Create an administrator and print its secret, which is not stored.",
+        discussion: "  tidemark administrators add notes.tide ann >secret"
     )
 
     @OptionGroup var store: WrittenStoreArgument
@@ -42,7 +43,8 @@ struct AdministratorsAddCommand: AsyncParsableCommand {
 struct AdministratorsListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the administrators, oldest first."
+        abstract: "List the administrators, oldest first.",
+        discussion: "  tidemark administrators list notes.tide"
     )
 
     @OptionGroup var store: WrittenStoreArgument
@@ -70,7 +72,8 @@ struct AdministratorsListCommand: AsyncParsableCommand {
 struct AdministratorsRevokeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "Revoke an administrator."
+        abstract: "Revoke an administrator.",
+        discussion: "  tidemark administrators revoke notes.tide ADMINISTRATOR"
     )
 
     @OptionGroup var store: WrittenStoreArgument
@@ -88,6 +91,8 @@ struct AdministratorsLogCommand: AsyncParsableCommand {
         commandName: "log",
         abstract: "Print the administrators' requests to a server, oldest first.",
         discussion: """
+              tidemark administrators log notes.tide
+
             Each call by name, with what it said but for secrets. Who has the store's folder and asks the \
             running server is called local; what is done to the files while no server runs is not there.
             """

@@ -23,6 +23,8 @@ struct ConfigCheckCommand: FolderCommand {
         commandName: "check",
         abstract: "Print each setting of `tidemark serve` and where it comes from.",
         discussion: """
+              tidemark config check notes.tide --config tidemark.json
+
             A setting comes from its flag, else from its variable (TIDEMARK_PORT for port), else \
             from the JSON file that --config or TIDEMARK_CONFIG names, else it has its default. \
             The status is 1 if no server would start with the settings.

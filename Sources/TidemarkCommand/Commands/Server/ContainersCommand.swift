@@ -83,7 +83,8 @@ struct ContainerLimitOptions: ParsableArguments {
 struct ContainersListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the containers that have tokens, keys, limits or records."
+        abstract: "List the containers that have tokens, keys, limits or records.",
+        discussion: "  tidemark containers list notes.tide"
     )
 
     @OptionGroup var store: WrittenStoreArgument
@@ -129,7 +130,8 @@ struct ContainersListCommand: AsyncParsableCommand {
 struct ContainersAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Register a container, before there are tokens for it."
+        abstract: "Register a container, before there are tokens for it.",
+        discussion: "  tidemark containers add notes.tide iCloud.org.example.notes --quota 10G"
     )
 
     @OptionGroup var container: ContainerArgument
@@ -152,7 +154,10 @@ struct ContainersAddCommand: AsyncParsableCommand {
 struct ContainersSetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
-        abstract: "Change the limits of a container. Limits that are not named stay as they are."
+        abstract: "Change the limits of a container. Limits that are not named stay as they are.",
+        discussion: """
+              tidemark containers set notes.tide iCloud.org.example.notes --user-quota none
+            """
     )
 
     @OptionGroup var container: ContainerArgument
@@ -179,7 +184,11 @@ struct ContainersRemoveCommand: AsyncParsableCommand {
         commandName: "remove",
         abstract:
             "Close a container to everybody: end its tokens, keys and sessions, and its limits.",
-        discussion: "What the container holds stays."
+        discussion: """
+              tidemark containers remove notes.tide iCloud.org.example.notes
+
+            What the container holds stays.
+            """
     )
 
     @OptionGroup var container: ContainerArgument

@@ -56,7 +56,8 @@ struct KeysAddCommand: AsyncParsableCommand {
 struct KeysListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the keys."
+        abstract: "List the keys.",
+        discussion: "  tidemark keys list notes.tide"
     )
 
     @OptionGroup var store: WrittenStoreArgument
@@ -84,7 +85,8 @@ struct KeysListCommand: AsyncParsableCommand {
 struct KeysRevokeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "Revoke a key."
+        abstract: "Revoke a key.",
+        discussion: "  tidemark keys revoke notes.tide KEY"
     )
 
     @OptionGroup var store: WrittenStoreArgument

@@ -18,7 +18,8 @@ struct SessionsCommand: AsyncParsableCommand {
 struct SessionsListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the sessions that have not ended, oldest first."
+        abstract: "List the sessions that have not ended, oldest first.",
+        discussion: "  tidemark sessions list notes.tide --account ann@example.org"
     )
 
     @OptionGroup var store: WrittenStoreArgument
@@ -56,7 +57,8 @@ struct SessionsListCommand: AsyncParsableCommand {
 struct SessionsEndCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "end",
-        abstract: "End a session. Its tokens stop working."
+        abstract: "End a session. Its tokens stop working.",
+        discussion: "  tidemark sessions end notes.tide SESSION"
     )
 
     @OptionGroup var store: WrittenStoreArgument

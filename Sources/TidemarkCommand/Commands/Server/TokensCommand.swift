@@ -18,7 +18,8 @@ struct TokensCommand: AsyncParsableCommand {
 struct TokensAddCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Create a token and print it; it is not stored."
+        abstract: "Create a token and print it; it is not stored.",
+        discussion: "  tidemark tokens add notes.tide --name web --origin https://example.org"
     )
 
     @OptionGroup var store: WrittenStoreArgument
@@ -63,7 +64,8 @@ struct TokensAddCommand: AsyncParsableCommand {
 struct TokensListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the tokens, by the names of their records."
+        abstract: "List the tokens, by the names of their records.",
+        discussion: "  tidemark tokens list notes.tide"
     )
 
     @OptionGroup var store: WrittenStoreArgument
@@ -97,7 +99,8 @@ struct TokensListCommand: AsyncParsableCommand {
 struct TokensRevokeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "Revoke a token."
+        abstract: "Revoke a token.",
+        discussion: "  tidemark tokens revoke notes.tide TOKEN"
     )
 
     @OptionGroup var store: WrittenStoreArgument

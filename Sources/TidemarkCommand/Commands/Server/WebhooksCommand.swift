@@ -68,7 +68,8 @@ struct WebhooksAddCommand: AsyncParsableCommand {
 struct WebhooksListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the webhooks, with the result of their last requests."
+        abstract: "List the webhooks, with the result of their last requests.",
+        discussion: "  tidemark webhooks list notes.tide"
     )
 
     @OptionGroup var store: WrittenStoreArgument
@@ -106,7 +107,8 @@ struct WebhooksListCommand: AsyncParsableCommand {
 struct WebhooksRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Remove a webhook."
+        abstract: "Remove a webhook.",
+        discussion: "  tidemark webhooks remove notes.tide WEBHOOK"
     )
 
     @OptionGroup var store: WrittenStoreArgument

@@ -9,7 +9,8 @@ import TidemarkModel
 struct ShareAcceptCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "accept",
-        abstract: "Accept an invitation to a share."
+        abstract: "Accept an invitation to a share.",
+        discussion: "  tidemark share accept notes.tide LINK --as _bob"
     )
 
     @OptionGroup var store: WrittenStoreArgument

@@ -9,7 +9,8 @@ import TidemarkModel
 struct ShareEndCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "end",
-        abstract: "End a share. Its records stay, visible to the owner only."
+        abstract: "End a share. Its records stay, visible to the owner only.",
+        discussion: "  tidemark share end notes.tide share-milk --owner _anna --zone lists"
     )
 
     @OptionGroup var store: WrittenStoreArgument

@@ -9,7 +9,8 @@ import TidemarkModel
 struct ShareLeaveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "leave",
-        abstract: "Leave a share."
+        abstract: "Leave a share.",
+        discussion: "  tidemark share leave notes.tide LINK --as _bob"
     )
 
     @OptionGroup var store: WrittenStoreArgument

@@ -9,7 +9,8 @@ import TidemarkModel
 struct ShareListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the shares of a user, with their participants."
+        abstract: "List the shares of a user, with their participants.",
+        discussion: "  tidemark share list notes.tide --owner _anna"
     )
 
     @OptionGroup var store: StoreArgument

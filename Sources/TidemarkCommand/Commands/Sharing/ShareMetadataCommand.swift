@@ -7,7 +7,8 @@ import ArgumentParser
 struct ShareMetadataCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "metadata",
-        abstract: "Print the share that a link leads to."
+        abstract: "Print the share that a link leads to.",
+        discussion: "  tidemark share metadata notes.tide LINK --as _bob"
     )
 
     @OptionGroup var store: StoreArgument

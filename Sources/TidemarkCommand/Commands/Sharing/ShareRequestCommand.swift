@@ -8,7 +8,11 @@ struct ShareRequestCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "request",
         abstract: "Request access to a share.",
-        discussion: "Prints nothing. The owner sees who asks with `share list`."
+        discussion: """
+              tidemark share request notes.tide LINK --as _bob
+
+            Prints nothing. The owner sees who asks with `share list`.
+            """
     )
 
     @OptionGroup var store: WrittenStoreArgument

@@ -12,6 +12,9 @@ struct ZonesListCommand: AsyncParsableCommand {
         commandName: "list",
         abstract: "List a database's zones.",
         discussion: """
+              tidemark zones list notes.tide
+              tidemark zones list notes.tide --at 2026-02-03
+
             Prints one line for each zone, ordered by name as UTF-8 bytes: its records, its \
             tombstones, and the sequence number of its last event. For a shared database, the \
             zones that others share with its owner. As of a point, and for a shared database, only \
