@@ -18,7 +18,9 @@ struct ZonesListCommand: AsyncParsableCommand {
             Prints one line for each zone, ordered by name as UTF-8 bytes: its records, its \
             tombstones, and the sequence number of its last event. For a shared database, the \
             zones that others share with its owner. As of a point, and for a shared database, only \
-            names are printed. A note says if no user is known by the name of --owner.
+            names are printed. The default zone, which every other database has, is listed as of \
+            each point, and now if it was ever written. A note says if no user is known by the name \
+            of --owner.
             """
     )
 
