@@ -105,6 +105,21 @@ import TidemarkModel
         #expect(outcome.errors.contains("works on the folder of a store"), "\(outcome)")
     }
 
+    @Test func `An address without a scheme and a file that is no secret are rejected`()
+        async throws
+    {
+        let folders = try await Command.run("usage", "--url", "notes.tide")
+        #expect(folders.status == 64)
+        #expect(folders.errors.contains("'notes.tide' is not the address of a server"))
+        let file = folder.path("other")
+        try Data("password of Anna\nand Bob".utf8).write(to: URL(fileURLWithPath: file))
+        let secret = ["--url", "http://127.0.0.1:1", "--secret-file", file]
+        let outcome = try await Command.run(["usage"] + secret, input: [])
+        #expect(outcome.status == 1)
+        #expect(outcome.errors.contains("The content of \(file) is not a secret"), "\(outcome)")
+        #expect(!outcome.errors.contains("Anna"))
+    }
+
     @Test func `The secret is read once, and one warning is printed`() async throws {
         let secret = folder.path("secret")
         try Data("secret".utf8).write(to: URL(fileURLWithPath: secret))

@@ -48,6 +48,14 @@ struct ServerAddress {
                     + "file with --secret-file; `tidemark administrators add` creates a secret."
             )
         }
+        // Other characters cannot be sent. The error must not show them: they may be of another
+        // file with secrets.
+        guard trimmed.utf8.allSatisfy({ (33...126).contains($0) }) else {
+            throw CommandError(
+                "The content of \(secretFile ?? "TIDEMARK_ADMIN_TOKEN") is not a secret, which is one "
+                    + "word. `tidemark administrators add` prints one."
+            )
+        }
         if isExposed {
             note(
                 "Warning: the secret is sent without encryption. Give the server a "
@@ -101,6 +109,12 @@ struct ServerAddress {
             let name = arguments[..<place].joined(separator: " ")
             throw CommandError(
                 "`tidemark \(name)` works on the folder of a store, not on a server. \(command.remedy)"
+            )
+        }
+        guard ServerAddress(url) != nil else {
+            throw ValidationError(
+                "'\(url)' is not the address of a server, which begins with https:// or http://. "
+                    + "Leave out --url for a store's folder."
             )
         }
         var arguments = arguments
