@@ -174,11 +174,25 @@ import Testing
         let whole = try await save("-", input: lines.joined())
         #expect(whole.status == 1)
         #expect(whole.errors.contains("401 items"))
+        #expect(whole.errors.contains("Add --no-atomic"))
         let apart = try await save("-", "--no-atomic", "--request-id", "x", input: lines.joined())
         #expect(apart.status == 0)
         #expect(apart.lines.count == 401)
         let again = try await save("-", "--no-atomic", "--request-id", "x", input: lines.joined())
         #expect(again.output == apart.output)
+    }
+
+    @Test func `If a later request is rejected, what earlier ones saved is printed`() async throws {
+        // The id that the second request of the batch gets.
+        _ = try await save("first", "--type", "T", "--zone", "lists", "--request-id", "y/2")
+        let lines = (0..<401).map { index in
+            "{\"zone\":\"lists\",\"recordName\":\"r\(index)\",\"recordType\":\"T\",\"fields\":{}}\n"
+        }
+        let input = lines.joined()
+        let outcome = try await save("-", "--no-atomic", "--request-id", "y", input: input)
+        #expect(outcome.status == 1)
+        #expect(outcome.errors.contains("y/2"), "\(outcome.errors)")
+        #expect(try objects("saved", outcome).count == 400)
     }
 
     @Test(arguments: [

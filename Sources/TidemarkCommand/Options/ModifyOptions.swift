@@ -42,12 +42,44 @@ struct ModifyOptions: ParsableArguments {
 
     /// Sends requests one after another, and prints the outcome of each item.
     ///
-    /// All requests are sent, even if earlier ones fail. Throws, for status 1, if an item failed.
+    /// All requests are sent, even if items of earlier ones fail. Throws, for status 1, if an item
+    /// failed, and the error of a request that was rejected as a whole, after which none is sent.
     func send(
         _ requests: [ModifyRecordsRequest],
         to service: any DatabaseService
     ) async throws {
         var output = ItemOutput(output)
+        do {
+            try await send(requests, to: service, &output)
+        } catch {
+            // What earlier requests saved is saved, and the user has to know it.
+            if !output.isEmpty { try? output.finish() }
+            throw forCommandLine(error, about: requests)
+        }
+        try output.finish()
+    }
+
+    /// Returns the error of a request that has too many items with an option as its remedy.
+    private func forCommandLine(
+        _ error: any Error,
+        about requests: [ModifyRecordsRequest]
+    ) -> any Error {
+        let limit = Limits().itemsPerRequest
+        guard let error = error as? SyncError, error.code == .limitExceeded,
+            requests.contains(where: { $0.saves.count + $0.deletions.count > limit })
+        else { return error }
+        return SyncError(
+            error.code,
+            error.message,
+            remedy: "Add --no-atomic to send as many requests as are needed, or divide the input."
+        )
+    }
+
+    private func send(
+        _ requests: [ModifyRecordsRequest],
+        to service: any DatabaseService,
+        _ output: inout ItemOutput
+    ) async throws {
         for (index, request) in requests.enumerated() {
             var caller = caller.caller(of: database.id)
             // Each request needs an id of its own: the store rejects a second request of other
@@ -62,6 +94,5 @@ struct ModifyOptions: ParsableArguments {
                 output.add("deleted", .record(deletion.recordID), outcome.map { _ in nil })
             }
         }
-        try output.finish()
     }
 }

@@ -16,6 +16,9 @@ struct ItemOutput {
         table = Table([("result", .left), ("item", .left), ("tag or reason", .left)])
     }
 
+    /// True if no item was added yet.
+    var isEmpty: Bool { lines.isEmpty }
+
     /// Adds one item: the word for its success, its id, and the resulting record.
     mutating func add(
         _ done: StaticString,
