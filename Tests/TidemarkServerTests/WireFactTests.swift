@@ -226,6 +226,76 @@ import TidemarkModel
         }
     }
 
+    @Test func `A repeated request gets the names that it got the first time`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let create = #"{"operationType":"create","record":{"recordType":"Note","fields":{}}}"#
+            let subscribe =
+                #"{"operationType":"create","subscription":{"subscriptionType":"database"}}"#
+            func names(
+                _ endpoint: String,
+                _ operations: String,
+                _ list: String,
+                _ key: String,
+                id: String
+            ) async throws -> [String] {
+                let answer = try await server.send(
+                    endpoint,
+                    "{\"operations\":[\(operations)]}",
+                    web: web,
+                    headers: [.tidemarkRequestID: id]
+                )
+                #expect(answer.status == 200, "\(answer.text)")
+                let items = answer.list(list)
+                #expect(items.allSatisfy { $0["serverErrorCode"] == nil }, "\(answer.text)")
+                return items.compactMap { $0[key] as? String }
+            }
+            func records(_ id: String) async throws -> [String] {
+                try await names(
+                    "private/records/modify",
+                    "\(create),\(create)",
+                    "records",
+                    "recordName",
+                    id: id
+                )
+            }
+            func subscriptions(_ id: String) async throws -> [String] {
+                try await names(
+                    "private/subscriptions/modify",
+                    subscribe,
+                    "subscriptions",
+                    "subscriptionID",
+                    id: id
+                )
+            }
+            let first = try await records("one")
+            #expect(Set(first).count == 2)
+            #expect(try await records("one") == first)
+            #expect(Set(try await records("two")).isDisjoint(with: first))
+            let subscribed = try await subscriptions("three")
+            #expect(subscribed.count == 1)
+            #expect(try await subscriptions("three") == subscribed)
+            // The same id is another request for another user.
+            let ben = try await server.signIn("ben")
+            let other = try await server.send(
+                "public/records/modify",
+                "{\"operations\":[\(create)]}",
+                web: ben,
+                headers: [.tidemarkRequestID: "four"]
+            )
+            let own = try await server.send(
+                "public/records/modify",
+                "{\"operations\":[\(create)]}",
+                web: web,
+                headers: [.tidemarkRequestID: "four"]
+            )
+            let created = [other, own].compactMap {
+                $0.list("records").first?["recordType"] as? String
+            }
+            #expect(created == ["Note", "Note"])
+        }
+    }
+
     // MARK: Browsers
 
     @Test func `Pages of allowed origins reach every path, and read its errors`() async throws {

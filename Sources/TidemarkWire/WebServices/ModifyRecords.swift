@@ -125,11 +125,11 @@ private struct Modification {
             let record = operations[index].record
             operations[index].record.recordName =
                 if !record.isShare {
-                    UniqueName.make()
+                    UniqueName.make(forItem: index, of: caller)
                 } else if record.share.rootName == nil {
                     Share.zoneWideName
                 } else {
-                    "Share-" + UniqueName.make()
+                    "Share-" + UniqueName.make(forItem: index, of: caller)
                 }
         }
     }

@@ -42,7 +42,11 @@ extension WebServices {
         var operations: [SubscriptionOperation] = []
         try request.read { (it, name) throws(JSONError) in
             guard name == "operations" else { return false }
-            operations = try it.values { (it) throws(JSONError) in try it.subscriptionOperation() }
+            var index = 0
+            operations = try it.values { (it) throws(JSONError) in
+                defer { index += 1 }
+                return try it.subscriptionOperation(index, of: request.caller)
+            }
             return true
         }
         try checkCount(operations.count, of: "operations")
@@ -96,7 +100,10 @@ private enum SubscriptionOperation {
 }
 
 extension JSONReader {
-    fileprivate mutating func subscriptionOperation() throws(JSONError) -> SubscriptionOperation {
+    fileprivate mutating func subscriptionOperation(
+        _ index: Int,
+        of caller: Caller
+    ) throws(JSONError) -> SubscriptionOperation {
         let start = offset
         var kind: String?
         var subscription = SubscriptionInput()
@@ -110,7 +117,9 @@ extension JSONReader {
         }
         switch kind {
         // The service replaces a subscription of the same id, so both do the same.
-        case "create", "update": return .save(try subscription.subscription(at: start))
+        case "create", "update":
+            let id = subscription.id ?? UniqueName.make(forItem: index, of: caller)
+            return .save(try subscription.subscription(id, at: start))
         case "delete":
             guard let id = subscription.id else {
                 throw JSONError("The member \"subscriptionID\" is missing.", at: start)
@@ -205,8 +214,8 @@ private struct SubscriptionInput {
     var recordType: String?
     var content = NotificationContent()
 
-    func subscription(at offset: Int) throws(JSONError) -> Subscription {
-        Subscription(id ?? UniqueName.make(), try kind(at: offset), content: content)
+    func subscription(_ id: String, at offset: Int) throws(JSONError) -> Subscription {
+        Subscription(id, try kind(at: offset), content: content)
     }
 
     private func kind(at offset: Int) throws(JSONError) -> Subscription.Kind {
