@@ -282,8 +282,8 @@ extension SyncError {
     package static func tagInvalid(_ tag: RecordChangeTag, _ record: RecordID) -> SyncError {
         SyncError(
             .invalidArguments,
-            "The save of \(record) holds \"\(tag)\", which is not a change tag of this store; fetch "
-                + "the record and use the tag that comes with it."
+            "\"\(tag)\" is not a change tag of this store; fetch the record \(record) and use the tag "
+                + "that comes with it."
         )
     }
 

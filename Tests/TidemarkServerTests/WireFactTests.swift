@@ -296,6 +296,30 @@ import TidemarkModel
         }
     }
 
+    @Test func `A change tag of Apple's service conflicts`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            try await createZone(server, web, "Notes")
+            #expect(try await save(server, web, ["a"]).status == 200)
+            for type in ["update", "replace", "delete"] {
+                let operation =
+                    #"{"operationType":"\#(type)","record":{"recordName":"a","recordChangeTag":"3","#
+                    + #""fields":{"title":{"value":"new"}}}}"#
+                let answer = try await server.send(
+                    "private/records/modify",
+                    "{\"zoneID\":{\"zoneName\":\"Notes\"},\"operations\":[\(operation)]}",
+                    web: web
+                )
+                let item = try #require(answer.list("records").first)
+                #expect(item["serverErrorCode"] as? String == "CONFLICT", "\(type)")
+                #expect(
+                    item["reason"] as? String == "client oplock error updating record",
+                    "\(type)"
+                )
+            }
+        }
+    }
+
     // MARK: Browsers
 
     @Test func `Pages of allowed origins reach every path, and read its errors`() async throws {

@@ -72,7 +72,7 @@ extension CKRecord {
             type: recordType,
             fields: fields,
             parent: try content.parentChange(in: zone, policy),
-            changeTag: content.changeTag.map { RecordChangeTag(sending: $0) },
+            changeTag: content.changeTag.map { RecordChangeTag($0) },
             policy: policy,
             share: shareContent(seenBy: reader)
         )
@@ -210,28 +210,5 @@ extension RecordContent {
             )
         }
         return .set(Name(target.recordName))
-    }
-}
-
-extension RecordChangeTag {
-    /// Creates the tag that a save sends for a record with some tag.
-    ///
-    /// A tag of Apple's service, out of an archive, has no form that a store reads and would be
-    /// refused. It names a version that no store here has: so does the tag that is sent, and the
-    /// save conflicts.
-    fileprivate init(sending text: String) {
-        let tag = RecordChangeTag(text)
-        self = tag.hasStoreForm ? tag : RecordChangeTag("1-0")
-    }
-
-    /// True if the tag has the one form that stores write; a tag of Apple's service has another.
-    private var hasStoreForm: Bool {
-        // Other spellings of the same numbers, such as leading zeros, are not the form that stores
-        // write. The comparison at the end excludes them.
-        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 2, let sequence = UInt64(parts[0], radix: 36), sequence > 0,
-            let bits = UInt32(parts[1], radix: 36)
-        else { return false }
-        return self == RecordChangeTag(sequence: sequence, incarnationBits: bits)
     }
 }

@@ -58,11 +58,9 @@ package struct RecordRules: Sendable {
             )
         }
         if save.policy.comparesTags {
-            // Without a tag, the client takes the record for new (semantics.md, "Saving").
-            guard let tag = save.changeTag else { return .conflict }
-            guard let held = TagContent(tag) else {
-                return .refused(.tagInvalid(tag, save.recordID))
-            }
+            // Without a tag, the client takes the record for new (semantics.md, "Saving"). A text
+            // that no store made, such as a tag of Apple's service, is the tag of no version here.
+            guard let held = save.changeTag.flatMap({ TagContent($0) }) else { return .conflict }
             if !held.matches(live.sequence, in: line) {
                 guard save.policy == .merge,
                     let old = try facts.ancestor(held, of: item.name, before: live, line),
@@ -115,15 +113,12 @@ package struct RecordRules: Sendable {
 
     /// Returns the verdict on a save of a record that does not exist.
     private func absentVerdict(on save: RecordSave) -> Verdict {
-        if let tag = save.changeTag {
+        if save.changeTag != nil {
             // Also under policies that never compare tags: the client takes the record for existing
             // (semantics.md, "Saving").
             switch save.policy {
             case .ifServerRecordUnchanged, .changedKeys, .allKeys, .merge, .replaceIfUnchanged:
-                let isTag = TagContent(tag) != nil
-                return .refused(
-                    isTag ? .recordNotFound(save.recordID) : .tagInvalid(tag, save.recordID)
-                )
+                return .refused(.recordNotFound(save.recordID))
             case .replace:
                 break
             }
@@ -143,10 +138,9 @@ package struct RecordRules: Sendable {
         guard let live = item.live else { return .nothingToDo }
         // A deletion without a tag deletes any version. One with a tag deletes only that version.
         if let tag = deletion.changeTag {
-            guard let held = TagContent(tag) else {
-                return .refused(.tagInvalid(tag, deletion.recordID))
+            guard let held = TagContent(tag), held.matches(live.sequence, in: line) else {
+                return .conflict
             }
-            guard held.matches(live.sequence, in: line) else { return .conflict }
         }
         return .delete
     }

@@ -262,10 +262,6 @@ import TidemarkModel
             let result = try await anna.modify([try anna.save("b", [field: 1])])
             #expect(result.saves[0].error?.code == .invalidArguments)
         }
-        let tagged = try await anna.modify([
-            try anna.save("a", ["n": 2], tag: RecordChangeTag("not a tag"))
-        ])
-        #expect(tagged.saves[0].error?.code == .invalidArguments)
         try store.close()
     }
 

@@ -65,6 +65,25 @@ import TidemarkModel
         try store.close()
     }
 
+    @Test func `A tag of another service is the tag of no version`() async throws {
+        let first = try await anna.modify([try anna.save("a", ["text": "one"])]).saves[0].get()
+        let tag = RecordChangeTag("1f")
+        for policy in [SavePolicy.ifServerRecordUnchanged, .replaceIfUnchanged, .merge] {
+            let stale = try anna.save("a", ["text": "two"], tag: tag, policy: policy)
+            let error = try await anna.modify([stale]).saves[0].error
+            #expect(error?.code == .serverRecordChanged)
+            #expect(error?.conflict?.server == first)
+            #expect(error?.conflict?.ancestor == nil)
+            let absent = try anna.save("b", ["text": "two"], tag: tag, policy: policy)
+            #expect(try await anna.modify([absent]).saves[0].error?.code == .unknownItem)
+        }
+        let deletion = RecordDeletion(anna.id("a"), changeTag: tag)
+        let error = try await anna.modify([], delete: [deletion]).deletions[0].error
+        #expect(error?.code == .serverRecordChanged)
+        #expect(try await anna.fetch("a")[0].get() == first)
+        try store.close()
+    }
+
     @Test func `Other policies do not compare`() async throws {
         try await anna.modify([try anna.save("a", ["text": "one", "kept": 1])])
         let changed = try await anna.modify([
