@@ -90,6 +90,44 @@ import Testing
         }
     }
 
+    @Test func `A part of another version is not completed from this one`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let upload = try await server.request(try await uploadPath(server, web), .put, bytes)
+            let file = try #require(upload.json["singleFile"] as? [String: Any])
+            let saved = try #require(value(try await save(server, web, file)))
+            let download = ServerUnderTest.path(of: try #require(saved["downloadURL"] as? String))
+            let tag = try #require(try await server.request(download).headers[.eTag])
+            for (held, status) in [(tag, 206), ("\"other\"", 200), ("W/\(tag)", 200)] {
+                let answer = try await server.request(
+                    download,
+                    .get,
+                    [],
+                    [.range: "bytes=5-", .ifRange: held]
+                )
+                #expect(answer.status == status, "\(held)")
+                #expect(answer.body == (status == 206 ? Array(bytes[5...]) : bytes), "\(held)")
+            }
+        }
+    }
+
+    @Test func `An upload with a content coding is rejected, and its address stays valid`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let path = try await uploadPath(server, web)
+            let coded = try #require(Gzip.compressed(bytes))
+            let rejected = try await server.request(path, .put, coded, [.contentEncoding: "gzip"])
+            #expect(rejected.status == 415)
+            #expect(rejected.code == "BAD_REQUEST")
+            let upload = try await server.request(path, .put, bytes, [.contentEncoding: "identity"])
+            #expect(upload.status == 200)
+            let file = try #require(upload.json["singleFile"] as? [String: Any])
+            #expect(file["size"] as? Int == bytes.count)
+        }
+    }
+
     @Test(.timeLimit(.minutes(5)))
     func `A client that does not read its download is cut off`() async throws {
         var options = ServerOptions()

@@ -118,8 +118,8 @@ extension Incoming {
         // The limit applies twice, to the bytes that arrive and to the expanded ones. One request
         // therefore holds at most twice the limit in memory.
         let bytes = try await request.collected(upTo: limit)
-        switch header(.contentEncoding)?.lowercased() {
-        case nil, "", "identity": return bytes
+        switch coding {
+        case nil: return bytes
         case "gzip", "x-gzip": return try Gzip.expanded(bytes, upTo: limit)
         case let coding?:
             throw WebError(
@@ -128,6 +128,22 @@ extension Incoming {
                 "The content coding \(coding) is not known; send gzip, or none."
             )
         }
+    }
+
+    /// Refuses a coded body, for requests whose bodies are stored as they arrive.
+    func checkNotCoded() throws(WebError) {
+        guard let coding else { return }
+        throw WebError(
+            "BAD_REQUEST",
+            status: 415,
+            "The body has the content coding \(coding); send the bytes of an asset without one."
+        )
+    }
+
+    /// The content coding of the body; `nil` if it has none.
+    private var coding: String? {
+        let coding = header(.contentEncoding)?.lowercased()
+        return coding == "" || coding == "identity" ? nil : coding
     }
 }
 #endif

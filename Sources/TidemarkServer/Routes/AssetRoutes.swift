@@ -34,6 +34,7 @@ extension Server {
         guard incoming.request.method == .post || incoming.request.method == .put else {
             return .wrongMethod("POST, PUT", incoming)
         }
+        try incoming.checkNotCoded()
         // The address is the credential. Neither the session nor the API token is checked again:
         // until its end, an address also works for a user who has signed out.
         let secret = directory.secret
@@ -94,7 +95,10 @@ extension Server {
                 "The address of the download is no longer valid; fetch the record again."
             )
         }
-        let range = incoming.header(.range).flatMap { ByteRange($0) }
+        let tag = "\"\(ticket.request.changeTag?.text ?? text.suffix(16).description)\""
+        var range = incoming.header(.range).flatMap { ByteRange($0) }
+        // The client has a part of another version. The rest of this one would not belong to it.
+        if let held = incoming.header(.ifRange), held != tag { range = nil }
         if let range { ticket.request.range = range.request }
         let download: AssetDownload
         do throws(SyncError) {
@@ -113,8 +117,7 @@ extension Server {
         response.headers[.xContentTypeOptions] = "nosniff"
         response.headers[.acceptRanges] = "bytes"
         response.headers[.cacheControl] = "private, max-age=3600"
-        response.headers[.eTag] =
-            "\"\(ticket.request.changeTag?.text ?? text.suffix(16).description)\""
+        response.headers[.eTag] = tag
         if range != nil {
             // The store clamps the range to the asset, so only a range outside of it is empty.
             guard !download.range.isEmpty else {
