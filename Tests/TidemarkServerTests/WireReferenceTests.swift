@@ -133,6 +133,7 @@ import TidemarkWire
                 #"{"zoneName":"Notes"}"#, #"{"zoneName":"Notes","ownerRecordName":"\#(owner)"}"#,
                 #"{"zoneName":"Notes","ownerName":"\#(owner)","zoneType":"REGULAR_CUSTOM_ZONE"}"#,
                 #"{"zoneID":{"zoneName":"Notes","zoneType":"REGULAR_CUSTOM_ZONE"}}"#,
+                #"{"zoneName":"Notes","ownerRecordName":"_defaultOwner"}"#,
             ] {
                 let answer = try await server.send(
                     "private/zones/lookup",

@@ -249,7 +249,10 @@ extension JSONReader {
             }
         }
         // A caller may write the own name for `__defaultOwner__` (Docs/semantics.md, "Who asks").
-        if let webForm, ownerName == webForm.callerName { ownerName = ZoneID.currentOwner }
+        // Clients of Apple's service also write `_defaultOwner`.
+        if let webForm, ownerName == webForm.callerName || ownerName == "_defaultOwner" {
+            ownerName = ZoneID.currentOwner
+        }
         return ZoneID(zoneName: zoneName, ownerName: ownerName)
     }
 
