@@ -183,6 +183,31 @@ import TidemarkWire
         }
     }
 
+    @Test func `A page from the server's own address is signed in to without an Origin`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let site = try #require(HTTPField.Name("Sec-Fetch-Site"))
+            let destination = try #require(HTTPField.Name("Sec-Fetch-Dest"))
+            let path = "\(ServerUnderTest.path)public/users/caller?ckAPIToken=\(server.token)"
+            for (name, from, to, isScript) in [
+                ("ann", "same-origin", "empty", true), ("ben", "same-site", "empty", false),
+                ("cat", "same-origin", "document", false),
+            ] {
+                let fields: HTTPFields = [site: from, destination: to]
+                let answer = try await server.request(path, .get, [], fields)
+                let url = try #require(answer.json["redirectURL"] as? String)
+                let own = try #require(url.components(separatedBy: "/signin").first)
+                let person = ["email": "\(name)@example.org", "password": "verysecret+1"]
+                let new = person.merging(["new": "1"]) { first, _ in first }
+                let done = try await post(server, ServerUnderTest.path(of: url), new)
+                #expect(done.text.contains("You are signed in"), "\(name)")
+                let posts = done.text.contains("postMessage(message, \"\(own)\")")
+                #expect(posts == isScript, "\(name)")
+            }
+        }
+    }
+
     @Test func `Without an app, a user signs in with the token`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let answer = try await server.request("/signin?ckAPIToken=\(server.token)")

@@ -27,6 +27,8 @@ extension HTTPField.Name {
     static let webAuthToken = constant("X-Apple-CloudKit-Web-Auth-Token")
     static let accelBuffering = constant("X-Accel-Buffering")
     static let referrerPolicy = constant("Referrer-Policy")
+    static let fetchSite = constant("Sec-Fetch-Site")
+    static let fetchDestination = constant("Sec-Fetch-Dest")
 
     private static func constant(_ name: String) -> HTTPField.Name {
         guard let name = HTTPField.Name(name) else {

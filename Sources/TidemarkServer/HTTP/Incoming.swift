@@ -61,6 +61,16 @@ struct Incoming {
     /// The origin of the page that sent the request; `nil` if no page did.
     var origin: String? { header(.origin).flatMap { $0 == "null" ? nil : $0 } }
 
+    /// The origin of the page whose script sent the request; `nil` if no script did.
+    ///
+    /// A browser sends no `Origin` with a GET to the server that the page itself comes from, such
+    /// as a proxy that has the page and this server. No script can set the fields that tell that.
+    var scriptOrigin: String? {
+        if header(.origin) != nil { return origin }
+        let isOwn = header(.fetchSite) == "same-origin" && header(.fetchDestination) == "empty"
+        return isOwn ? baseURL : nil
+    }
+
     /// The token in the header `Authorization`; `nil` if it is absent or has another scheme.
     var bearer: String? {
         let words = (header(.authorization) ?? "").split(separator: " ", maxSplits: 1)

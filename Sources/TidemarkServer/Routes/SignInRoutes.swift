@@ -26,7 +26,7 @@ extension Server {
         let state = SignInState(
             token: token.id.text,
             // The page after signing in posts the web auth token to this origin and to no other.
-            origin: incoming.origin.flatMap { token.allows($0) ? $0 : nil },
+            origin: incoming.scriptOrigin.flatMap { token.allows($0) ? $0 : nil },
             nonce: UniqueName.make(),
             end: Clock.now() + SignInState.lifetime
         )
