@@ -190,6 +190,28 @@ import TidemarkLock
         }
     }
 
+    @Test func `An answer to HEAD has no body, so that the next answer begins behind its head`()
+        async throws
+    {
+        let database = ServerUnderTest.path + "public"
+        let paths = [
+            "\(database)/zones/list", "\(database)/changes/stream",
+            "/device/1/iCloud.tidemark/development/tokens/create", "/device/1/nothing",
+            "/courier/nothing", "/assets/nothing", "/assets/up/nothing",
+            "/tidemark/1/iCloud.tidemark/development/public/query", "/health/live", "/signin",
+        ]
+        try await run(each: paths) { (connection, server, path) in
+            let head = "HEAD \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            try await connection.send(head + Self.live)
+            try await connection.receive { $0.contains("live\n") }
+            let parts = connection.received.components(separatedBy: "\r\n\r\n")
+            #expect(parts.count == 3, "\(path): \(connection.received)")
+            #expect(parts.dropFirst().first?.hasPrefix("HTTP/1.1 200") == true, "\(path)")
+            // The length is that of the body that GET gets. A path without HEAD has none.
+            #expect(parts.first?.contains("Content-Length: 0") == false, "\(path)")
+        }
+    }
+
     @Test func `A request with an ambiguous end is rejected, and the rest is ignored`()
         async throws
     {

@@ -93,6 +93,14 @@ extension Response {
         return response
     }
 
+    /// Returns the answer in the form in which a request takes it.
+    ///
+    /// The answer to HEAD has no body. A client would take the bytes of one for the beginning of
+    /// the next answer on its connection.
+    func fitting(_ request: Request) -> Response {
+        request.method == .head ? createHeadResponse() : self
+    }
+
     /// Returns the answer to a method that a path does not have.
     static func wrongMethod(_ allowed: String, _ incoming: Incoming) -> Response {
         var response = Response(

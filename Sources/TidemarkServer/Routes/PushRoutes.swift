@@ -37,12 +37,12 @@ extension Server {
                 guard let endpoint = PushEndpoint(request), endpoint != .stream else {
                     let incoming = Incoming(request, self.options, from: context.address)
                     let path = incoming.path.joined(separator: "/")
-                    return Response(WebError.noHandler(path), incoming)
+                    return Response(WebError.noHandler(path), incoming).fitting(request)
                 }
-                return await self.answerPush(endpoint, request, context)
+                return await self.answerPush(endpoint, request, context).fitting(request)
             }
             router.on("/courier/**", method: method) { request, context in
-                await self.answerCourier(request, context)
+                await self.answerCourier(request, context).fitting(request)
             }
         }
     }

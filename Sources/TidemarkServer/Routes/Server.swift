@@ -81,17 +81,18 @@ public final class Server: Sendable {
         for method in methods {
             router.on("/database/1/**", method: method) { request, context in
                 if let endpoint = PushEndpoint(request) {
-                    return await self.answerPush(endpoint, request, context)
+                    return await self.answerPush(endpoint, request, context).fitting(request)
                 }
-                return await self.answerDatabase(request, from: context.address)
+                return await self.answerDatabase(request, from: context.address).fitting(request)
             }
             router.on("/tidemark/1/:container/:environment/:database/**", method: method) {
                 request,
                 context in
                 await self.answerService(request, from: context.address, over: context.connection)
+                    .fitting(request)
             }
             router.on("/assets/**", method: method) { request, _ in
-                await self.answerAsset(request)
+                await self.answerAsset(request).fitting(request)
             }
         }
         addPushRoutes(to: router)
@@ -200,7 +201,8 @@ public final class Server: Sendable {
         services: [any Service] = [],
         onListening: @escaping @Sendable (Int) async -> Void = { _ in }
     ) throws -> some ApplicationProtocol {
-        let router = Router(context: ServerContext.self)
+        // Programs that check whether a server runs often send HEAD.
+        let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
         addRoutes(to: router)
         var logger = logger
         logger.logLevel = .warning
