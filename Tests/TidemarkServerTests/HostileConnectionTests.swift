@@ -181,6 +181,22 @@ import TidemarkLock
         }
     }
 
+    @Test func `A client that holds its body back is told to send it`() async throws {
+        try await run { connection, server in
+            let fields = "Content-Length: 14\r\nExpect: 100-continue\r\n"
+            let head = Self.post(server.token, fields)
+            try await connection.send(head)
+            try await connection.receive { $0.hasSuffix("\r\n\r\n") }
+            #expect(connection.statuses == [100])
+            // Behind a request that is not answered yet, nothing is sent in between.
+            try await connection.send(#"{"records":[]}"# + Self.live + head + #"{"records":[]}"#)
+            try await connection.receive {
+                $0.components(separatedBy: #"{"records":[]}"#).count == 3
+            }
+            #expect(connection.statuses.filter { $0 != 100 } == [200, 200, 200])
+        }
+    }
+
     @Test func `Pipelined requests are answered in order`() async throws {
         try await run { connection, server in
             let lookup = Self.post(server.token, "Content-Length: 14\r\n") + #"{"records":[]}"#

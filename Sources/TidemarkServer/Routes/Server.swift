@@ -245,6 +245,7 @@ public final class Server: Sendable {
             additionalChannelHandlers: [
                 BodyDeadline(self.options.bodyTimeout),
                 AnswerDeadline(self.options.answerTimeout),
+                ContinueAnswer(),
             ],
             idleTimeout: TimeAmount(options.idleTimeout),
             httpDecoderConfiguration: decoder
