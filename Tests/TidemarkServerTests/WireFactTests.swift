@@ -320,6 +320,38 @@ import TidemarkModel
         }
     }
 
+    @Test func `The zones of one answer share its bytes, and each has a record`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            try await createZone(server, web, "Notes")
+            let text = String(repeating: "x", count: 900_000)
+            for number in 0..<5 {
+                let saved = try await server.send(
+                    "private/records/modify",
+                    #"{"zoneID":{"zoneName":"Notes"},"operations":[{"operationType":"create","record":"#
+                        + #"{"recordName":"n\#(number)","recordType":"Note","#
+                        + #""fields":{"title":{"value":"\#(text)"}}}}]}"#,
+                    web: web
+                )
+                #expect(saved.status == 200)
+            }
+            // Twelve whole pages would have more than 40 million bytes.
+            let zones = Array(repeating: #"{"zoneID":{"zoneName":"Notes"}}"#, count: 12)
+            let answer = try await server.send(
+                "private/changes/zone",
+                "{\"zones\":[\(zones.joined(separator: ","))]}",
+                web: web
+            )
+            #expect(answer.body.count < 40_000_000)
+            let pages = answer.list("zones")
+            #expect(pages.count == 12)
+            let counts = pages.map { ($0["records"] as? [Any])?.count ?? 0 }
+            #expect(counts.first ?? 0 > 2)
+            #expect(counts.last == 1)
+            #expect(pages.last?["moreComing"] as? Bool == true)
+        }
+    }
+
     // MARK: Browsers
 
     @Test func `Pages of allowed origins reach every path, and read its errors`() async throws {

@@ -79,7 +79,14 @@ extension WebServices {
                 guard let zone = question.zone else {
                     throw .badRequest("The member \"zoneID\" is missing.")
                 }
-                let changes = try await changes(of: zone, question, request.caller)
+                // The pages of 200 zones could have 800 MiB together. One record at least, so that
+                // the client reaches the end of each zone.
+                let changes = try await changes(
+                    of: zone,
+                    question,
+                    request.caller,
+                    byteLimit: max(Self.answerByteLimit - writer.byteCount, 1)
+                )
                 writer.numbersAsStrings = question.numbersAsStrings ?? false
                 await write(into: &writer, request) { writer in
                     writer.literal("{\"zoneID\":")
@@ -119,17 +126,19 @@ extension WebServices {
     private func changes(
         of zone: ZoneID,
         _ question: ZoneQuestion,
-        _ caller: Caller
+        _ caller: Caller,
+        byteLimit: Int? = nil
     ) async throws(WebError) -> ZonePage {
         // The token itself says that the feed is read backwards, so `reverse` may be missing from
         // the second request on.
         if let text = question.token, let place = try ReversePlace(text) {
-            return try await newestChanges(of: zone, question, place, caller)
+            return try await newestChanges(of: zone, question, place, caller, byteLimit)
         }
         var wanted = ZoneChangesRequest(
             zone: zone,
             since: try token(question.token),
             limit: pageLimit(question.limit),
+            byteLimit: byteLimit,
             desiredKeys: question.desiredKeys
         )
         guard question.token == "" else {
@@ -149,12 +158,13 @@ extension WebServices {
                 )
             }
             let place = ReversePlace(since: wanted.since, before: end, end: end)
-            return try await newestChanges(of: zone, question, place, caller)
+            return try await newestChanges(of: zone, question, place, caller, byteLimit)
         }
         // A client that sends an empty token has seen everything.
         // The pages are read only for their last token, so no field is selected.
         wanted.desiredKeys = []
         wanted.limit = nil
+        wanted.byteLimit = nil
         while true {
             let page = try await ask { (it) throws(SyncError) in
                 try await it.zoneChanges(wanted, as: caller)
@@ -173,12 +183,14 @@ extension WebServices {
         of zone: ZoneID,
         _ question: ZoneQuestion,
         _ place: ReversePlace,
-        _ caller: Caller
+        _ caller: Caller,
+        _ byteLimit: Int?
     ) async throws(WebError) -> ZonePage {
         let wanted = ZoneChangesRequest(
             zone: zone,
             since: place.since,
             limit: pageLimit(question.limit),
+            byteLimit: byteLimit,
             desiredKeys: question.desiredKeys
         )
         do throws(SyncError) {
