@@ -102,8 +102,10 @@ package struct ShareUpdates {
             }
         }
         try checkOwner(among: content.participants, of: name)
-        for var asked in content.participants
-        where asked.role != .owner && asked.role != .publicUser {
+        let invitees = content.participants.filter { $0.role != .owner && $0.role != .publicUser }
+        // Before they are compared with each other, which takes the square of their number.
+        try checkCount(invitees.count, of: name)
+        for var asked in invitees {
             // An address that belongs to a user invites that user at once (semantics.md,
             // "Sharing").
             if asked.user == nil { asked.user = try user(of: asked) }
@@ -129,19 +131,24 @@ package struct ShareUpdates {
             }
             share.participants.append(participant)
         }
-        guard share.participants.count <= limits.participantsPerShare else {
-            throw SyncError(
-                .tooManyParticipants,
-                "The share \(name) would have \(share.participants.count) participants; "
-                    + "\(limits.participantsPerShare) are allowed, its owner included."
-            )
-        }
+        try checkCount(share.participants.count, of: name)
         // A requester whom the save does not name stays (semantics.md, "Sharing").
         share.requesters = old.requesters.filter { user in
             content.requesters?.contains(user) ?? true && !share.blocked.contains(user)
                 && share.participant(user) == nil
         }
         return share
+    }
+
+    /// Rejects a share with more participants than are allowed.
+    private func checkCount(_ count: Int, of name: RecordID) throws(SyncError) {
+        guard count <= limits.participantsPerShare else {
+            throw SyncError(
+                .tooManyParticipants,
+                "The share \(name) would have \(count) participants; "
+                    + "\(limits.participantsPerShare) are allowed, its owner included."
+            )
+        }
     }
 
     /// Rejects a share with another owner, because the user sent as owner would be left out.

@@ -213,6 +213,15 @@ import TidemarkModel
         #expect(try await accept(link, as: world.guest("v4")) == .tooManyParticipants)
     }
 
+    @Test(.timeLimit(.minutes(1)))
+    func `Too many participants are refused before each is compared with the others`()
+        async throws
+    {
+        let many = (0..<20_000).map { ShareParticipant(email: "u\($0)@example.org") }
+        let refused = try await save { $0.participants = many }
+        #expect(refused?.code == .tooManyParticipants)
+    }
+
     @Test func `Closing a share removes users of its link, except those it invites`() async throws {
         #expect(try await save { $0.publicPermission = .readWrite } == nil)
         let link = store.url(of: try await anna.shared("s"))
