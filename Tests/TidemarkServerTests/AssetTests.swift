@@ -90,6 +90,38 @@ import Testing
         }
     }
 
+    @Test(.timeLimit(.minutes(1)))
+    func `A list with thousands of assets is saved back in time`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let upload = try await server.request(try await uploadPath(server, web), .put, bytes)
+            let file = try #require(upload.json["singleFile"] as? [String: Any])
+            let receipts = Array(repeating: file, count: 4000)
+            let list = try JSONSerialization.data(withJSONObject: receipts)
+            let shown = #"{"fileChecksum":"\#(file["fileChecksum"] ?? "")","size":\#(bytes.count)}"#
+            let many = Array(repeating: shown, count: 10_000).joined(separator: ",")
+            let more = Array(repeating: shown, count: 40_000).joined(separator: ",")
+            // The last list is too long for a request, which is found after its assets are.
+            for (value, isSaved) in [
+                (String(decoding: list, as: UTF8.self), true), ("[\(many)]", true),
+                ("[\(more)]", false),
+            ] {
+                let answer = try await server.send(
+                    "private/records/modify",
+                    """
+                    {"desiredKeys":[],"operations":[{"operationType":"forceUpdate","record":{
+                    "recordName":"a","recordType":"Note","fields":{"photo":{"value":\(value),
+                    "type":"ASSETID_LIST"}}}}]}
+                    """,
+                    web: web
+                )
+                let tag = answer.list("records").first?["recordChangeTag"]
+                #expect((tag != nil) == isSaved, "\(answer.text.prefix(300))")
+                #expect(answer.status < 500)
+            }
+        }
+    }
+
     @Test func `A part of another version is not completed from this one`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")

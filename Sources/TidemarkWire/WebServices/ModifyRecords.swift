@@ -250,12 +250,17 @@ private struct Modification {
         _ type: String,
         _ zone: ZoneID
     ) throws(WebError) {
+        // Each field is read once: a list may have thousands of assets, each with a receipt.
+        var checksums: [String: Set<[UInt8]>] = [:]
         for use in record.receipts {
             // A receipt of `assets/rereference` has no target and fits every field.
             guard let target = use.target else { continue }
-            let assets = record.fields[target.fieldName]?.assets ?? []
+            if checksums[target.fieldName] == nil {
+                let assets = record.fields[target.fieldName]?.assets ?? []
+                checksums[target.fieldName] = Set(assets.map(\.checksum))
+            }
             guard target.recordType == type, target.zone == zone,
-                assets.contains(where: { $0.checksum == use.asset.checksum })
+                checksums[target.fieldName]?.contains(use.asset.checksum) == true
             else {
                 throw .badRequest(
                     "The receipt was given for the field '\(target.fieldName)' of the type "
@@ -271,15 +276,18 @@ private struct Modification {
         _ id: RecordID
     ) throws(WebError) -> Fields {
         guard record.hasUnresolvedAssets else { return record.fields }
+        let held = heldAssets(of: id)
         var builder = FieldsBuilder()
         do throws(SyncError) {
             for field in record.fields {
                 var value = field.value
                 switch value {
-                case .asset(let asset)?: value = .asset(try found(asset, id))
+                case .asset(let asset)?: value = .asset(try Self.found(asset, in: held))
                 case .assetList(let assets)?:
                     value = .assetList(
-                        try assets.map { (asset) throws(SyncError) in try found(asset, id) }
+                        try assets.map { (asset) throws(SyncError) in
+                            try Self.found(asset, in: held)
+                        }
                     )
                 default: break
                 }
@@ -291,23 +299,22 @@ private struct Modification {
         }
     }
 
+    /// Returns the assets of the current record, by the checksums that clients see.
+    private func heldAssets(of id: RecordID) -> [[UInt8]: AssetReference] {
+        guard case .success(let record)? = known[id] else { return [:] }
+        let assets = record.fields.flatMap { $0.value?.assets ?? [] }
+        return Dictionary(zip(assets.map(WebFieldForm.shownChecksum), assets)) { first, _ in first }
+    }
+
     /// Returns the asset of the record that a client named by its visible checksum.
-    private func found(
+    private static func found(
         _ asset: AssetReference,
-        _ id: RecordID
+        in held: [[UInt8]: AssetReference]
     ) throws(SyncError) -> AssetReference {
         guard WebFieldForm.isUnresolved(asset) else { return asset }
-        if case .success(let record)? = known[id] {
-            // Clients see 20 of the 32 bytes of the checksum, and the record has the rest. A client
-            // can therefore name no asset that the record does not have.
-            let shown = WebFieldForm.shownChecksum(of: asset)
-            for field in record.fields {
-                let same = field.value?.assets.first {
-                    WebFieldForm.shownChecksum(of: $0) == shown
-                }
-                if let same { return same }
-            }
-        }
+        // Clients see 20 of the 32 bytes of the checksum, and the record has the rest. A client can
+        // therefore name no asset that the record does not have.
+        if let same = held[WebFieldForm.shownChecksum(of: asset)] { return same }
         throw SyncError(
             .invalidArguments,
             "The record has no such asset, and the request has no receipt; upload the asset, or "
