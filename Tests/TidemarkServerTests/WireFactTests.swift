@@ -65,6 +65,26 @@ import TidemarkModel
         }
     }
 
+    @Test func `A truth value may be zero or one`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            try await createZone(server, web, "Notes")
+            #expect(try await save(server, web, ["a"]).status == 200)
+            for (endpoint, body) in [
+                ("records/lookup", #""records":[{"recordName":"a"}]"#),
+                ("records/query", #""query":{"recordType":"Note"}"#),
+                ("changes/zone", #""zones":[{"zoneID":{"zoneName":"Notes"}}]"#),
+            ] {
+                let answer = try await server.send(
+                    "private/\(endpoint)",
+                    #"{"zoneID":{"zoneName":"Notes"},"numbersAsStrings":1,\#(body)}"#,
+                    web: web
+                )
+                #expect(answer.status == 200, "\(endpoint): \(answer.text)")
+            }
+        }
+    }
+
     @Test func `A feed of zones takes its token under either key, and answers with both`()
         async throws
     {

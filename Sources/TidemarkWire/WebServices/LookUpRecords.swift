@@ -16,7 +16,7 @@ extension WebServices {
                 names = try it.values { (it) throws(JSONError) in try it.namedRecord() }
             case "zoneID": zone = try it.zoneID()
             case "desiredKeys": desiredKeys = try it.strings()
-            case "numbersAsStrings": writer.numbersAsStrings = try it.boolean()
+            case "numbersAsStrings": writer.numbersAsStrings = try it.truth()
             default: return false
             }
             return true

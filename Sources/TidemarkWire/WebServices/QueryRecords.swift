@@ -21,7 +21,7 @@ extension WebServices {
             case "continuationMarker": marker = try it.string()
             case "resultsLimit": limit = try it.count()
             case "desiredKeys": desiredKeys = try it.strings()
-            case "numbersAsStrings": writer.numbersAsStrings = try it.boolean()
+            case "numbersAsStrings": writer.numbersAsStrings = try it.truth()
             default: return false
             }
             return true
