@@ -18,6 +18,8 @@ struct StoredSchemas: Sendable {
     }
 
     private var schemas: [DatabaseID: Known] = [:]
+    /// A container with an empty production schema, as of the last change of a system zone.
+    private var unpromoted: (container: ContainerID, asOf: SequenceNumber)?
 
     /// Returns the record types that were read of a schema, and whether no system zone has changed since.
     func known(
@@ -33,6 +35,18 @@ struct StoredSchemas: Sendable {
         if let known = schemas[database], known.asOf > sequence { return }
         if schemas.count >= Self.countLimit { schemas = [:] }
         schemas[database] = Known(types: types, asOf: sequence)
+    }
+
+    /// Returns true if the production schema of a container is known to be empty.
+    ///
+    /// Compares and does not hash, because every save in development asks this.
+    func isUnpromoted(_ container: ContainerID, asOf sequence: SequenceNumber) -> Bool {
+        guard let unpromoted else { return false }
+        return unpromoted.asOf == sequence && unpromoted.container == container
+    }
+
+    mutating func noteUnpromoted(_ container: ContainerID, asOf sequence: SequenceNumber) {
+        unpromoted = (container, sequence)
     }
 }
 

@@ -39,8 +39,8 @@ extension Reader {
     /// Reports the parts of the schema that a request's saves use and production's schema lacks.
     ///
     /// In development they are reported whatever the outcome of the saves, in production if any
-    /// save failed. It has no cost per save in production, nor in development before the first
-    /// promotion.
+    /// save failed. It has hardly a cost per save in production, nor in development before the
+    /// first promotion.
     func reportDrift(
         of request: ModifyRecordsRequest,
         _ result: ModifyRecordsResult,
@@ -87,9 +87,16 @@ extension Reader {
         of caller: Caller,
         _ picture: ViewPicture
     ) -> (any SchemaTypes)? {
-        let schema = try? productionSchema(of: caller.database.container, picture)
+        let container = caller.database.container
+        let asOf = picture.lastSystemSequence
+        // Otherwise this picture shows an older state than the one that is remembered.
+        let isNewest = picture.bound >= asOf
+        if isNewest, schemas.withLock({ $0.isUnpromoted(container, asOf: asOf) }) { return nil }
+        guard let schema = try? productionSchema(of: container, picture) else { return nil }
         // Before the first promotion, everything would be a gap.
-        return schema.flatMap { $0.lastSequence > 0 ? $0 : nil }
+        if schema.lastSequence > 0 { return schema }
+        if isNewest { schemas.withLock { $0.noteUnpromoted(container, asOf: asOf) } }
+        return nil
     }
 }
 
