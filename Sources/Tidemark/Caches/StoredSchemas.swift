@@ -18,15 +18,22 @@ struct StoredSchemas: Sendable {
     }
 
     private var schemas: [DatabaseID: Known] = [:]
+    /// The entry of `schemas` that was used last: comparing one database costs less than hashing it.
+    private var last: (database: DatabaseID, known: Known)?
     /// A container with an empty production schema, as of the last change of a system zone.
     private var unpromoted: (container: ContainerID, asOf: SequenceNumber)?
 
     /// Returns the record types that were read of a schema, and whether no system zone has changed since.
-    func known(
+    mutating func known(
         of database: DatabaseID,
         asOf sequence: SequenceNumber
     ) -> (types: KnownTypes, isCurrent: Bool)? {
-        schemas[database].map { ($0.types, $0.asOf == sequence) }
+        if let last, last.database == database {
+            return (last.known.types, last.known.asOf == sequence)
+        }
+        guard let known = schemas[database] else { return nil }
+        last = (database, known)
+        return (known.types, known.asOf == sequence)
     }
 
     mutating func keep(_ types: KnownTypes, of database: DatabaseID, asOf sequence: SequenceNumber)
@@ -34,7 +41,9 @@ struct StoredSchemas: Sendable {
         // A request over an older picture may end later. It must not replace newer types.
         if let known = schemas[database], known.asOf > sequence { return }
         if schemas.count >= Self.countLimit { schemas = [:] }
-        schemas[database] = Known(types: types, asOf: sequence)
+        let known = Known(types: types, asOf: sequence)
+        schemas[database] = known
+        last = (database, known)
     }
 
     /// Returns true if the production schema of a container is known to be empty.

@@ -74,7 +74,8 @@ extension Writer {
         let time = reader.now()
         let limits = reader.options.limits
         let schema =
-            try reader.options.checksSchema ? reader.schema(of: caller.database, picture) : nil
+            try reader.options.checksSchema
+            ? reader.schema(of: caller.database, picture, facts) : nil
         var decision = RecordDecision(
             consulted,
             in: zones,

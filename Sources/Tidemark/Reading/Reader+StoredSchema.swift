@@ -9,20 +9,22 @@ import TidemarkViews
 extension Reader {
     /// Returns the schema of a database's container and environment as of a picture.
     ///
-    /// O(1) unless the schema has changed since it was last read; else O(changes).
+    /// O(1) unless the schema has changed since it was last read; else O(changes). The facts of the
+    /// picture are made if the caller has none.
     func schema(
         of database: DatabaseID,
-        _ picture: ViewPicture
+        _ picture: ViewPicture,
+        _ facts: (any Facts)? = nil
     ) throws(SyncError) -> any SchemaTypes {
+        let facts = facts ?? picture.facts
         let home = database.ofSystemZones
         let asOf = picture.lastSystemSequence
         // Otherwise this picture shows an older state than the one that is remembered.
         let isNewest = picture.bound >= asOf
         let known = isNewest ? schemas.withLock { $0.known(of: home, asOf: asOf) } : nil
         if let known, known.isCurrent {
-            return StandingSchema(known.types, of: home, over: picture.facts)
+            return StandingSchema(known.types, of: home, over: facts)
         }
-        let facts = picture.facts
         let types = try knownTypes(of: home, after: known?.types, picture, facts)
         if isNewest { schemas.withLock { $0.keep(types, of: home, asOf: asOf) } }
         return StandingSchema(types, of: home, over: facts)
