@@ -91,7 +91,7 @@ extension KnownTypes.State {
 }
 
 /// A schema as of a picture: the known part of it, and the source of the rest.
-private struct StandingSchema: SchemaTypes {
+private final class StandingSchema: SchemaTypes {
     let known: KnownTypes
     let home: DatabaseID
     let facts: any Facts

@@ -8,8 +8,9 @@ package import TidemarkModel
 /// A caller's access to the records of a public database.
 ///
 /// An unknown record type, which only an import creates, has the default grants of new types:
-/// otherwise no user could read the imported records.
-package struct PublicAccess: Sendable {
+/// otherwise no user could read the imported records. A class, so that a request holds it by one
+/// reference.
+package final class PublicAccess: Sendable {
     private let types: any SchemaTypes
     package let accessor: Accessor
     private let isExplained: Bool

@@ -7,8 +7,8 @@ package import TidemarkModel
 /// The schema of a container and environment in one state of a store, read by record type.
 ///
 /// A request reads only its own record types, so its cost does not depend on the size of the
-/// schema.
-package protocol SchemaTypes: Sendable {
+/// schema. An object, so that a request holds it by one reference.
+package protocol SchemaTypes: AnyObject, Sendable {
     /// The position of the last event that the schema depends on; zero for an unchanged schema.
     var lastSequence: SequenceNumber { get }
 
