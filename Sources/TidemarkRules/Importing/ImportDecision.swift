@@ -121,7 +121,7 @@ package struct ImportDecision {
             roots[RecordPlace(item)] = share
         }
         guard !roots.isEmpty || SharedHierarchies.concern(items, changes) else { return }
-        var rules = SharedHierarchies(
+        let rules = SharedHierarchies(
             items,
             changes,
             in: zones,

@@ -7,7 +7,7 @@ import TidemarkModel
 
 /// The records that join or leave a share.
 extension SharedHierarchies {
-    mutating func settleAudiences() throws(SyncError) {
+    func settleAudiences() throws(SyncError) {
         var open: [Carried] = []
         // Excludes records that follow a change of others, since those others are rejected.
         var following: [Carried] = []
@@ -71,7 +71,7 @@ extension SharedHierarchies {
     }
 
     /// Moves the descendants of records that changed their audience, the last ones first.
-    private mutating func carryOn(_ carried: [Carried]) throws(SyncError) {
+    private func carryOn(_ carried: [Carried]) throws(SyncError) {
         var open = carried
         var reached: [RecordPlace: AudienceRef] = [:]
         var moved: [RecordPlace: Int] = [:]
@@ -116,7 +116,7 @@ extension SharedHierarchies {
     }
 
     /// Returns the records that have another one as their parent after the commit.
-    private mutating func children(of place: RecordPlace) throws(SyncError) -> [ConsultedItem] {
+    private func children(of place: RecordPlace) throws(SyncError) -> [ConsultedItem] {
         var children: [ConsultedItem] = []
         // The index has the parents before the commit. Items that the commit changes are judged by
         // their new parents below.
@@ -142,7 +142,7 @@ extension SharedHierarchies {
         return try item.live?.readBody().shareName != nil
     }
 
-    private mutating func before(_ item: ConsultedItem) throws(SyncError) -> AudienceRef {
+    private func before(_ item: ConsultedItem) throws(SyncError) -> AudienceRef {
         guard let zone = zones.key(of: item.zone) else { return .none }
         let audience = try audiences.audience(of: ViewKey(zone: zone, slot: item.slot))
         // When a share ends, its audience ends as a whole.
@@ -154,7 +154,7 @@ extension SharedHierarchies {
     ///
     /// Walks up the ancestors to a known audience, in a loop: an import may contain lines of any
     /// length, and cycles, which are under no share.
-    private mutating func after(_ place: RecordPlace) throws(SyncError) -> AudienceRef {
+    private func after(_ place: RecordPlace) throws(SyncError) -> AudienceRef {
         var below: [RecordPlace] = []
         var next: RecordPlace? = place
         var audience = AudienceRef.none
@@ -186,7 +186,7 @@ extension SharedHierarchies {
         case asItsParent(Name?)
     }
 
-    private mutating func standing(of place: RecordPlace) throws(SyncError) -> Standing {
+    private func standing(of place: RecordPlace) throws(SyncError) -> Standing {
         // A share's own record is in the audience that the share begins.
         if begun.contains(where: { $0.place == place }) { return .under(.new(place)) }
         let link = linkByRoot[place]
@@ -213,7 +213,7 @@ extension SharedHierarchies {
 
     /// Returns the parent of a record that the commit does not save, if it exists after the commit;
     /// `nil` for the root of a share.
-    private mutating func parentAfterwards(
+    private func parentAfterwards(
         of item: ConsultedItem,
         _ place: RecordPlace
     ) throws(SyncError) -> Name? {
@@ -229,7 +229,7 @@ extension SharedHierarchies {
     ///
     /// New records alone do not cause that, since they have no descendants: a parent stays as long
     /// as it has children. A line of an import may follow the lines of its children.
-    private mutating func treesMove() throws(SyncError) -> Bool {
+    private func treesMove() throws(SyncError) -> Bool {
         if let known = knownToMoveTrees { return known }
         var moving: [Int] = []
         for index in items.indices {
@@ -247,7 +247,7 @@ extension SharedHierarchies {
     }
 
     /// Rejects shares whose root is under another share, and saves that move a root under one.
-    private mutating func checkRoots() throws(SyncError) {
+    private func checkRoots() throws(SyncError) {
         for index in items.indices {
             let place = RecordPlace(items[index])
             guard case .save(let save, let old) = changes[index], !save.isShare,
@@ -279,7 +279,7 @@ extension SharedHierarchies {
     }
 
     /// Rejects changes that a participant may not make.
-    private mutating func check(_ index: Int) {
+    private func check(_ index: Int) {
         guard case .save(let save, _) = changes[index], let passage = passages[index] else {
             return
         }

@@ -7,7 +7,7 @@ package import TidemarkModel
 
 /// The shares that a commit begins, changes and ends.
 extension SharedHierarchies {
-    mutating func settleSave(
+    func settleSave(
         _ index: Int,
         _ save: RecordSave,
         over old: StoredRecord?
@@ -31,7 +31,7 @@ extension SharedHierarchies {
         }
     }
 
-    private mutating func settleShare(
+    private func settleShare(
         _ index: Int,
         _ save: RecordSave,
         _ id: RecordID,
@@ -86,7 +86,7 @@ extension SharedHierarchies {
         }
     }
 
-    private mutating func begin(
+    private func begin(
         _ share: Share,
         _ index: Int,
         _ zone: ZoneIdentity
@@ -150,7 +150,7 @@ extension SharedHierarchies {
     }
 
     /// Begins the shares that were imported before their roots, if the commit saves the roots.
-    mutating func beginWaiting() throws(SyncError) {
+    func beginWaiting() throws(SyncError) {
         for (root, name) in waiting.sorted(by: { $0.value < $1.value }) {
             let place = RecordPlace(zone: root.zone, name: name)
             // The commit's own changes of the share and its root are already decided.
@@ -168,7 +168,7 @@ extension SharedHierarchies {
         }
     }
 
-    mutating func settleDeletion(_ index: Int) throws(SyncError) {
+    func settleDeletion(_ index: Int) throws(SyncError) {
         guard let body = try items[index].live?.readBody() else { return }
         let id = recordID(index)
         // Without a name, which must not be revealed to a caller without read access.
@@ -216,7 +216,7 @@ extension SharedHierarchies {
     }
 
     /// Ends a share whose record is deleted, alone or with its root.
-    private mutating func end(_ name: Name, _ body: RecordBody, _ index: Int) throws(SyncError) {
+    private func end(_ name: Name, _ body: RecordBody, _ index: Int) throws(SyncError) {
         let zone = zones[items[index].zone].identity
         guard let share = Share(body.fields) else { return }
         // A share of the whole zone has no audience.
@@ -237,7 +237,7 @@ extension SharedHierarchies {
     }
 
     /// Removes the caller from a share whose record the caller deletes.
-    private mutating func leave(
+    private func leave(
         _ index: Int,
         _ body: RecordBody,
         _ access: ZoneAccess
@@ -262,7 +262,7 @@ extension SharedHierarchies {
     }
 
     /// Changes the root of a share that begins or ends, if the commit does not name the root.
-    private mutating func imply(_ link: ShareLink, onRoot place: RecordPlace) throws(SyncError) {
+    private func imply(_ link: ShareLink, onRoot place: RecordPlace) throws(SyncError) {
         // The save sets no field. It only changes the name of the share in the root's header.
         guard let item = try neighbours.item(place), let live = item.live else { return }
         let save = RecordSave(
@@ -277,13 +277,13 @@ extension SharedHierarchies {
     }
 
     /// Returns the lookup of a record, which may be outside of the commit.
-    package mutating func item(_ place: RecordPlace) throws(SyncError) -> ConsultedItem? {
+    package func item(_ place: RecordPlace) throws(SyncError) -> ConsultedItem? {
         if let index = named[place] { return items[index] }
         return try neighbours.item(place)
     }
 
     /// Returns true if a record exists after the commit.
-    package mutating func isThere(_ place: RecordPlace) throws(SyncError) -> Bool {
+    package func isThere(_ place: RecordPlace) throws(SyncError) -> Bool {
         if let index = named[place] {
             switch changes[index] {
             case .save: return true
@@ -295,7 +295,7 @@ extension SharedHierarchies {
     }
 
     /// Returns true if an existing record is a share's record after the commit.
-    private mutating func isShare(_ place: RecordPlace) throws(SyncError) -> Bool {
+    private func isShare(_ place: RecordPlace) throws(SyncError) -> Bool {
         if let index = named[place], case .save(let save, _) = changes[index] {
             return save.isShare
         }
@@ -303,7 +303,7 @@ extension SharedHierarchies {
     }
 
     /// Returns the share that a record is the root of before the commit.
-    private mutating func shareName(of place: RecordPlace) throws(SyncError) -> Name? {
+    private func shareName(of place: RecordPlace) throws(SyncError) -> Name? {
         let stored = try item(place)?.live
         return try stored?.readBody().shareName.map { Name($0) }
     }

@@ -20,7 +20,10 @@ package enum PlannedChange: Sendable {
 ///
 /// A record is under a share if it is the share's root, or its parent is under the share. From a
 /// record to the top of its tree, there is at most one share.
-package struct SharedHierarchies {
+///
+/// A class, because nearly every commit asks several times whether it has one, and a copy of some
+/// twenty collections is made for each answer otherwise.
+package final class SharedHierarchies {
     /// A record that the commit does not name but must change because of a share.
     package struct Implied {
         package var item: ConsultedItem
@@ -132,7 +135,7 @@ package struct SharedHierarchies {
     package var consulted: Neighbours { neighbours }
 
     /// Applies the rules; returns the errors of invalid items.
-    package mutating func settle() throws(SyncError) -> [Int: SyncError] {
+    package func settle() throws(SyncError) -> [Int: SyncError] {
         for index in items.indices {
             switch changes[index] {
             case .save(let save, let old):
