@@ -86,21 +86,25 @@ extension Writer {
             time: time
         )
         var rules = RecordRules(
-            limits: reader.options.limits,
+            limits: limits,
             line: reader.line,
             scope: caller.database.scope,
             userName: caller.userRecordName
         )
         rules.touchesTargets = reader.options.isStrict
-        var shares = ShareUpdates(
-            time: time,
-            limits: limits,
-            in: caller.database,
-            over: facts,
-            random: reader.random
+        try decision.decide(
+            request,
+            as: caller,
+            by: rules,
+            ShareUpdates(
+                time: time,
+                limits: limits,
+                in: caller.database,
+                over: facts,
+                random: reader.random,
+                needsRoot: reader.options.isStrict
+            )
         )
-        shares.needsRoot = reader.options.isStrict
-        try decision.decide(request, as: caller, by: rules, shares)
         return decision
     }
 

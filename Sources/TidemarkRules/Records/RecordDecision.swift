@@ -69,12 +69,12 @@ package struct RecordDecision: ~Copyable, Sendable {
     /// True if the commit has no event.
     package var isEmpty: Bool { plan.eventCount == 0 }
 
-    /// Decides all items.
+    /// Decides all items; the updates of shares are made only for a request that involves shares.
     package mutating func decide(
         _ request: ModifyRecordsRequest,
         as caller: Caller,
         by rules: RecordRules,
-        _ shares: ShareUpdates
+        _ shares: @autoclosure () -> ShareUpdates
     ) throws(SyncError) {
         reserveCapacity(for: request)
         let author = Authorship(
@@ -192,7 +192,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         _ request: ModifyRecordsRequest,
         _ verdicts: [Verdict],
         _ cascades: [Int: [ConsultedItem]],
-        _ shares: ShareUpdates,
+        _ shares: () -> ShareUpdates,
         _ audiences: Audiences
     ) throws(SyncError) -> SharedHierarchies? {
         // A record that a participant saves must be under a share.
@@ -230,7 +230,7 @@ package struct RecordDecision: ~Copyable, Sendable {
             changes + cascaded.map { _ in .delete },
             cascadeCount: cascaded.count,
             in: zones,
-            by: shares,
+            by: shares(),
             Neighbours(zones, facts),
             audiences
         )

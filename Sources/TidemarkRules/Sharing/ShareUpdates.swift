@@ -13,7 +13,7 @@ package struct ShareUpdates {
     /// The limits for the number of participants and the length of names.
     package var limits: Limits
     /// True if a new share must come with its root in one request.
-    package var needsRoot = false
+    package var needsRoot: Bool
     /// Returns random bits for unguessable ids and links: an effect of the store's environment, as
     /// in `LogEnvironment`.
     package var random: @Sendable () -> UInt64
@@ -26,13 +26,15 @@ package struct ShareUpdates {
         limits: Limits,
         in database: DatabaseID,
         over facts: any Facts,
-        random: @escaping @Sendable () -> UInt64
+        random: @escaping @Sendable () -> UInt64,
+        needsRoot: Bool = false
     ) {
         self.time = time
         self.limits = limits
         self.database = database
         self.facts = facts
         self.random = random
+        self.needsRoot = needsRoot
     }
 
     /// 128 random bits as text.
