@@ -27,12 +27,12 @@ struct StatedFacts: Facts {
         let first = bound.next
         plan.place(at: first)
         var start = 0
-        for (index, effect) in plan.effects.enumerated() {
+        for (index, planned) in plan.events.enumerated() {
             let event = plan.draft.events[index]
             bound = first + index
             let payload = plan.draft.payloads[start..<event.payloadEnd]
             start = event.payloadEnd
-            switch effect {
+            switch planned.effect {
             case .record(let change):
                 let version = RecordVersion(
                     slot: change.slot,

@@ -12,7 +12,7 @@ extension CommitPlan {
         // `audiences` is in event order, so one pass over the effects meets each entry at its
         // event.
         var next = 0
-        for (index, effect) in effects.enumerated() {
+        for (index, event) in events.enumerated() {
             // After the effect of the event itself, which is the order in which a fold of the log
             // applies them.
             defer {
@@ -21,7 +21,7 @@ extension CommitPlan {
                     next += 1
                 }
             }
-            switch effect {
+            switch event.effect {
             case .record(let change):
                 generation.apply(change)
             case .zoneCreated(let creation):

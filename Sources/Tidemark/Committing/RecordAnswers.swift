@@ -68,7 +68,7 @@ extension Writer {
                 let record = Record(
                     zone: request.saves[index].recordID.zone,
                     changeTag: TagContent(of: position, in: reader.line).tag,
-                    body: placed.body(at: decision.plan.bodyOffsets[event], ofEvent: event)
+                    body: placed.body(at: decision.plan.events[event].bodyOffset, ofEvent: event)
                 )
                 result.saves.append(.success(record))
             case .nothingToDo:

@@ -44,8 +44,8 @@ extension Writer {
         _ quotas: Quotas
     ) throws(SyncError) -> UsageEffect {
         var effect = UsageEffect()
-        for (index, change) in plan.effects.enumerated() {
-            switch change {
+        for (index, event) in plan.events.enumerated() {
+            switch event.effect {
             case .record(let change):
                 let identity = try identity(of: change.zone, in: plan, picture)
                 // The store's own data counts for no one (semantics.md, "Usage, quotas and
@@ -54,7 +54,7 @@ extension Writer {
                 var growth = 0
                 if change.state == .live {
                     let end = plan.draft.events[index].payloadEnd
-                    let bytes = plan.draft.payloads[plan.bodyOffsets[index]..<end]
+                    let bytes = plan.draft.payloads[event.bodyOffset..<end]
                     growth = RecordBody(sound: bytes).countedByteCount
                 }
                 // One read of the log per replaced record. Only stores with a quota pay for it.

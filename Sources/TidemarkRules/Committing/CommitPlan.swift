@@ -22,22 +22,27 @@ package struct CommitPlan: Sendable {
     }
 
     /// The times of a record that change with the commit's time.
-    private enum MovingTimes: UInt8 {
+    fileprivate enum MovingTimes: UInt8 {
         case none
         case modified
         /// The record is new.
         case both
     }
 
+    /// An event of the draft, in the same order.
+    package struct Event: Sendable {
+        /// Its effect on the views.
+        package var effect: Effect
+        /// The offset of the saved record's body in the draft's payloads; -1 for other events.
+        package let bodyOffset: Int
+        /// The times of its record that change with the commit's time.
+        fileprivate let movingTimes: MovingTimes
+    }
+
     /// The commit that is appended to the log.
     package var draft: CommitDraft
-    /// The effect of each event, in event order.
-    package private(set) var effects: [Effect] = []
-    /// The offset of each saved record's body in the draft's payloads, by event; -1 for other
-    /// events.
-    package private(set) var bodyOffsets: [Int] = []
-    /// The times of each event's record that change with the commit's time.
-    private var movingTimes: [MovingTimes] = []
+    /// The effect and the body of each event, in event order.
+    package private(set) var events: [Event] = []
     /// The key of the request that this commit belongs to.
     package var request: RequestKey?
     /// True if the request is remembered permanently.
@@ -74,7 +79,7 @@ package struct CommitPlan: Sendable {
     }
 
     /// The number of events in the commit.
-    package var eventCount: Int { effects.count }
+    package var eventCount: Int { events.count }
 
     /// The usual size of an event's payload before its record's fields, unless names are long.
     static let usualHeaderByteCount = 128
@@ -82,9 +87,7 @@ package struct CommitPlan: Sendable {
     /// Makes room for events.
     package mutating func reserveCapacity(eventCount: Int, byteCount: Int) {
         draft.reserveCapacity(eventCount: eventCount, byteCount: byteCount)
-        effects.reserveCapacity(eventCount)
-        bodyOffsets.reserveCapacity(eventCount)
-        movingTimes.reserveCapacity(eventCount)
+        events.reserveCapacity(eventCount)
         consulted.reserveCapacity(eventCount)
     }
 
@@ -106,7 +109,7 @@ package struct CommitPlan: Sendable {
 
     /// Adds a zone's creation, and returns the placeholder for the zone's key in this plan.
     package mutating func createZone(_ zone: ConsultedZone) -> ZoneKey {
-        let index = effects.count
+        let index = events.count
         draft.append(zone: CommitDraft.ownSequence) { payload in
             ZoneEvent.appendCreation(of: zone.identity, probeCount: zone.probeCount, to: &payload)
         }
@@ -122,7 +125,7 @@ package struct CommitPlan: Sendable {
     /// Returns the zone that the plan creates for a placeholder; `nil` for an existing zone.
     package func createdZone(_ zone: ZoneKey) -> ZoneIdentity? {
         for index in createdZones where Self.placeholder(index) == zone {
-            if case .zoneCreated(let creation) = effects[index] { return creation.identity }
+            if case .zoneCreated(let creation) = events[index].effect { return creation.identity }
         }
         return nil
     }
@@ -268,11 +271,11 @@ package struct CommitPlan: Sendable {
     ) {
         guard let (slot, audience) = event.audienceChange(change) else { return }
         noteKey(slot.zone, at: bodyOffset - RecordEvent.audienceKeyDistance)
-        audiences.append((effects.count, slot, audience))
+        audiences.append((events.count, slot, audience))
     }
 
     private mutating func noteKey(_ key: ZoneKey, at offset: Int) {
-        if Self.creation(key, eventCount: effects.count) != nil {
+        if Self.creation(key, eventCount: events.count) != nil {
             // The bytes already have the placeholder. `placeAudiences` replaces it there.
             audienceKeyOffsets.append(offset)
         }
@@ -289,7 +292,7 @@ package struct CommitPlan: Sendable {
         noteKey(event.place.key, at: start + AudienceEvent.keyOffset)
         // `placeAudiences` sets the position later.
         let (slot, audience) = event.change(of: ViewKey(zone: zone, slot: item.slot), at: 0)
-        audiences.append((effects.count, slot, audience))
+        audiences.append((events.count, slot, audience))
         add(.nothing)
     }
 
@@ -320,7 +323,7 @@ package struct CommitPlan: Sendable {
                 binding: binding
             )
             // The index of the event that is being built: it is added after its bindings.
-            references.append((effects.count, change))
+            references.append((events.count, change))
         }
         return after.count
     }
@@ -390,9 +393,7 @@ package struct CommitPlan: Sendable {
         bodyOffset: Int = -1,
         moving times: MovingTimes = .none
     ) {
-        effects.append(effect)
-        bodyOffsets.append(bodyOffset)
-        movingTimes.append(times)
+        events.append(Event(effect: effect, bodyOffset: bodyOffset, movingTimes: times))
     }
 }
 
@@ -404,21 +405,20 @@ extension CommitPlan {
         draft.time = time
         // The envelope is encoded already, so the plan must be sealed before it is appended.
         draft.envelope[CommitEnvelope.flagsOffset] |= CommitEnvelope.Flag.timeRaised
-        let offsets = bodyOffsets
-        let movingTimes = movingTimes
+        let events = events
         draft.patchPayloads { bytes in
             // Both times have fixed places in a body, so 8 bytes of each change and nothing is
             // encoded again (events.md, "Record saved").
-            for (offset, times) in zip(offsets, movingTimes) where times != .none {
+            for event in events where event.movingTimes != .none {
                 bytes.storeBytes(
                     of: time.littleEndian,
-                    toByteOffset: offset + RecordBody.modifiedTimeOffset,
+                    toByteOffset: event.bodyOffset + RecordBody.modifiedTimeOffset,
                     as: Int64.self
                 )
-                if times == .both {
+                if event.movingTimes == .both {
                     bytes.storeBytes(
                         of: time.littleEndian,
-                        toByteOffset: offset + RecordBody.createdTimeOffset,
+                        toByteOffset: event.bodyOffset + RecordBody.createdTimeOffset,
                         as: Int64.self
                     )
                 }
@@ -432,24 +432,24 @@ extension CommitPlan {
     /// old ones.
     package mutating func place(at first: SequenceNumber) {
         precondition(
-            first < Self.placeholder(effects.count).creation,
+            first < Self.placeholder(events.count).creation,
             "a position could be taken for a placeholder of a zone's key"
         )
         for index in createdZones {
             draft.replaceZone(Self.placeholder(index), with: ZoneKey(createdAt: first + index))
         }
-        for index in effects.indices {
-            switch effects[index] {
+        for index in events.indices {
+            switch events[index].effect {
             case .record(var change):
                 change.sequence = first + index
                 change.zone = placed(change.zone, at: first)
-                effects[index] = .record(change)
+                events[index].effect = .record(change)
             case .zoneCreated(var creation):
                 // The committer may have raised the time after the decision.
                 creation.time = draft.time
-                effects[index] = .zoneCreated(creation)
+                events[index].effect = .zoneCreated(creation)
             case .zoneDeleted(let key, let reason):
-                effects[index] = .zoneDeleted(key: placed(key, at: first), reason)
+                events[index].effect = .zoneDeleted(key: placed(key, at: first), reason)
             case .tombstonesForgotten, .compactionBegun, .nothing:
                 break
             }
@@ -478,7 +478,7 @@ extension CommitPlan {
             )
         }
         let offsets = audienceKeyOffsets
-        let eventCount = effects.count
+        let eventCount = events.count
         if offsets.isEmpty { return }
         draft.patchPayloads { bytes in
             for offset in offsets {
@@ -496,7 +496,7 @@ extension CommitPlan {
     /// Returns a zone's key; a placeholder becomes the position of the zone's creation in this
     /// commit.
     private func placed(_ zone: ZoneKey, at first: SequenceNumber) -> ZoneKey {
-        Self.creation(zone, eventCount: effects.count).map { ZoneKey(createdAt: first + $0) }
+        Self.creation(zone, eventCount: events.count).map { ZoneKey(createdAt: first + $0) }
             ?? zone
     }
 }
