@@ -37,7 +37,7 @@ package struct ConsultedItems: Sendable {
     /// The highest position that the lookups read.
     package private(set) var lookedAt: SequenceNumber
     /// True if two items may have the same slot, which is very rare.
-    private var mayMeet: Bool
+    package private(set) var mayMeet: Bool
 
     /// Looks up all slots in the state, then reads the events of those that were found.
     ///

@@ -43,8 +43,8 @@ package struct RecordDecision: ~Copyable, Sendable {
     private let access: PublicAccess?
     private let facts: any Facts
     private var neighboursLookedAt: SequenceNumber = 0
-    /// The key or placeholder of each zone in the plan; `nil` while the zone is unused.
-    private var zoneKeys: [ZoneKey?]
+    /// The placeholders of the zones that the plan creates.
+    private var createdZones: [Int: ZoneKey] = [:]
 
     /// Starts a decision based on the lookups of a request.
     package init(
@@ -60,7 +60,6 @@ package struct RecordDecision: ~Copyable, Sendable {
         self.zones = zones
         self.schema = schema
         self.access = access
-        zoneKeys = zones.zones.map(\.key)
         self.facts = facts
         plan = CommitPlan(time: time, received: time, bound: facts.bound, hash: facts.hash)
         plan.assets = assets
@@ -99,7 +98,7 @@ package struct RecordDecision: ~Copyable, Sendable {
             if passages.rules == nil || refusals.isEmpty && !isSpread { break }
             cascades = try bind(request, &verdicts, rules.limits, audiences)
         }
-        try consulted.settle(newcomers(of: verdicts), in: zones, facts)
+        if consulted.mayMeet { try consulted.settle(newcomers(of: verdicts), in: zones, facts) }
         for index in items.indices {
             plan.restsOn(items[index].slot, in: zones.key(of: items[index].zone))
         }
@@ -438,10 +437,10 @@ package struct RecordDecision: ~Copyable, Sendable {
 
     /// Returns the key or placeholder of a zone, after creating the zone if necessary.
     private mutating func zoneKey(_ zone: Int) -> ZoneKey {
-        if let key = zoneKeys[zone] { return key }
+        if let key = zones.key(of: zone) ?? createdZones[zone] { return key }
         // At the first event that needs the zone. So a request whose items all fail creates none.
         let key = plan.createZone(zones[zone])
-        zoneKeys[zone] = key
+        createdZones[zone] = key
         return key
     }
 }
