@@ -62,13 +62,15 @@ package struct ConsultedItems: Sendable {
         lookedAt = zones.zones.reduce(0) { max($0, $1.lookedAt) }
         mayMeet = order.hasEqualSlots
         // In index order, so that neighbors share a page.
-        var open = order.places.map(\.index)
+        let all = order.places.lazy.map { $0.index }
+        try lookUp(all, in: zones, facts)
+        // A free slot ends the search for a name. Compaction therefore keeps the tombstones of a
+        // zone in which a record has another slot than its name's hash.
+        var open = try strangers(among: all)
         while !open.isEmpty {
-            try lookUp(open, in: zones, facts)
-            // A free slot ends the search for a name. Compaction therefore keeps the tombstones of
-            // a zone in which a record has another slot than its name's hash.
-            open = try strangers(among: open)
             for index in open { try moveOn(index) }
+            try lookUp(open, in: zones, facts)
+            open = try strangers(among: open)
         }
     }
 
@@ -115,30 +117,32 @@ package struct ConsultedItems: Sendable {
     }
 
     private mutating func lookUp(
-        _ open: [Int],
+        _ open: some Collection<Int>,
         in zones: ConsultedZones,
         _ facts: any Facts
     ) throws(SyncError) {
         // A zone without a key has no events, and its records are looked up nowhere.
-        let open = open.filter { zones.key(of: items[$0].zone) != nil }
-        if open.isEmpty { return }
-        let slots = open.map { index in
-            ViewKey(zone: zones.key(of: items[index].zone) ?? 0, slot: items[index].slot)
+        var slots: [ViewKey] = []
+        slots.reserveCapacity(open.count)
+        for index in open {
+            guard let zone = zones.key(of: items[index].zone) else { continue }
+            slots.append(ViewKey(zone: zone, slot: items[index].slot))
         }
+        if slots.isEmpty { return }
         let versions = try facts.versions(at: slots)
-        let found = zip(open, versions).compactMap { index, version in
-            version.map { (index, $0.sequence) }
-        }
-        if found.isEmpty { return }
-        let records = try facts.records(at: found.map(\.1))
-        for ((index, sequence), record) in zip(found, records) {
-            items[index].old = record
+        let sequences = versions.compactMap { $0?.sequence }
+        if sequences.isEmpty { return }
+        var records = try facts.records(at: sequences).makeIterator()
+        var version = versions.makeIterator()
+        for index in open where zones.key(of: items[index].zone) != nil {
+            guard let sequence = version.next()??.sequence else { continue }
+            items[index].old = records.next()
             lookedAt = max(lookedAt, sequence)
         }
     }
 
     /// Returns the items whose slot belongs to another name.
-    private func strangers(among open: [Int]) throws(SyncError) -> [Int] {
+    private func strangers(among open: some Collection<Int>) throws(SyncError) -> [Int] {
         var strangers: [Int] = []
         for index in open {
             guard let old = items[index].old else { continue }
