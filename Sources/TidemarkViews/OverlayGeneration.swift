@@ -40,12 +40,12 @@ package final class OverlayGeneration: @unchecked Sendable {
     /// A changed zone of unknown identity: the log has lost its creation.
     package private(set) var strayZone: ZoneKey?
     /// The commits that answered requests.
-    package private(set) var requests: [RequestKey: AnsweredRequest] = [:]
+    @exclusivity(unchecked) package private(set) var requests: [RequestKey: AnsweredRequest] = [:]
     /// The last compaction that began here.
     package private(set) var compaction: (run: CompactionRun, sequence: SequenceNumber)?
     /// The positions up to which tombstones of zones were dropped, each with the position of its
     /// event.
-    package private(set) var horizons:
+    @exclusivity(unchecked) package private(set) var horizons:
         [ZoneKey: (horizon: SequenceNumber, sequence: SequenceNumber)] = [:]
     /// Changes of records whose places will be looked up together; empty if versions are kept,
     /// since readers may need those at any time.
@@ -54,13 +54,13 @@ package final class OverlayGeneration: @unchecked Sendable {
     /// The size of the payloads of all events, in bytes.
     @exclusivity(unchecked) private var payloadByteCount = 0
     /// The changes of bindings between records.
-    package private(set) var references = ReferenceChanges()
+    @exclusivity(unchecked) package private(set) var references = ReferenceChanges()
     /// The changes of the audiences of records.
-    package private(set) var audiences = AudienceChanges()
+    @exclusivity(unchecked) package private(set) var audiences = AudienceChanges()
     /// The position of the last event, of any kind.
     @exclusivity(unchecked) package private(set) var lastSequence: SequenceNumber = 0
     /// The position of the last event that began or ended a zone.
-    package private(set) var lastZoneSequence: SequenceNumber = 0
+    @exclusivity(unchecked) package private(set) var lastZoneSequence: SequenceNumber = 0
 
     /// Creates an empty generation with reserved space.
     ///
