@@ -229,6 +229,8 @@ package final class SegmentLog: EventSource {
         if isPublished(sequence) { return }
         if environment.writesInline { return try blockUntilDurable(sequence) }
         startWriting(asCaller: true)
+        // Nothing to wait for if this thread has written the commit.
+        if isPublished(sequence) { return }
         let failure = await withCheckedContinuation { continuation in
             wait(for: sequence) { continuation.resume(returning: $0) }
         }
