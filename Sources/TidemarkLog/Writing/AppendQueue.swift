@@ -24,8 +24,8 @@ struct AppendQueue {
 
     private(set) var lastSequence: SequenceNumber
     private(set) var lastTime: Int64
-    /// The error that ended the writer; no commit can be appended after it.
-    private(set) var failure: LogError?
+    /// The end of the writer; no commit can be appended after it.
+    private var ending: Ending?
     /// True if no more commits are accepted, while accepted ones are still being written.
     private(set) var isClosing = false
     /// The watermark: everything up to here is on disk.
@@ -47,6 +47,17 @@ struct AppendQueue {
     /// True if the last frame held one commit that at most one caller waited for.
     private var wasAlone = true
 
+    /// The error that ended the writer.
+    ///
+    /// A class, because every commit asks several times whether there is one.
+    private final class Ending: Sendable {
+        let error: LogError
+
+        init(_ error: LogError) {
+            self.error = error
+        }
+    }
+
     /// A caller that waits for a position to become durable.
     struct Waiter: Sendable {
         var sequence: SequenceNumber
@@ -60,6 +71,9 @@ struct AppendQueue {
         // A recovery frame takes 128 bytes (header, table entry, two numbers), a closing frame 80.
         self.room = max(0, room - Self.reserveByteCount)
     }
+
+    /// The error that ended the writer; `nil` while it works.
+    var failure: LogError? { ending?.error }
 
     // MARK: Accepting
 
@@ -158,7 +172,7 @@ struct AppendQueue {
     mutating func startWriting() -> Bool {
         // The flag and the batches change under one lock. Otherwise two threads could write to one
         // offset, or a commit could wait without a writer.
-        guard !isWriting, failure == nil, open != nil || !closed.isEmpty else { return false }
+        guard !isWriting, ending == nil, open != nil || !closed.isEmpty else { return false }
         isWriting = true
         return true
     }
@@ -171,7 +185,7 @@ struct AppendQueue {
 
     /// Ends the writing if there is nothing to write; returns false if there is.
     mutating func endWritingIfIdle() -> Bool {
-        guard failure != nil || open == nil && closed.isEmpty else { return false }
+        guard ending != nil || open == nil && closed.isEmpty else { return false }
         isWriting = false
         return true
     }
@@ -180,7 +194,7 @@ struct AppendQueue {
     mutating func takeBatch() -> Batch? {
         // After a failed write or sync, the end of the file is unknown, so accepted batches stay
         // unwritten. Their callers have the error.
-        if failure == nil {
+        if ending == nil {
             if !closed.isEmpty { return closed.removeFirst() }
             if let batch = open {
                 open = nil
@@ -196,7 +210,7 @@ struct AppendQueue {
     mutating func takeMarkerRoom() -> Bool {
         // If commits wait or are written, their frames will say that the earlier ones are on disk.
         // If there is no room, the next segment's manifest edit or the closing frame says it.
-        guard lacksMarker, !isWriting, failure == nil, open == nil, closed.isEmpty,
+        guard lacksMarker, !isWriting, ending == nil, open == nil, closed.isEmpty,
             room >= Layout.frameHeaderByteCount
         else { return false }
         room -= Layout.frameHeaderByteCount
@@ -241,14 +255,14 @@ struct AppendQueue {
     mutating func wait(_ waiter: Waiter) -> Bool {
         // Under the lock under which `wrote` and `fail` take the waiters. A caller is therefore
         // never added after the call that would have resumed it.
-        guard failure == nil, waiter.sequence > durable else { return false }
+        guard ending == nil, waiter.sequence > durable else { return false }
         waiters.append(waiter)
         return true
     }
 
     /// Ends the writer permanently, and returns all waiting callers.
     mutating func fail(_ error: LogError) -> [Waiter] {
-        if failure == nil { failure = error }
+        if ending == nil { ending = Ending(error) }
         defer { waiters = [] }
         return waiters
     }
