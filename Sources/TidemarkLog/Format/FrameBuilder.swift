@@ -62,7 +62,11 @@ struct FrameBuilder: Sendable {
     /// Gathers a commit, whose first event gets the position `next`.
     mutating func append(_ draft: borrowing CommitDraft) {
         commitCount += 1
-        if raw.isEmpty { raw.reserveCapacity(draft.payloads.count + 32 * draft.events.count) }
+        if raw.isEmpty {
+            raw.reserveCapacity(
+                draft.payloads.count + 32 * draft.events.count + 64 + draft.envelope.count
+            )
+        }
         lastTime = draft.time
         lastReceived = draft.received
         var payloadStart = 0
@@ -189,7 +193,7 @@ struct FrameBuilder: Sendable {
     }
 
     /// Returns the gathered frame.
-    consuming func frame() -> RawFrame {
+    func frame() -> RawFrame {
         RawFrame(
             kind: .commits,
             first: first,

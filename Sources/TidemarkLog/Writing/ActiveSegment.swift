@@ -53,7 +53,7 @@ struct ActiveSegment: ~Copyable {
     var room: Int { Int(reader.header.allocatedByteCount) - Int(offset) }
 
     /// Writes one frame of commits, unsynced.
-    mutating func write(_ builder: consuming FrameBuilder) throws(LogError) -> WrittenFrame {
+    mutating func write(_ builder: FrameBuilder) throws(LogError) -> WrittenFrame {
         // A frame of gaps alone has no commit, and its times are the least integers.
         lastTime = max(lastTime, builder.lastTime)
         lastReceived = max(lastReceived, builder.lastReceived)

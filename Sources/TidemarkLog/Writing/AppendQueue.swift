@@ -102,15 +102,14 @@ struct AppendQueue {
         // `bound` is an upper limit before compression, so a segment can end while it has room.
         // `wrote` returns the difference, and the next commits use it.
         if bound > room || beginsSegment { startSegment(with: bound) }
+        // Taken, so that the batch has one owner from here on. If the property kept it too, each
+        // append would copy the batch's bytes.
         var batch =
-            open
+            open.take()
             ?? Batch(
                 builder: FrameBuilder(first: lastSequence.next),
                 segmentNumber: segmentNumber
             )
-        // The batch has one owner from here on. If the property kept it too, each append would copy
-        // the batch's bytes.
-        open = nil
         room -= bound
         batch.bound += bound
         let first = lastSequence.next
@@ -196,10 +195,7 @@ struct AppendQueue {
         // unwritten. Their callers have the error.
         if ending == nil {
             if !closed.isEmpty { return closed.removeFirst() }
-            if let batch = open {
-                open = nil
-                return batch
-            }
+            if let batch = open.take() { return batch }
         }
         isWriting = false
         return nil

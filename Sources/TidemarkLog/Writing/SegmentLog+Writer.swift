@@ -27,9 +27,8 @@ extension SegmentLog {
         }
     }
 
-    private func write(_ batch: consuming AppendQueue.Batch) {
+    private func write(_ batch: AppendQueue.Batch) {
         let tell = environment.observeSync?()
-        let batch = batch
         let outcome = callerWrites.timing {
             disk.withLock { disk in
                 Result<Written, LogError> { () throws(LogError) in try write(batch, to: &disk) }
@@ -54,7 +53,7 @@ extension SegmentLog {
     }
 
     private func write(
-        _ batch: consuming AppendQueue.Batch,
+        _ batch: AppendQueue.Batch,
         to disk: inout Disk
     ) throws(LogError) -> Written {
         // First, because `disk.active` is the segment of this batch only after that.
