@@ -191,7 +191,8 @@ final class PosixFile: LogFile {
     }
 
     private func writeZeros(from start: UInt64, to end: UInt64) throws(FileError) {
-        let zeros = [UInt8](repeating: 0, count: Int(min(end - start, 1 << 20)))
+        // A longer buffer would be mapped, cleared and unmapped for each call.
+        let zeros = [UInt8](repeating: 0, count: Int(min(end - start, 1 << 16)))
         var offset = start
         while offset < end {
             let count = Int(min(end - offset, UInt64(zeros.count)))
