@@ -57,8 +57,9 @@ package struct PendingCommits: Sendable {
     /// Amortized O(1) per commit.
     package mutating func drop(through sequence: SequenceNumber) {
         while droppedCount < commits.count {
-            let commit = commits[droppedCount]
-            guard commit.first + (commit.events.count - 1) <= sequence else { break }
+            // Read member by member: a commit that is held in a variable is retained three times.
+            let last = commits[droppedCount].first + (commits[droppedCount].events.count - 1)
+            guard last <= sequence else { break }
             // The bytes are released at once. The array itself is moved only when half of it is
             // dropped.
             commits[droppedCount] = Commit(
