@@ -139,6 +139,15 @@ extension [UInt8] {
     }
 }
 
+extension UnsafeMutableRawBufferPointer {
+    /// Overwrites bytes with an integer, little-endian.
+    @inline(__always)
+    func store<Value: FixedWidthInteger & BitwiseCopyable>(integer value: Value, at offset: Int) {
+        precondition(offset >= 0 && offset <= count - MemoryLayout<Value>.size)
+        storeBytes(of: value.littleEndian, toByteOffset: offset, as: Value.self)
+    }
+}
+
 /// Maps signed to unsigned so that small magnitudes stay small.
 @inlinable @inline(__always)
 package func zigzag(_ value: Int64) -> UInt64 {

@@ -257,10 +257,13 @@ struct FramePlace: Sendable {
         lastTime: Int64,
         lastReceived: Int64
     ) {
-        var table: [UInt8] = []
-        table.reserveCapacity(entries.count * Layout.blockEntryByteCount)
-        for entry in entries { entry.append(to: &table) }
-        let tableOffset = offset + UInt64(Layout.frameHeaderByteCount)
+        let tableStart = Layout.frameHeaderByteCount
+        let tableEnd = tableStart + entries.count * Layout.blockEntryByteCount
+        bytes.withUnsafeMutableBytes { bytes in
+            for (row, entry) in entries.enumerated() {
+                entry.store(in: bytes, at: tableStart + row * Layout.blockEntryByteCount)
+            }
+        }
         let header = FrameHeader(
             kind: kind,
             byteCount: bytes.count,
@@ -273,12 +276,11 @@ struct FramePlace: Sendable {
             lastTime: lastTime,
             lastReceived: lastReceived,
             tableChecksum: xxh3(
-                table.span.bytes,
-                seed: Layout.seed(salt: salt, offset: tableOffset)
+                bytes.span.bytes.extracting(tableStart..<tableEnd),
+                seed: Layout.seed(salt: salt, offset: offset + UInt64(tableStart))
             )
         )
-        let start = header.encoded(salt: salt, offset: offset) + table
-        bytes.withUnsafeMutableBytes { $0.copyBytes(from: start) }
+        header.store(in: &bytes, salt: salt, offset: offset)
     }
 
     /// Returns a frame without commits: a marker, a closing frame, or one block of the log's own.

@@ -28,27 +28,29 @@ package struct FrameHeader: Hashable, Sendable {
         (first + Int(positionCount)).previous
     }
 
-    /// Returns the header's 80 bytes for one place in one file.
-    package func encoded(salt: UInt64, offset: UInt64) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(Layout.frameHeaderByteCount)
-        bytes.append(integer: Layout.frameMagic)
-        bytes.append(kind.rawValue)
-        bytes.pad(to: 8)
-        bytes.append(integer: byteCount)
-        bytes.append(integer: blockCount)
-        bytes.append(integer: first.rawValue)
-        bytes.append(integer: positionCount)
-        bytes.append(integer: commitCount)
-        bytes.append(integer: syncedOffset)
-        bytes.append(integer: chain)
-        bytes.append(integer: lastTime)
-        bytes.append(integer: lastReceived)
-        bytes.append(integer: tableChecksum)
-        bytes.append(
-            integer: xxh3(bytes.span.bytes, seed: Layout.seed(salt: salt, offset: offset))
+    /// Writes the header's 80 bytes over the start of a frame, for one place in one file.
+    func store(in frame: inout [UInt8], salt: UInt64, offset: UInt64) {
+        frame.withUnsafeMutableBytes { bytes in
+            bytes.store(integer: Layout.frameMagic, at: 0)
+            // The kind has one byte, and three zeros follow.
+            bytes.store(integer: UInt32(kind.rawValue), at: 4)
+            bytes.store(integer: byteCount, at: 8)
+            bytes.store(integer: blockCount, at: 12)
+            bytes.store(integer: first.rawValue, at: 16)
+            bytes.store(integer: positionCount, at: 24)
+            bytes.store(integer: commitCount, at: 28)
+            bytes.store(integer: syncedOffset, at: 32)
+            bytes.store(integer: chain, at: 40)
+            bytes.store(integer: lastTime, at: 48)
+            bytes.store(integer: lastReceived, at: 56)
+            bytes.store(integer: tableChecksum, at: 64)
+        }
+        let checked = Layout.frameHeaderByteCount - 8
+        let seed = Layout.seed(salt: salt, offset: offset)
+        frame.store(
+            integer: xxh3(frame.span.bytes.extracting(0..<checked), seed: seed),
+            at: checked
         )
-        return bytes
     }
 
     /// Reads a header; `nil` if the 80 bytes at the start of the span were not written at this
@@ -138,12 +140,19 @@ package struct BlockEntry: Hashable, Sendable {
 
     /// Appends the entry's 32 bytes.
     package func append(to bytes: inout [UInt8]) {
-        bytes.append(integer: first.rawValue)
-        bytes.append(integer: offset)
-        bytes.append(integer: storedByteCount)
-        bytes.append(integer: rawByteCount | (isMap ? Self.mapFlag : 0))
-        bytes.append(integer: positionCount)
-        bytes.append(integer: checksum)
+        let start = bytes.count
+        bytes.append(contentsOf: repeatElement(0, count: Layout.blockEntryByteCount))
+        bytes.withUnsafeMutableBytes { store(in: $0, at: start) }
+    }
+
+    /// Writes the entry's 32 bytes over those at an offset.
+    func store(in bytes: UnsafeMutableRawBufferPointer, at start: Int) {
+        bytes.store(integer: first.rawValue, at: start)
+        bytes.store(integer: offset, at: start + 8)
+        bytes.store(integer: storedByteCount, at: start + 12)
+        bytes.store(integer: rawByteCount | (isMap ? Self.mapFlag : 0), at: start + 16)
+        bytes.store(integer: positionCount, at: start + 20)
+        bytes.store(integer: checksum, at: start + 24)
     }
 
     /// The bit of the raw byte count that marks a map; no block is that long.

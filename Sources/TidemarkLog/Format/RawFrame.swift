@@ -23,7 +23,9 @@ struct RawFrame: Sendable {
 
     /// The ranges of the blocks' raw bytes.
     private var ranges: [Range<Int>] {
-        zip(blocks, blocks.dropFirst().map(\.start) + [raw.count]).map { $0.start..<$1 }
+        blocks.indices.map { index in
+            blocks[index].start..<(index + 1 < blocks.count ? blocks[index + 1].start : raw.count)
+        }
     }
 
     /// The end of the block table and start of the first block, relative to the frame's start.
@@ -56,7 +58,9 @@ struct RawFrame: Sendable {
                 rebasing: UnsafeMutableRawBufferPointer(buffer)[start...]
             )
             storedByteCounts = compressor.compress(raw, blocks: ranges, into: room)
-            count = storedByteCounts.reduce(start, +)
+            let end = storedByteCounts.reduce(start, +)
+            count = Layout.aligned(end)
+            buffer[end..<count].initialize(repeating: 0)
         }
         var entries: [BlockEntry] = []
         entries.reserveCapacity(blocks.count)
@@ -79,7 +83,6 @@ struct RawFrame: Sendable {
             )
             start += stored
         }
-        bytes.pad(to: Layout.aligned(bytes.count))
         place.fill(
             &bytes,
             kind: kind,
