@@ -123,7 +123,15 @@ extension CommitEnvelope {
         }
         // An id that is not of the derived form is stored as text, under the first version.
         let derived = request.flatMap { $0.isDerived ? DerivedID($0.id) : nil }
-        var bytes: [UInt8] = [derived == nil ? Self.version : Self.derivedVersion, flags]
+        // Enough for all numbers; only a list of outcomes and a database may need more.
+        var byteCount = 96 + (user?.utf8.count ?? 0)
+        byteCount += device?.utf8.count ?? 0
+        byteCount += build?.utf8.count ?? 0
+        byteCount += request?.id.utf8.count ?? 0
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(byteCount)
+        bytes.append(derived == nil ? Self.version : Self.derivedVersion)
+        bytes.append(flags)
         if let request {
             bytes.append(integer: request.key.low)
             bytes.append(integer: request.key.high)

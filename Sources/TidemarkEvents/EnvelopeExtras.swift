@@ -33,7 +33,10 @@ package struct EnvelopeExtras: Hashable, Sendable {
     package init(of caller: Caller) {
         trace = caller.trace
         // A missing part means that the program named the user (`Docs/formats/events.md`).
-        authentication = caller.authentication == .inProcess ? nil : caller.authentication
+        switch caller.authentication {
+        case .inProcess: authentication = nil
+        case let known: authentication = known
+        }
     }
 }
 
@@ -97,7 +100,8 @@ extension EnvelopeExtras {
         }
         // Sorted together: an unknown tag can be lower than a known one, and readers reject tags
         // that do not ascend.
-        for part in parts.sorted(by: { $0.tag < $1.tag }) {
+        if parts.count > 1 { parts.sort { $0.tag < $1.tag } }
+        for part in parts {
             bytes.append(variableInteger: part.tag)
             bytes.append(variableInteger: UInt64(part.content.count))
             bytes.append(contentsOf: part.content)
