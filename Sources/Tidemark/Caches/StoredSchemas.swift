@@ -73,8 +73,17 @@ final class KnownTypes: Sendable {
     struct State {
         /// The record types that were requested, including those that do not exist.
         var excerpts: [Name: StoredSchema] = [:]
+        /// The excerpt that was used last: most requests save one type.
+        fileprivate var last: (name: Name, excerpt: StoredSchema)?
         var whole: Schema?
         var typeCountBound: Int?
+
+        fileprivate mutating func excerpt(_ name: Name) -> StoredSchema? {
+            if let last, last.name == name { return last.excerpt }
+            guard let excerpt = excerpts[name] else { return nil }
+            last = (name, excerpt)
+            return excerpt
+        }
     }
 
     init(zone: ZoneKey?, lastSequence: SequenceNumber, _ state: State = State()) {
@@ -83,7 +92,7 @@ final class KnownTypes: Sendable {
         self.state = Lock(state)
     }
 
-    func excerpt(_ name: Name) -> StoredSchema? { state.withLock { $0.excerpts[name] } }
+    func excerpt(_ name: Name) -> StoredSchema? { state.withLock { $0.excerpt(name) } }
 
     func keep(_ excerpt: StoredSchema, _ name: Name) {
         state.withLock { state in
@@ -113,6 +122,10 @@ final class KnownTypes: Sendable {
         return bound
     }
 
-    /// A copy of the state.
-    var content: State { state.withLock { $0 } }
+    /// A copy of the state, in which types may change.
+    var content: State {
+        var content = state.withLock { $0 }
+        content.last = nil
+        return content
+    }
 }
