@@ -92,9 +92,14 @@ extension Schema {
 }
 
 extension Schema.RecordType {
+    /// The name of the type of users' records.
+    ///
+    /// A constant of the program, unlike `users`, whose every access asks if it exists yet.
+    package static let usersName: Name = "Users"
+
     /// The type of users' records, as a new container has it.
     public static let users = Schema.RecordType(
-        "Users",
+        usersName,
         fields: [Schema.Field("roles", .plain(.int64List))],
         grants: [Schema.Grant(.write, to: .creator), Schema.Grant(.read, to: .world)]
     )
@@ -111,5 +116,5 @@ extension Schema.RecordType {
     )
 
     /// True if the system created this type and gives it a meaning.
-    public var isSystem: Bool { name == Self.users.name || name == Self.share.name }
+    public var isSystem: Bool { name == Self.usersName || name == Self.share.name }
 }

@@ -52,7 +52,7 @@ public struct Schema: Hashable, Sendable {
 
     /// Removes a record type if it exists; `Users` is reset to its initial state.
     public mutating func remove(recordType name: Name) {
-        if name == RecordType.users.name {
+        if name == RecordType.usersName {
             recordTypes.set(.users)
         } else if let index = recordTypes.place(of: name).found {
             recordTypes.remove(at: index)

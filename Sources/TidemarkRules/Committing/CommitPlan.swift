@@ -175,7 +175,7 @@ package struct CommitPlan: Sendable {
         let old = live?.bodyReadBefore
         let header = RecordHeader(
             recordName: item.name,
-            recordType: Name(save.recordType),
+            recordType: save.typeName,
             created: author,
             modified: author,
             parentName: save.parentName(over: old),

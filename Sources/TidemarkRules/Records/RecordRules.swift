@@ -52,7 +52,7 @@ package struct RecordRules: Sendable {
         }
         guard let live = item.live else { return absentVerdict(on: save) }
         let body = try live.readBody()
-        if !isImport, !Name(save.recordType).hasBytes(body.recordTypeBytes.span.bytes) {
+        if !isImport, !save.typeName.hasBytes(body.recordTypeBytes.span.bytes) {
             return .refused(
                 .recordTypeDiffers(save.recordID, found: body.recordType, asked: save.recordType)
             )
@@ -155,7 +155,7 @@ extension RecordRules {
         if !(isImport && save.recordID.zone.isSystem) {
             try limits.check(recordName: save.recordID.name)
         }
-        try limits.check(recordType: Name(save.recordType))
+        try limits.check(recordType: save.typeName)
         if !isImport { try checkUsers(save) }
         if case .set(let parent) = save.parent { try limits.check(recordName: parent) }
         try limits.check(save.isShare ? save.fields.withoutShare() : save.fields)

@@ -11,7 +11,7 @@ extension RecordRules {
     func checkUsers(_ save: RecordSave) throws(SyncError) {
         // A shared database has no default zone, since default zones cannot be shared.
         let isDefault = scope != .shared && save.recordID.zone.name == ZoneID.default.name
-        if Name(save.recordType) == Schema.RecordType.users.name {
+        if save.typeName == Schema.RecordType.usersName {
             guard isDefault, save.recordID.name == userName else {
                 throw .notOwnUserRecord(save.recordID)
             }
@@ -33,7 +33,7 @@ extension RecordRules {
         else { return }
         let type = try live.readBody().recordTypeBytes
         // The type is that of the existing record: a deletion does not state one.
-        guard type.elementsEqual(Schema.RecordType.users.name.string.utf8) else { return }
+        guard type.elementsEqual(Schema.RecordType.usersName.string.utf8) else { return }
         throw SyncError(
             .permissionFailure,
             "DELETE operation not permitted: \(deletion.recordID) is the record of a user, which "
@@ -63,7 +63,7 @@ extension Caller {
         let author = Authorship(time: 0, user: UserID(name.string))
         let header = RecordHeader(
             recordName: name,
-            recordType: Schema.RecordType.users.name,
+            recordType: Schema.RecordType.usersName,
             created: author,
             modified: author
         )
