@@ -4,23 +4,24 @@
 /// The part of a record's body that is not fields.
 package struct RecordHeader: Sendable {
     /// The record's name.
-    package var recordName: Name
+    package let recordName: Name
     /// The record's type.
-    package var recordType: Name
+    package let recordType: Name
     /// The time of the first save, and the user that made it.
     ///
     /// Ignored if there is an older version, which has its own value.
-    package var created: Authorship
+    package let created: Authorship
     /// The time of the save of this version, and the user that makes it.
-    package var modified: Authorship
+    package let modified: Authorship
     /// The name of the record above this one.
-    package var parentName: Name?
+    package let parentName: Name?
     /// The name of the share that this record is the root of.
-    package var shareName: Name?
+    package let shareName: Name?
 
     /// Creates the part of a record's body that is not fields.
     ///
     /// Every text has at most 65,535 bytes.
+    @inlinable @inline(__always)
     package init(
         recordName: Name,
         recordType: Name,
