@@ -84,12 +84,16 @@ package struct ZoneAccess: Sendable {
 }
 
 /// The zones of other users in which a user participates.
-package struct SharedZones: Sendable {
-    package private(set) var zones: [ZoneID: ZoneAccess] = [:]
+///
+/// A class, so that a request holds it by one reference.
+package final class SharedZones: Sendable {
+    package let zones: [ZoneID: ZoneAccess]
     /// The position of the last event that this depends on.
-    package private(set) var lookedAt: SequenceNumber = 0
+    package let lookedAt: SequenceNumber
 
     package init(_ participations: [KnownParticipation]) {
+        var zones: [ZoneID: ZoneAccess] = [:]
+        var lookedAt: SequenceNumber = 0
         for known in participations {
             // Former ones count too: the answer rests on the event that ended them.
             lookedAt = max(lookedAt, known.sequence)
@@ -99,6 +103,8 @@ package struct SharedZones: Sendable {
             zones[known.participation.zone, default: ZoneAccess()]
                 .add(known.participation, audience: audience)
         }
+        self.zones = zones
+        self.lookedAt = lookedAt
     }
 }
 
