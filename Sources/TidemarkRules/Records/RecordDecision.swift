@@ -81,8 +81,6 @@ package struct RecordDecision: ~Copyable, Sendable {
             user: caller.user,
             device: caller.device
         )
-        let sight = VersionAccess(access: access, shared: zones.shared)
-        let conflicts = Conflicts(of: request, by: author, rules.line, sight, facts)
         let audiences = Audiences(facts)
         var verdicts = try verdicts(on: request, by: rules, audiences)
         var cascades = try bind(request, &verdicts, rules.limits, audiences)
@@ -127,13 +125,11 @@ package struct RecordDecision: ~Copyable, Sendable {
             case .refused(let error):
                 outcomes.append(.refused(error, against: .zero))
             case .conflict:
-                let against = items[index].live?.sequence ?? .zero
-                outcomes.append(
-                    .refused(
-                        try conflicts.error(at: index, against: items[index].live),
-                        against: against
-                    )
-                )
+                let live = items[index].live
+                let sight = VersionAccess(access: access, shared: zones.shared)
+                let error = try Conflicts(of: request, by: author, rules.line, sight, facts)
+                    .error(at: index, against: live)
+                outcomes.append(.refused(error, against: live?.sequence ?? .zero))
             }
         }
         if rules.touchesTargets { try touch(request, verdicts, cascades, &passages) }
