@@ -8,8 +8,15 @@ import TidemarkRules
 import TidemarkViews
 
 /// The facts of a picture of the zone views, and of the log.
-private struct PictureFacts: Facts {
+///
+/// A class: a structure of this size would be boxed, and every holder of the facts would copy the
+/// box through a witness.
+private final class PictureFacts: Facts {
     let picture: ViewPicture
+
+    init(_ picture: ViewPicture) {
+        self.picture = picture
+    }
 
     var hash: StoreHash { picture.hash }
     var bound: SequenceNumber { picture.bound }
@@ -69,5 +76,5 @@ extension ViewPicture {
     /// The picture as decisions read it.
     ///
     /// It allocates, so a request reads it once.
-    var facts: any Facts { PictureFacts(picture: self) }
+    var facts: any Facts { PictureFacts(self) }
 }
