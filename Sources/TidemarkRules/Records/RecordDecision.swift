@@ -193,7 +193,8 @@ package struct RecordDecision: ~Copyable, Sendable {
         // A record that a participant saves must be under a share.
         var concerns =
             !cascades.isEmpty
-            || items.indices.contains { zones.access(of: items[$0].zone) != nil }
+            || zones.shared != nil
+                && items.indices.contains { zones.access(of: items[$0].zone) != nil }
         for (index, verdict) in verdicts.enumerated() where !concerns {
             switch verdict {
             case .save:
@@ -310,6 +311,8 @@ package struct RecordDecision: ~Copyable, Sendable {
         {
             return error
         }
+        // Asked first, because a participant's access is a large value.
+        if zones.shared == nil { return nil }
         return try zones.access(of: zone)?.refusal(
             ofChanging: items[index],
             in: zones[zone],
