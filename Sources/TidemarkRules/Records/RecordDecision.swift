@@ -48,11 +48,11 @@ package struct RecordDecision: ~Copyable, Sendable {
 
     /// Starts a decision based on the lookups of a request.
     package init(
-        _ consulted: ConsultedItems,
-        in zones: ConsultedZones,
-        under schema: GrowingSchema?,
+        _ consulted: consuming ConsultedItems,
+        in zones: consuming ConsultedZones,
+        under schema: consuming GrowingSchema?,
         with access: PublicAccess?,
-        naming assets: ConsultedAssets?,
+        naming assets: consuming ConsultedAssets?,
         over facts: any Facts,
         time: Int64
     ) {
