@@ -68,6 +68,16 @@ struct FieldEntry: Sendable {
         bytes.byte(at: tableOffset + byteCount * index + 5)
     }
 
+    /// Returns the flags in a row, without reading the rest of the row.
+    static func flags(at index: Int, in bytes: RawSpan) -> UInt8 {
+        bytes.byte(at: tableOffset + byteCount * index + 6)
+    }
+
+    /// Returns the number of bytes of the stamp in a row, without reading the rest of the row.
+    static func stampByteCount(at index: Int, in bytes: RawSpan) -> UInt8 {
+        bytes.byte(at: tableOffset + byteCount * index + 7)
+    }
+
     var nameRange: Range<Int> { start..<start + nameByteCount }
 
     var stampRange: Range<Int> { start + nameByteCount..<start + nameByteCount + stampByteCount }

@@ -30,14 +30,14 @@ extension Fields {
     package var hasEncrypted: Bool {
         let span = bytes.span.bytes
         return (0..<count).contains {
-            FieldEntry(at: $0, in: span).flags & FieldEntry.encrypted != 0
+            FieldEntry.flags(at: $0, in: span) & FieldEntry.encrypted != 0
         }
     }
 
     /// True if at least one field has a stamp.
     package var hasStamps: Bool {
         let span = bytes.span.bytes
-        return (0..<count).contains { FieldEntry(at: $0, in: span).stampByteCount > 0 }
+        return (0..<count).contains { FieldEntry.stampByteCount(at: $0, in: span) > 0 }
     }
 }
 

@@ -232,7 +232,8 @@ extension Limits {
     }
 
     private func isLetter(_ byte: UInt8) -> Bool {
-        (65...90).contains(byte) || (97...122).contains(byte)
+        // Letters differ from their lowercase form by this bit; the difference wraps for bytes below `a`.
+        (byte | 0x20) &- 97 < 26
     }
 
     private func identifierError(_ name: Name, _ what: String) -> SyncError {

@@ -200,7 +200,7 @@ extension Fields {
     private func appendLive(to bytes: inout [UInt8]) {
         let span = self.bytes.span.bytes
         var removals = 0
-        for index in 0..<count where FieldEntry(at: index, in: span).type == FieldEntry.removed {
+        for index in 0..<count where FieldEntry.type(at: index, in: span) == FieldEntry.removed {
             removals += 1
         }
         // The fields of a request have no stamps, so without removals their bytes are those of a
