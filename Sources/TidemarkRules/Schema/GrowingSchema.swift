@@ -75,7 +75,9 @@ package struct GrowingSchema: Sendable {
 
     /// Returns the record types that the successful saves change, before and after; `nil` if the
     /// schema is unchanged.
-    package func grown(
+    ///
+    /// Changes nothing. It is mutating so that a caller's optional schema is not copied for the call.
+    package mutating func grown(
         by saves: [RecordSave],
         _ verdicts: [Verdict]
     ) throws(SyncError) -> (old: Schema, new: Schema)? {
