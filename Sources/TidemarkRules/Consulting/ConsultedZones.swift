@@ -128,7 +128,7 @@ package struct ConsultedZones: Sendable {
         _ facts: any Facts,
         _ limits: Limits
     ) throws(SyncError) -> ConsultedZone {
-        var identity = ZoneIdentity(database: database, zoneName: Name(zone.zoneName))
+        var identity = ZoneIdentity(database: database, zoneName: zone.name)
         // All participations in a zone have the same owner and zone name, so any of them will do.
         if let part = shared?.zones[zone]?.participations.first?.value {
             identity = part.zoneIdentity(in: database)
@@ -148,8 +148,7 @@ package struct ConsultedZones: Sendable {
         }
         let isShown =
             shared.map { $0.zones[zone] != nil }
-            ?? (zone.ownerName == ZoneID.currentOwner
-                || zone.owner == database.owner.name)
+            ?? (zone.owner == UserID.current.name || zone.owner == database.owner.name)
         guard isShown else {
             consulted.error = .zoneNotFound(zone, in: database)
             return consulted
@@ -161,7 +160,8 @@ package struct ConsultedZones: Sendable {
         consulted.lookedAt = max(consulted.lookedAt, epoch.end ?? epoch.key?.creation ?? 0)
         if let key = epoch.key, epoch.end == nil {
             consulted.key = key
-            return consulted
+            // The usual end. Without `consume`, the structure is copied and destroyed.
+            return consume consulted
         }
         let comesIntoBeing =
             switch creation {
