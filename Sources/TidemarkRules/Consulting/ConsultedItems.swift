@@ -62,16 +62,26 @@ package struct ConsultedItems: Sendable {
         lookedAt = zones.zones.reduce(0) { max($0, $1.lookedAt) }
         mayMeet = order.hasEqualSlots
         // In index order, so that neighbors share a page.
-        let all = order.places.lazy.map { $0.index }
-        try lookUp(all, in: zones, facts)
-        // A free slot ends the search for a name. Compaction therefore keeps the tombstones of a
-        // zone in which a record has another slot than its name's hash.
-        var open = try strangers(among: all)
+        var open =
+            try order.places.isEmpty
+            ? search(items.indices, in: zones, facts)
+            : search(order.places.lazy.map { $0.index }, in: zones, facts)
         while !open.isEmpty {
             for index in open { try moveOn(index) }
-            try lookUp(open, in: zones, facts)
-            open = try strangers(among: open)
+            open = try search(open, in: zones, facts)
         }
+    }
+
+    /// Looks up items; returns those whose slot belongs to another name.
+    private mutating func search(
+        _ open: some Collection<Int>,
+        in zones: ConsultedZones,
+        _ facts: any Facts
+    ) throws(SyncError) -> [Int] {
+        try lookUp(open, in: zones, facts)
+        // A free slot ends the search for a name. Compaction therefore keeps the tombstones of a
+        // zone in which a record has another slot than its name's hash.
+        return try strangers(among: open)
     }
 
     /// Assigns separate slots to new records whose names have the same hash.
@@ -167,7 +177,8 @@ package struct SlotOrder: Sendable {
         func isSameSlot(as other: Place) -> Bool { slot == other.slot && zone == other.zone }
     }
 
-    fileprivate private(set) var places: [Place]
+    /// Empty for a single item, which has no order.
+    fileprivate private(set) var places: [Place] = []
 
     /// Sorts the items of a request.
     ///
@@ -177,10 +188,10 @@ package struct SlotOrder: Sendable {
     }
 
     fileprivate init(_ indexes: some Collection<Int>, of items: [ConsultedItem]) {
+        if indexes.count < 2 { return }
         places = indexes.map { index in
             Place(slot: items[index].slot.rawValue, zone: items[index].zone, index: index)
         }
-        if places.count < 2 { return }
         places.sort { first, second in
             if first.zone != second.zone { return first.zone < second.zone }
             return first.slot == second.slot
