@@ -31,36 +31,39 @@ struct FrameCompressor: Sendable {
         lanes = (0..<2).map { _ in BlockCompressor(dictionary: dictionary, level: level) }
     }
 
-    /// Writes the stored form of consecutive blocks to the start of a buffer with room for all of
-    /// their raw bytes, and returns their lengths.
+    /// Writes the stored form of blocks, which are all of the raw bytes, to the start of a buffer
+    /// with room for those; sets the stored lengths of the blocks, and returns their sum.
     func compress(
         _ raw: [UInt8],
-        blocks: [Range<Int>],
+        _ blocks: inout [BlockEntry],
         into output: UnsafeMutableRawBufferPointer
-    ) -> [Int] {
+    ) -> Int {
         guard blocks.count >= Self.sharedBlockCount else {
-            return lanes[0].compress(raw, blocks: blocks[...], into: output)
+            return lanes[0].compress(raw, from: 0, &blocks, into: output)
         }
         let middle = blocks.count / 2
-        let halves = [blocks[..<middle], blocks[middle...]]
+        let halves = Lock([Array(blocks[..<middle]), Array(blocks[middle...])])
         // The second half is written where it would begin if nothing shrank, then moved up to the
         // first.
-        let start = blocks[middle].lowerBound - blocks[0].lowerBound
+        let start = blocks[..<middle].reduce(0) { $0 + Int($1.rawByteCount) }
         // Each thread writes to its own part of the buffer.
         nonisolated(unsafe) let parts = [
             UnsafeMutableRawBufferPointer(rebasing: output[..<start]),
             UnsafeMutableRawBufferPointer(rebasing: output[start...]),
         ]
-        let found = Lock([[Int]](repeating: [], count: halves.count))
-        DispatchQueue.concurrentPerform(iterations: halves.count) { lane in
-            let counts = lanes[lane].compress(raw, blocks: halves[lane], into: parts[lane])
-            found.withLock { $0[lane] = counts }
+        let counts = Lock([0, 0])
+        DispatchQueue.concurrentPerform(iterations: parts.count) { lane in
+            var half = halves.withLock { $0[lane] }
+            let count = lanes[lane].compress(raw, from: lane * start, &half, into: parts[lane])
+            let compressed = half
+            halves.withLock { $0[lane] = compressed }
+            counts.withLock { $0[lane] = count }
         }
-        let counts = found.withLock { $0 }
-        let end = counts[0].reduce(0, +)
-        let moved = UnsafeRawBufferPointer(rebasing: parts[1][..<counts[1].reduce(0, +)])
+        blocks = halves.withLock { $0[0] + $0[1] }
+        let (end, count) = counts.withLock { ($0[0], $0[1]) }
+        let moved = UnsafeRawBufferPointer(rebasing: parts[1][..<count])
         UnsafeMutableRawBufferPointer(rebasing: output[end...]).copyMemory(from: moved)
-        return counts[0] + counts[1]
+        return end + count
     }
 }
 
@@ -115,27 +118,29 @@ final class BlockCompressor: @unchecked Sendable {
         buffer.deallocate()
     }
 
-    /// Writes the stored form of consecutive blocks to the start of a buffer, and returns their
-    /// lengths.
+    /// Writes the stored form of consecutive blocks, which begin at an offset of the raw bytes, to
+    /// the start of a buffer; sets their stored lengths, and returns the sum.
     func compress(
         _ raw: [UInt8],
-        blocks: ArraySlice<Range<Int>>,
+        from start: Int,
+        _ blocks: inout [BlockEntry],
         into output: UnsafeMutableRawBufferPointer
-    ) -> [Int] {
-        var counts: [Int] = []
-        counts.reserveCapacity(blocks.count)
+    ) -> Int {
+        var start = start
+        var end = 0
         raw.withUnsafeBytes { raw in
-            var end = 0
-            for block in blocks {
+            for index in blocks.indices {
+                let next = start + Int(blocks[index].rawByteCount)
                 let count = compress(
-                    UnsafeRawBufferPointer(rebasing: raw[block]),
+                    UnsafeRawBufferPointer(rebasing: raw[start..<next]),
                     into: UnsafeMutableRawBufferPointer(rebasing: output[end...])
                 )
-                counts.append(count)
+                blocks[index].storedByteCount = UInt32(count)
+                start = next
                 end += count
             }
         }
-        return counts
+        return end
     }
 
     /// Writes a block's stored form and returns its length.

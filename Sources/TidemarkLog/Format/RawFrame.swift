@@ -21,10 +21,19 @@ struct RawFrame: Sendable {
     var raw: [UInt8]
     var blocks: [Block]
 
-    /// The ranges of the blocks' raw bytes.
-    private var ranges: [Range<Int>] {
+    /// The block table before compression: without stored lengths, places and checksums.
+    private var entries: [BlockEntry] {
         blocks.indices.map { index in
-            blocks[index].start..<(index + 1 < blocks.count ? blocks[index + 1].start : raw.count)
+            let end = index + 1 < blocks.count ? blocks[index + 1].start : raw.count
+            return BlockEntry(
+                first: blocks[index].first,
+                offset: 0,
+                storedByteCount: 0,
+                rawByteCount: end - blocks[index].start,
+                positionCount: blocks[index].positionCount,
+                checksum: 0,
+                isMap: blocks[index].isMap
+            )
         }
     }
 
@@ -35,8 +44,9 @@ struct RawFrame: Sendable {
 
     /// Returns the length of the frame if a compressor encodes it.
     func byteCount(by compressor: FrameCompressor) -> Int {
-        withUnsafeTemporaryAllocation(byteCount: raw.count, alignment: 1) { room in
-            compressor.compress(raw, blocks: ranges, into: room).reduce(tableEnd, +)
+        var entries = entries
+        return withUnsafeTemporaryAllocation(byteCount: raw.count, alignment: 1) { room in
+            tableEnd + compressor.compress(raw, &entries, into: room)
         }
     }
 
@@ -45,9 +55,8 @@ struct RawFrame: Sendable {
         at place: FramePlace,
         compressor: FrameCompressor
     ) -> (bytes: [UInt8], blocks: [BlockEntry]) {
-        let ranges = ranges
+        var entries = entries
         var start = tableEnd
-        var storedByteCounts: [Int] = []
         // No block becomes longer than its raw bytes, so the array has room for all of them and
         // never moves.
         let capacity = start + raw.count + Layout.frameAlignment
@@ -57,31 +66,19 @@ struct RawFrame: Sendable {
             let room = UnsafeMutableRawBufferPointer(
                 rebasing: UnsafeMutableRawBufferPointer(buffer)[start...]
             )
-            storedByteCounts = compressor.compress(raw, blocks: ranges, into: room)
-            let end = storedByteCounts.reduce(start, +)
+            let end = start + compressor.compress(raw, &entries, into: room)
             count = Layout.aligned(end)
             buffer[end..<count].initialize(repeating: 0)
         }
-        var entries: [BlockEntry] = []
-        entries.reserveCapacity(blocks.count)
-        for (block, stored) in zip(blocks, storedByteCounts) {
+        for index in entries.indices {
+            let end = start + Int(entries[index].storedByteCount)
             let offset = place.offset + UInt64(start)
-            let checksum = xxh3(
-                bytes.span.bytes.extracting(start..<start + stored),
+            entries[index].offset = UInt32(offset)
+            entries[index].checksum = xxh3(
+                bytes.span.bytes.extracting(start..<end),
                 seed: Layout.seed(salt: place.salt, offset: offset)
             )
-            entries.append(
-                BlockEntry(
-                    first: block.first,
-                    offset: Int(offset),
-                    storedByteCount: stored,
-                    rawByteCount: ranges[entries.count].count,
-                    positionCount: block.positionCount,
-                    checksum: checksum,
-                    isMap: block.isMap
-                )
-            )
-            start += stored
+            start = end
         }
         place.fill(
             &bytes,

@@ -19,24 +19,34 @@ import Testing
             [0x4000, 1, 700], [9, 0x4000, large, 0x3FF0, 20, 0x2000],
         ] {
             let raw = Self.text(sizes.reduce(0, +), seed: 2)
-            var blocks: [Range<Int>] = []
-            for size in sizes {
-                let start = blocks.last?.upperBound ?? 0
-                blocks.append(start..<start + size)
+            var blocks = sizes.map { size in
+                BlockEntry(
+                    first: 1,
+                    offset: 0,
+                    storedByteCount: 0,
+                    rawByteCount: size,
+                    positionCount: 1,
+                    checksum: 0
+                )
             }
-            var counts: [Int] = []
             let stored = [UInt8](unsafeUninitializedCapacity: raw.count) { buffer, count in
                 let room = UnsafeMutableRawBufferPointer(buffer)
-                counts = compressor.compress(raw, blocks: blocks, into: room)
-                count = counts.reduce(0, +)
+                count = compressor.compress(raw, &blocks, into: room)
             }
-            try #require(counts.count == blocks.count)
+            #expect(blocks.map { Int($0.rawByteCount) } == sizes)
+            #expect(stored.count == blocks.reduce(0) { $0 + Int($1.storedByteCount) })
             var start = 0
-            for (block, count) in zip(blocks, counts) {
+            var rawStart = 0
+            for (block, size) in zip(blocks, sizes) {
+                let count = Int(block.storedByteCount)
                 let bytes = stored.span.bytes.extracting(start..<start + count)
-                let decoded = decoder.decode(bytes, rawByteCount: block.count)
-                #expect(decoded == Array(raw[block]), "a block of \(block.count) bytes")
+                let decoded = decoder.decode(bytes, rawByteCount: size)
+                #expect(
+                    decoded == Array(raw[rawStart..<rawStart + size]),
+                    "a block of \(size) bytes"
+                )
                 start += count
+                rawStart += size
             }
             if sizes.contains(large) { #expect(stored.count < raw.count) }
         }
