@@ -168,6 +168,9 @@ package final class Checkpointer: Sendable {
         }
     }
 
+    /// True if ``waitForRoom(_:)`` may wait or run a checkpoint.
+    package var mayLackRoom: Bool { runsInline || isOverloaded.load(ordering: .relaxed) }
+
     /// Waits while the overlay is much too large.
     ///
     /// Throws if checkpoints fail, or the store is being closed.

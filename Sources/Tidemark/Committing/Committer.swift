@@ -138,6 +138,9 @@ package final class Committer: Sendable {
         }
     }
 
+    /// True if ``waitForRoom()`` may wait; asked where two asynchronous calls count.
+    package var mayLackRoom: Bool { checkpointer.mayLackRoom }
+
     /// Waits while the overlay is much too large because checkpoints cannot keep up.
     package func waitForRoom() async throws(SyncError) {
         try await checkpointer.waitForRoom(views)

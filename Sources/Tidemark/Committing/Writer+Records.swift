@@ -21,7 +21,7 @@ extension Writer {
         let request = try request.withLocalReferences(in: caller.database).withoutShareFields()
         // Before a picture is taken: a compaction waits until earlier pictures are released, and a
         // decision over an old picture would likely be stale.
-        try await committer.waitForRoom()
+        if committer.mayLackRoom { try await committer.waitForRoom() }
         // A round fails only because another commit or an asset collection came first. So the store
         // as a whole makes progress in each round.
         while true {
