@@ -171,24 +171,42 @@ package struct CommitPlan: Sendable {
         share: ShareLink = .unchanged,
         audience: AudiencePlace? = nil
     ) throws(SyncError) {
-        let fields = try save.fields.asAsked
+        try self.save(
+            item,
+            over: live,
+            in: zone,
+            [save],
+            at: 0,
+            author,
+            share: share,
+            audience: audience
+        )
+    }
+
+    /// Does the same with one of several saves, which is read member by member: a copy of a save
+    /// retains ten texts.
+    package mutating func save(
+        _ item: ConsultedItem,
+        over live: StoredRecord?,
+        in zone: ZoneKey,
+        _ saves: [RecordSave],
+        at index: Int,
+        _ author: Authorship,
+        share: ShareLink = .unchanged,
+        audience: AudiencePlace? = nil
+    ) throws(SyncError) {
+        let fields = try saves[index].fields.asAsked
+        let policy = saves[index].policy
         let old = live?.bodyReadBefore
         let header = RecordHeader(
             recordName: item.name,
-            recordType: save.typeName,
+            recordType: saves[index].typeName,
             created: author,
             modified: author,
-            parentName: save.parentName(over: old),
+            parentName: saves[index].parent.name(over: old),
             shareName: share.name(over: old)
         )
-        var event = RecordEvent(
-            state: .live,
-            policy: save.policy,
-            probeCount: item.probeCount,
-            previous: item.old?.sequence ?? 0,
-            previousState: item.old?.event.state,
-            held: item.held(save.changeTag)
-        )
+        var event = item.event(.live, by: policy, holding: saves[index].changeTag)
         event.isRecreation = live == nil && item.live != nil
         event.audience = audience
         var bodyOffset = 0
@@ -196,18 +214,22 @@ package struct CommitPlan: Sendable {
         let wasBound = item.old?.event.state == .live && item.old?.event.binds == true
         // The event's header precedes the body and depends on the body's bindings, so here the body
         // is made first. Other saves write it into the draft directly, without a copy.
-        if wasBound || save.mayBind {
+        if wasBound || saves[index].parent.isSet || fields.bind {
             let body = RecordBody(
                 header,
                 setting: fields,
-                extent: save.policy.extent,
+                extent: policy.extent,
                 over: old,
                 of: live?.sequence.rawValue ?? 0
             )
             let replaced = wasBound ? try? item.live?.body() : nil
             let count = bind(&event, item, zone, from: replaced, to: body)
             guard count <= RecordEvent.releasedLimit else {
-                throw .tooManyBindings(save.recordID, count, limit: RecordEvent.releasedLimit)
+                throw .tooManyBindings(
+                    saves[index].recordID,
+                    count,
+                    limit: RecordEvent.releasedLimit
+                )
             }
             draft.append(zone: zone) { payload in
                 event.append(to: &payload)
@@ -221,7 +243,7 @@ package struct CommitPlan: Sendable {
                 RecordBody.append(
                     header,
                     setting: fields,
-                    extent: save.policy.extent,
+                    extent: policy.extent,
                     over: old,
                     of: live?.sequence.rawValue ?? 0,
                     to: &payload
@@ -336,13 +358,7 @@ package struct CommitPlan: Sendable {
         holding tag: RecordChangeTag?,
         audience: AudiencePlace? = nil
     ) {
-        var event = RecordEvent(
-            state: .tombstone,
-            probeCount: item.probeCount,
-            previous: item.old?.sequence ?? 0,
-            previousState: item.old?.event.state,
-            held: item.held(tag)
-        )
+        var event = item.event(.tombstone, holding: tag)
         if let live = item.live, live.event.binds {
             bind(&event, item, zone, from: try? live.body(), to: nil)
         }
@@ -521,8 +537,24 @@ package enum ShareLink: Hashable, Sendable {
 }
 
 extension ConsultedItem {
+    /// Returns the event that follows the record's last one, without its bindings and audience.
+    fileprivate func event(
+        _ state: RecordState,
+        by policy: SavePolicy = .ifServerRecordUnchanged,
+        holding tag: RecordChangeTag?
+    ) -> RecordEvent {
+        RecordEvent(
+            state: state,
+            policy: policy,
+            probeCount: probeCount,
+            previous: old?.sequence ?? 0,
+            previousState: old?.event.state,
+            held: held(tag)
+        )
+    }
+
     /// Returns the part of the item's tag that is stored.
-    fileprivate func held(_ tag: RecordChangeTag?) -> RecordEvent.HeldVersion {
+    private func held(_ tag: RecordChangeTag?) -> RecordEvent.HeldVersion {
         guard let tag, let content = TagContent(tag) else { return .none }
         return content.sequence == old?.sequence ? .previous : .other(content)
     }

@@ -301,13 +301,7 @@ extension RecordSave {
     package var mayBind: Bool { parent.isSet || fields.bind }
 
     /// Returns the record's parent after its save replaces a version.
-    package func parentName(over old: RecordBody?) -> Name? {
-        switch parent {
-        case .unchanged: old?.parentName.map { Name($0) }
-        case .set(let name): name
-        case .removed: nil
-        }
-    }
+    package func parentName(over old: RecordBody?) -> Name? { parent.name(over: old) }
 
     /// Returns the record's content after its save replaces a version; times and users are not set.
     package func body(over old: RecordBody?) -> RecordBody {
@@ -330,9 +324,20 @@ extension RecordSave {
     }
 }
 
+extension ParentChange {
+    /// Returns the name of the record's parent after its save replaces a version.
+    func name(over old: RecordBody?) -> Name? {
+        switch self {
+        case .unchanged: old?.parentName.map { Name($0) }
+        case .set(let name): name
+        case .removed: nil
+        }
+    }
+}
+
 extension Fields {
     /// True if a reference binds the record to another one.
-    fileprivate var bind: Bool {
+    var bind: Bool {
         guard hasReferences else { return false }
         var bind = false
         visitBindings { _, _ in bind = true }

@@ -114,7 +114,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         for (index, verdict) in verdicts.enumerated() {
             switch verdict {
             case .save:
-                let event = try save(index, request.saves[index], author, &passages)
+                let event = try save(index, request, author, &passages)
                 outcomes.append(.event(event))
             case .delete:
                 let event = try delete(index, request, author, &passages)
@@ -373,16 +373,16 @@ package struct RecordDecision: ~Copyable, Sendable {
 
     private mutating func save(
         _ index: Int,
-        _ save: RecordSave,
+        _ request: ModifyRecordsRequest,
         _ author: Authorship,
         _ passages: inout ShareTransitions
     ) throws(SyncError) -> Int {
         let item = items[index]
         let zone = zoneKey(item.zone)
         if passages.rules == nil {
-            try plan.save(item, over: item.live, in: zone, save, author)
+            try plan.save(item, over: item.live, in: zone, request.saves, at: index, author)
         } else {
-            var save = save
+            var save = request.saves[index]
             if let fields = passages.rules?.fields[index] { save.fields = fields }
             let place = try passages.pass(item, index, in: zone, &plan)
             try plan.save(
