@@ -20,7 +20,13 @@ struct LogOpening {
             (try fileSystem.exists(folder.path), try fileSystem.exists(folder.current))
         }
         if creating, !isStore { try folder.checkOutsideOfStores(fileSystem) }
-        guard isThere || creating else { throw notAStore("Nothing is at this path") }
+        guard isThere || creating else {
+            throw notAStore(
+                "Nothing is at this path",
+                remedy: "To create a store here, open it with the access `creating`, or import "
+                    + "into it."
+            )
+        }
         var held = environment
         held.fileSystem = try LogError.wrapping { () throws(FileError) in
             let fileSystem = fileSystem.permitting(configuration.permissions)

@@ -160,8 +160,7 @@ package struct ConsultedZones: Sendable {
         consulted.lookedAt = max(consulted.lookedAt, epoch.end ?? epoch.key?.creation ?? 0)
         if let key = epoch.key, epoch.end == nil {
             consulted.key = key
-            // The usual end. Without `consume`, the structure is copied and destroyed.
-            return consume consulted
+            return consulted
         }
         let comesIntoBeing =
             switch creation {

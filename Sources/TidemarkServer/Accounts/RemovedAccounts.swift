@@ -11,12 +11,40 @@ extension Directory {
     /// Removes an account with its sessions, couriers and webhooks, and returns the name under which
     /// the account can be erased.
     ///
-    /// The data of its users stays.
+    /// The data of its users stays, without their address and name.
     public func removeAccount(_ email: String) async throws -> String {
         guard let account = try await account(email: email) else { throw Self.noAccount(email) }
         let name = account.id.text
+        let sessions = try await registry.sessions.all(Session.self).map(\.value)
         try await removeCredentials(of: UserID(name))
+        try await giveUpAddress(
+            of: account,
+            in: sessions.filter { $0.account == name }.map { ContainerID($0.container) }
+        )
         return name
+    }
+
+    /// Takes the address and the name of a removed account from its users, so that an account that
+    /// is created later can have the address.
+    ///
+    /// `visited` are containers to which the account was signed in, which may have no zones yet.
+    private func giveUpAddress(
+        of account: Account,
+        in visited: [ContainerID]
+    ) async throws {
+        let containers = Set(visited + (try store.containers())).subtracting([.server])
+        for container in containers {
+            let user = account.user(in: container)
+            for environment in Environment.allCases {
+                guard var told = try store.account(of: user, of: container, in: environment),
+                    !told.emails.isEmpty || told.name != PersonName()
+                else { continue }
+                told.emails = []
+                told.name = PersonName()
+                told.isDiscoverable = false
+                try await store.setUser(told, of: container, in: environment)
+            }
+        }
     }
 
     /// Removes the sessions, couriers and webhooks of a user; of an account, also the account, and

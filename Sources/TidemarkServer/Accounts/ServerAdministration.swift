@@ -36,6 +36,8 @@ public struct ServerAdministration: AdministrationService {
     private let directory: @Sendable () async throws -> Directory
     /// The directory of a server that runs.
     private let served: Directory?
+    /// Ends the posting of webhooks that were removed.
+    private let endWebhooks: @Sendable () async throws -> Void
 
     /// Creates the administration of a store that no server has open.
     ///
@@ -44,12 +46,20 @@ public struct ServerAdministration: AdministrationService {
         self.store = store
         directory = { try await Directory(of: store.store, at: store.path) }
         served = nil
+        endWebhooks = {}
     }
 
-    init(of store: StoreAdministration, _ directory: Directory) {
+    /// The administration of a server that runs, whose webhooks `endWebhooks` ends once they are
+    /// removed.
+    init(
+        of store: StoreAdministration,
+        _ directory: Directory,
+        endWebhooks: @escaping @Sendable () async throws -> Void
+    ) {
         self.store = store
         self.directory = { directory }
         served = directory
+        self.endWebhooks = endWebhooks
     }
 
     /// See `AdministrationService`.
@@ -63,7 +73,13 @@ public struct ServerAdministration: AdministrationService {
         else {
             let user = (call as? ErasureCall).flatMap { $0.isDryRun ? nil : $0.subject.user }
             // Credentials in memory would let the user in after their records are erased.
-            if let user { try await served?.removeCredentials(of: user) }
+            if let user, let served {
+                try await served.removeCredentials(of: user)
+                // A webhook that still posts would name the user after the erasure, and it may have
+                // recorded its position since it was removed.
+                try await endWebhooks()
+                try await served.removeCredentials(of: user)
+            }
             let answer = try await store.answer(call, report: report, receive: receive)
             // An issuer's token may have brought the account back meanwhile.
             if let user { served?.forget(user) }

@@ -44,8 +44,8 @@ final class Webhooks: Sendable {
         try await reload()
     }
 
-    /// Starts webhooks that were added, and stops those that were removed.
-    func reload() async throws {
+    /// Starts webhooks that were added, and waits until those that were removed have ended.
+    @Sendable func reload() async throws {
         let number = state.withLock { state in
             state.reloadCount += 1
             return state.reloadCount
@@ -67,6 +67,7 @@ final class Webhooks: Sendable {
             return ended
         }
         for task in ended { task.cancel() }
+        for task in ended { await task.value }
     }
 
     /// Ends without waiting for answers: unconfirmed notifications are posted again after the next

@@ -105,7 +105,8 @@ extension Server {
         try await keep(call, by: administrator)
         let service = ServerAdministration(
             of: StoreAdministration(of: store, at: folder, by: administrator.id),
-            directory
+            directory,
+            endWebhooks: push.webhooks.reload
         )
         return Response(
             status: .ok,
