@@ -76,7 +76,7 @@ import TidemarkWire
         }
     }
 
-    /// What a user leaves in the store: words that are nowhere else.
+    /// Saves data of a user, with words that are nowhere else in the store.
     private func live(_ store: Store) async throws {
         let user = UserID("_zelda")
         let zone = ZoneID(zoneName: "quagga")

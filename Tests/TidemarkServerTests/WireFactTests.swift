@@ -10,7 +10,7 @@ import TidemarkModel
 
 @testable import TidemarkServer
 
-/// What clients of CloudKit Web Services rely on, beside ``WireReferenceTests`` and
+/// Facts that clients of CloudKit Web Services rely on, besides those of ``WireReferenceTests`` and
 /// ``GoldenExchanges``.
 @Suite struct WireFactTests {
     private func createZone(_ server: ServerUnderTest, _ web: String, _ name: String) async throws {

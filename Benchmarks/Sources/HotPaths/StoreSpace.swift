@@ -8,7 +8,7 @@ import TidemarkModel
 
 /// Bytes that a store takes on disk, by what they are for.
 struct StoreSpace: Sendable {
-    /// What is written of segments, manifests and small files.
+    /// The written bytes of segments, manifests and small files.
     var log = 0
     /// The checks of the views, and their pages that hold something.
     var views = 0
@@ -19,7 +19,7 @@ struct StoreSpace: Sendable {
     /// Pages of the views that hold nothing.
     var freePages = 0
 
-    /// What the store could do without.
+    /// The bytes that the store could do without.
     var spare: Int { prepared + reserve + freePages }
 
     private struct Question: Hashable {

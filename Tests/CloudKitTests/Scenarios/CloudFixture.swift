@@ -131,7 +131,8 @@ extension Trait where Self == ConditionTrait {
         #endif
     }
 
-    /// What an operator does, and a device whose user changes, needs a store of the test's own.
+    /// The condition of tests that act as an operator, or change the user of a device: a store of
+    /// the test's own.
     static var needsStore: Self {
         .enabled(if: CloudFixture.address == nil, "needs a store of its own")
     }
