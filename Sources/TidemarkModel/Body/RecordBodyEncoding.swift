@@ -82,55 +82,78 @@ extension RecordBody {
         of oldSequence: UInt64,
         to bytes: inout [UInt8]
     ) {
-        let start = bytes.count
-        // The zeros are also the flags, and the lengths of texts that are absent.
-        bytes.append(contentsOf: repeatElement(0, count: headerByteCount))
-        bytes[start] = format
-        // A record keeps its creator and its creation time through all versions.
-        let createdTime = old?.createdTime ?? header.created.time
-        bytes.store(createdTime, at: start + createdTimeOffset)
-        bytes.store(header.modified.time, at: start + modifiedTimeOffset)
-        func append(_ text: Name?, as place: Text) {
-            guard let text else { return }
-            text.withBytes { utf8 in
+        // The texts are gathered first, because an append to an array costs more than a short text.
+        withUnsafeTemporaryAllocation(
+            byteCount: headerByteCount + header.textByteCount + (old?.textEnd ?? 0),
+            alignment: 1
+        ) { buffer in
+            var end = headerByteCount
+            // The zeros are also the flags, and the lengths of texts that are absent.
+            UnsafeMutableRawBufferPointer(rebasing: buffer[..<end])
+                .initializeMemory(as: UInt8.self, repeating: 0)
+            buffer[0] = format
+            // A record keeps its creator and its creation time through all versions.
+            let createdTime = old?.createdTime ?? header.created.time
+            buffer.store(createdTime, at: createdTimeOffset)
+            buffer.store(header.modified.time, at: modifiedTimeOffset)
+            func put(_ utf8: UnsafeRawBufferPointer, as place: Text) {
                 // The creator of the header guarantees at most 65,535 bytes for each text.
-                let byteCount = UInt16(truncatingIfNeeded: utf8.count)
-                bytes.store(byteCount, at: start + place.lengthOffset)
-                bytes.append(contentsOf: utf8)
+                buffer.store(UInt16(truncatingIfNeeded: utf8.count), at: place.lengthOffset)
+                UnsafeMutableRawBufferPointer(rebasing: buffer[end...]).copyMemory(from: utf8)
+                end += utf8.count
             }
+            func append(_ text: Name?, as place: Text) {
+                guard let text else { return }
+                text.withBytes { put(UnsafeRawBufferPointer($0), as: place) }
+            }
+            func keep(_ place: Text, of old: RecordBody) {
+                let range = old.range(of: place)
+                old.bytes.withUnsafeBytes {
+                    put(UnsafeRawBufferPointer(rebasing: $0[range]), as: place)
+                }
+            }
+            // The texts have no offsets. A reader adds up the lengths before a text, so the texts
+            // must be in the order of record.md, "Header and texts".
+            append(header.recordName, as: .recordName)
+            append(header.recordType, as: .recordType)
+            if let old {
+                keep(.createdUser, of: old)
+                keep(.createdDevice, of: old)
+            } else {
+                append(header.created.user?.name, as: .createdUser)
+                append(header.created.deviceName, as: .createdDevice)
+            }
+            append(header.modified.user?.name, as: .modifiedUser)
+            append(header.modified.deviceName, as: .modifiedDevice)
+            append(header.parentName, as: .parent)
+            append(header.shareName, as: .share)
+            bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<end]))
         }
-        func keep(_ place: Text, of old: RecordBody) {
-            let utf8 = old.textBytes(place)
-            bytes.store(UInt16(truncatingIfNeeded: utf8.count), at: start + place.lengthOffset)
-            bytes.append(contentsOf: utf8)
-        }
-        // The texts have no offsets. A reader adds up the lengths before a text, so the texts must
-        // be in the order of record.md, "Header and texts".
-        append(header.recordName, as: .recordName)
-        append(header.recordType, as: .recordType)
-        if let old {
-            keep(.createdUser, of: old)
-            keep(.createdDevice, of: old)
-        } else {
-            append(header.created.user?.name, as: .createdUser)
-            append(header.created.deviceName, as: .createdDevice)
-        }
-        append(header.modified.user?.name, as: .modifiedUser)
-        append(header.modified.deviceName, as: .modifiedDevice)
-        append(header.parentName, as: .parent)
-        append(header.shareName, as: .share)
         fields.merge(into: old?.fields, of: oldSequence, extent: extent, appendingTo: &bytes)
     }
 }
 
-extension [UInt8] {
+extension RecordHeader {
+    /// The number of bytes of all texts.
+    fileprivate var textByteCount: Int {
+        let names = recordName.byteCount + recordType.byteCount
+        let authors = created.textByteCount + modified.textByteCount
+        return names + authors + (parentName?.byteCount ?? 0) + (shareName?.byteCount ?? 0)
+    }
+}
+
+extension Authorship {
+    fileprivate var textByteCount: Int {
+        (user?.name.byteCount ?? 0) + (deviceName?.byteCount ?? 0)
+    }
+}
+
+extension UnsafeMutableRawBufferPointer {
     /// Overwrites bytes with a number, least significant first.
-    fileprivate mutating func store<Word: FixedWidthInteger & BitwiseCopyable>(
+    fileprivate func store<Word: FixedWidthInteger & BitwiseCopyable>(
         _ word: Word,
         at offset: Int
     ) {
-        withUnsafeMutableBytes {
-            $0.storeBytes(of: word.littleEndian, toByteOffset: offset, as: Word.self)
-        }
+        storeBytes(of: word.littleEndian, toByteOffset: offset, as: Word.self)
     }
 }
