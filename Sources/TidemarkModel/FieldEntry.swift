@@ -104,13 +104,33 @@ struct FieldEntry: Sendable {
         stamp: UInt64,
         to bytes: inout [UInt8]
     ) {
+        bytes.append(
+            littleEndian: row(
+                end: end,
+                nameByteCount: nameByteCount,
+                type: type,
+                flags: flags,
+                stamp: stamp
+            )
+        )
+    }
+
+    /// Returns a row, to be stored with the least significant byte first.
+    @inline(__always)
+    static func row(
+        end: Int,
+        nameByteCount: Int,
+        type: UInt8,
+        flags: UInt8,
+        stamp: UInt64
+    ) -> UInt64 {
         // Nothing is cut off: `FieldsBuilder.finish()` refuses more than 4 GiB, and
         // `Limits.bytesPerRecord` is at most 1 GiB.
         let low = UInt64(UInt32(truncatingIfNeeded: end))
         let lengths =
             UInt64(UInt8(truncatingIfNeeded: nameByteCount)) << 32
             | UInt64(UInt8(truncatingIfNeeded: stampByteCount(of: stamp))) << 56
-        bytes.append(littleEndian: low | lengths | UInt64(type) << 40 | UInt64(flags) << 48)
+        return low | lengths | UInt64(type) << 40 | UInt64(flags) << 48
     }
 
     /// Returns the number of bytes of a stamp.

@@ -70,38 +70,62 @@ extension Fields {
         _ old: Fields,
         to bytes: inout [UInt8]
     ) {
-        // `Limits.fieldsPerRecord` is at most 32,767, so the combined fields of two versions fit 16
-        // bits.
-        bytes.append(littleEndian: UInt16(truncatingIfNeeded: outcomes.count))
-        var end = 0
-        for outcome in outcomes {
-            let entry = outcome.entry
-            end += entry.nameByteCount + FieldEntry.stampByteCount(of: outcome.stamp)
-            if !outcome.isRemoval { end += entry.valueRange.count }
-            FieldEntry.appendRow(
-                end: end,
-                nameByteCount: entry.nameByteCount,
-                type: outcome.isRemoval ? FieldEntry.removed : entry.type,
-                flags: outcome.isRemoval ? 0 : entry.flags,
-                stamp: outcome.stamp,
-                to: &bytes
-            )
-        }
-        for outcome in outcomes {
-            let source = outcome.isMine ? self : old
-            let entry = outcome.entry
-            if outcome.keepsBytes {
-                source.append(entry.start..<entry.end, to: &bytes)
-                continue
+        let tableByteCount = FieldEntry.tableOffset + outcomes.count * FieldEntry.byteCount
+        let byteCount = outcomes.reduce(tableByteCount) { $0 + $1.byteCount }
+        // Gathered first, because an append to an array costs more than a short name or value.
+        withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 1) { buffer in
+            self.bytes.withUnsafeBytes { mine in
+                old.bytes.withUnsafeBytes { theirs in
+                    Self.write(outcomes, mine, theirs, to: buffer)
+                }
             }
-            source.append(entry.nameRange, to: &bytes)
-            FieldEntry.appendStamp(outcome.stamp, to: &bytes)
-            if !outcome.isRemoval { source.append(entry.valueRange, to: &bytes) }
+            bytes.append(contentsOf: UnsafeRawBufferPointer(buffer))
         }
     }
 
-    private func append(_ range: Range<Int>, to output: inout [UInt8]) {
-        bytes.span.bytes.extracting(range).withUnsafeBytes { output.append(contentsOf: $0) }
+    private static func write(
+        _ outcomes: UnsafeBufferPointer<Outcome>,
+        _ mine: UnsafeRawBufferPointer,
+        _ theirs: UnsafeRawBufferPointer,
+        to buffer: UnsafeMutableRawBufferPointer
+    ) {
+        // `Limits.fieldsPerRecord` is at most 32,767, so the combined fields of two versions fit 16
+        // bits.
+        let count = UInt16(truncatingIfNeeded: outcomes.count)
+        buffer.storeBytes(of: count.littleEndian, as: UInt16.self)
+        let dataStart = FieldEntry.tableOffset + outcomes.count * FieldEntry.byteCount
+        var end = dataStart
+        for index in outcomes.indices {
+            let outcome = outcomes[index]
+            let entry = outcome.entry
+            let source = outcome.isMine ? mine : theirs
+            func put(_ range: Range<Int>, of source: UnsafeRawBufferPointer) {
+                UnsafeMutableRawBufferPointer(rebasing: buffer[end...])
+                    .copyMemory(from: UnsafeRawBufferPointer(rebasing: source[range]))
+                end += range.count
+            }
+            if outcome.keepsBytes {
+                put(entry.start..<entry.end, of: source)
+            } else {
+                put(entry.nameRange, of: source)
+                Swift.withUnsafeBytes(of: outcome.stamp.littleEndian) { stamp in
+                    put(0..<FieldEntry.stampByteCount(of: outcome.stamp), of: stamp)
+                }
+                if !outcome.isRemoval { put(entry.valueRange, of: source) }
+            }
+            let row = FieldEntry.row(
+                end: end - dataStart,
+                nameByteCount: entry.nameByteCount,
+                type: outcome.isRemoval ? FieldEntry.removed : entry.type,
+                flags: outcome.isRemoval ? 0 : entry.flags,
+                stamp: outcome.stamp
+            )
+            buffer.storeBytes(
+                of: row.littleEndian,
+                toByteOffset: FieldEntry.tableOffset + index * FieldEntry.byteCount,
+                as: UInt64.self
+            )
+        }
     }
 
     /// One field of the new version.
@@ -112,6 +136,13 @@ extension Fields {
         var stamp: UInt64
         /// True if name, stamp and value keep their bytes.
         var keepsBytes: Bool
+
+        /// The bytes of name, stamp and value.
+        var byteCount: Int {
+            if keepsBytes { return entry.end - entry.start }
+            return entry.nameByteCount + FieldEntry.stampByteCount(of: stamp)
+                + (isRemoval ? 0 : entry.valueRange.count)
+        }
 
         /// Returns the outcome for a field that the client sets or removes.
         static func set(_ entry: FieldEntry, isRemoval: Bool) -> Outcome {
