@@ -285,7 +285,7 @@ package struct RecordDecision: ~Copyable, Sendable {
                 // Once, because a copy of a save costs as much as a rule.
                 let save = saves[index]
                 let verdict = try rules.verdict(on: save, items[index], over: facts)
-                if case .save = verdict, let error = try refusal(of: save, at: index) {
+                if case .save = verdict, let error = try refusal(of: saves, at: index) {
                     verdicts.append(.refused(error))
                 } else {
                     verdicts.append(verdict)
@@ -323,17 +323,17 @@ package struct RecordDecision: ~Copyable, Sendable {
 
     /// Returns the error of a save that the rules about records allow; `nil` if the save is valid.
     private mutating func refusal(
-        of save: RecordSave,
+        of saves: [RecordSave],
         at index: Int
     ) throws(SyncError) -> SyncError? {
         if let access, items[index].live == nil,
-            let error = try access.refusal(ofCreating: save.typeName)
+            let error = try access.refusal(ofCreating: saves[index].typeName)
         {
             return error
         }
         if let error = plan.assets?.refusals[index] { return error }
         // Last, because it takes note of what the schema would need for this save.
-        return try schema?.refusal(of: save, at: index)
+        return try schema?.refusal(of: saves, at: index)
     }
 
     /// Rejects all other items of an atomic zone after one item failed.

@@ -7,22 +7,24 @@ package import TidemarkModel
 /// A schema during the decision of one request: the saves that it rejects, and its growth by the
 /// other saves.
 package struct GrowingSchema: Sendable {
-    /// A record type of the request.
+    /// A record type that the request adds to.
     private struct Place {
         let name: Name
         /// The current schema.
         let stored: StoredSchema
-        /// The schema with the additions of all saves judged so far; `nil` while there are none.
-        var wanted: StoredSchema?
+        /// The schema with the additions of all saves judged so far.
+        var wanted: StoredSchema
     }
 
     private let types: any SchemaTypes
     private let growth: SchemaGrowth
     private let scope: DatabaseScope
     private let limits: Limits
+    /// The type of the last save and its current schema, since the next save usually has the same
+    /// type.
+    private var last: (name: Name, stored: StoredSchema)?
+    /// Empty unless the schema grows.
     private var places: [Place] = []
-    /// The place of the last save, since the next one usually has the same type.
-    private var last = 0
     /// The number of record types that the saves judged so far would add.
     private var newTypeCount = 0
     /// The saves that add to the schema.
@@ -45,26 +47,42 @@ package struct GrowingSchema: Sendable {
     /// If two saves of a request need one new field with different types, the later one is
     /// rejected. Throws if the schema cannot be read.
     package mutating func refusal(
-        of save: RecordSave,
+        of saves: [RecordSave],
         at index: Int
     ) throws(SyncError) -> SyncError? {
-        let place = try place(of: save.typeName)
-        if fits(save, places[place].stored) { return nil }
+        let name = saves[index].typeName
+        let stored = try stored(name)
+        // Not by `fits`, whose call from here would copy the schema and the save.
+        if stored.checks.admit(saves[index].fields, as: name, in: scope) { return nil }
+        return try refusal(ofGrowing: stored, for: saves[index], at: index)
+    }
+
+    private mutating func refusal(
+        ofGrowing stored: StoredSchema,
+        for save: RecordSave,
+        at index: Int
+    ) throws(SyncError) -> SyncError? {
+        let place = places.firstIndex { $0.name == save.typeName }
+        let wanted = place.map { places[$0].wanted }
         // Other saves of the request usually add the same.
         // Noted although nothing grows here: if the earlier save is rejected, this one brings the
         // growth.
-        if let wanted = places[place].wanted, fits(save, wanted) {
+        if let wanted, fits(save, wanted) {
             bringers.append(index)
             return nil
         }
         // Over the growth by earlier saves, so that two saves with different types for one new
         // field conflict.
-        let old = places[place].wanted ?? places[place].stored
+        let old = wanted ?? stored
         let isNew = old.schema[save.typeName] == nil
         do throws(SyncError) {
             let grown = try grow(old, for: save)
             if isNew { try checkRoom(for: save.typeName) }
-            places[place].wanted = grown
+            if let place {
+                places[place].wanted = grown
+            } else {
+                places.append(Place(name: save.typeName, stored: stored, wanted: grown))
+            }
         } catch {
             return error
         }
@@ -101,15 +119,11 @@ package struct GrowingSchema: Sendable {
         return change
     }
 
-    private mutating func place(of name: Name) throws(SyncError) -> Int {
-        if last < places.count, places[last].name == name { return last }
-        if let index = places.firstIndex(where: { $0.name == name }) {
-            last = index
-        } else {
-            last = places.count
-            places.append(Place(name: name, stored: try types.excerpt(name)))
-        }
-        return last
+    private mutating func stored(_ name: Name) throws(SyncError) -> StoredSchema {
+        if let last, last.name == name { return last.stored }
+        let stored = try types.excerpt(name)
+        last = (name, stored)
+        return stored
     }
 
     /// Rejects a record type above the limit; the type of shares is always allowed.
