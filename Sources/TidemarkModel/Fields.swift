@@ -9,15 +9,18 @@
 public struct Fields: Sendable {
     /// The bytes, checked when the value was created.
     package let bytes: ArraySlice<UInt8>
+    /// The traits of the fields, if they were found out when the value was created.
+    let knownTraits: Traits
 
     /// Wraps bytes whose structure is known to be sound.
-    init(sound bytes: ArraySlice<UInt8>) {
+    init(sound bytes: ArraySlice<UInt8>, _ traits: Traits = .unread) {
         self.bytes = bytes
+        knownTraits = traits
     }
 
     /// No fields.
     public init() {
-        bytes = [0, 0]
+        self.init(sound: [0, 0], [])
     }
 
     /// Encodes fields; a field with the value `nil` is a removal.

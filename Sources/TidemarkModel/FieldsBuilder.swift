@@ -160,7 +160,9 @@ public struct FieldsBuilder: Sendable {
         bytes.reserveCapacity(tableByteCount + scratch.count)
         bytes.append(littleEndian: UInt16(pieces.count))
         var end = 0
+        var traits: Fields.Traits = []
         for piece in pieces {
+            traits.formUnion(Fields.Traits(type: piece.type, flags: piece.flags))
             end += piece.end - piece.start
             FieldEntry.appendRow(
                 end: end,
@@ -177,7 +179,7 @@ public struct FieldsBuilder: Sendable {
         } else {
             for piece in pieces { bytes.append(contentsOf: scratch[piece.start..<piece.end]) }
         }
-        return Fields(sound: bytes[...])
+        return Fields(sound: bytes[...], traits)
     }
 
     /// Leaves the last field of each name.

@@ -25,22 +25,6 @@ extension Limits {
     }
 }
 
-extension Fields {
-    /// True if the client encrypted at least one value.
-    package var hasEncrypted: Bool {
-        let span = bytes.span.bytes
-        return (0..<count).contains {
-            FieldEntry.flags(at: $0, in: span) & FieldEntry.encrypted != 0
-        }
-    }
-
-    /// True if at least one field has a stamp.
-    package var hasStamps: Bool {
-        let span = bytes.span.bytes
-        return (0..<count).contains { FieldEntry.stampByteCount(at: $0, in: span) > 0 }
-    }
-}
-
 extension FieldValue {
     /// The number of elements of a list; `nil` for any other value.
     package var elementCount: Int? {

@@ -111,4 +111,26 @@ func fields(_ pairs: [(String, FieldValue?)]) throws -> Fields {
         #expect(try built == fields([("a", 1), ("b", "kept")]))
         #expect(try Fields(validating: built.bytes) == built)
     }
+
+    @Test func `Fields that are made have the traits that their rows have`() throws {
+        for (name, value) in sampleValues {
+            for isEncrypted in [false, true] {
+                var builder = FieldsBuilder()
+                try builder.set("a", 1)
+                try builder.set(name, value, isEncrypted: isEncrypted)
+                let fields = try builder.finish()
+                #expect(fields.knownTraits == Fields(sound: fields.bytes).traits)
+                let isLink = value.type == .reference || value.type == .referenceList
+                #expect(fields.hasReferences == isLink)
+                let isAsset = value.type == .asset || value.type == .assetList
+                #expect(fields.namesAssets == isAsset)
+                #expect(fields.hasEncrypted == isEncrypted)
+                #expect(!fields.traits.contains(.removals))
+            }
+        }
+        let removal = try fields([("a", nil)])
+        #expect(removal.knownTraits == .removals)
+        #expect(Fields(sound: removal.bytes).traits == .removals)
+        #expect(Fields().traits == [])
+    }
 }

@@ -2,14 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Fields {
-    /// True if a field is an asset, or a list of assets.
-    ///
-    /// Looks at one byte of each field.
-    package var namesAssets: Bool {
-        let span = bytes.span.bytes
-        return (0..<count).contains { Self.isAsset(FieldEntry.type(at: $0, in: span)) }
-    }
-
     /// Visits the assets that the fields name, by checksum and size, in the order of the fields.
     ///
     /// An asset may be visited more than once. Decodes assets only; bytes that are not an asset are

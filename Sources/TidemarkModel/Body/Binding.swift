@@ -31,18 +31,6 @@ package struct Binding: OptionSet, Hashable, Sendable {
 }
 
 extension Fields {
-    /// True if a field is a reference, or a list of references.
-    ///
-    /// Looks at one byte of each field.
-    package var hasReferences: Bool {
-        let span = bytes.span.bytes
-        return (0..<count).contains { Self.isReference(FieldEntry.type(at: $0, in: span)) }
-    }
-
-    private static func isReference(_ type: UInt8) -> Bool {
-        type == FieldType.reference.rawValue || type == FieldType.referenceList.rawValue
-    }
-
     /// Visits the names of the targets to which references of this zone bind the record, in the
     /// order of the fields.
     ///

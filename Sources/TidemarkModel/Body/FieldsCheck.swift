@@ -14,7 +14,7 @@ extension Fields {
                 at: field.entry.valueRange.lowerBound
             )
         }
-        self = fields
+        self.init(sound: bytes, fields.traits)
     }
 
     /// Checks that the table of the fields lies within their bytes; returns the number of fields.

@@ -229,16 +229,15 @@ extension Fields {
 
     /// Appends the fields that are set, as the fields of a record's first version.
     private func appendLive(to bytes: inout [UInt8]) {
-        let span = self.bytes.span.bytes
-        var removals = 0
-        for index in 0..<count where FieldEntry.type(at: index, in: span) == FieldEntry.removed {
-            removals += 1
-        }
         // The fields of a request have no stamps, so without removals their bytes are those of a
         // first version.
-        guard removals > 0 else {
-            bytes.append(contentsOf: self.bytes)
+        guard traits.contains(.removals) else {
+            self.bytes.withUnsafeBytes { bytes.append(contentsOf: $0) }
             return
+        }
+        let span = self.bytes.span.bytes
+        let removals = (0..<count).count {
+            FieldEntry.type(at: $0, in: span) == FieldEntry.removed
         }
         bytes.append(littleEndian: UInt16(truncatingIfNeeded: count - removals))
         var end = 0
