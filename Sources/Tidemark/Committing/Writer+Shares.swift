@@ -147,7 +147,6 @@ extension Writer {
         )
         try plan.save(
             found.item,
-            over: found.stored,
             in: key,
             save,
             author,

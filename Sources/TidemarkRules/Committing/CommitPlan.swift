@@ -158,13 +158,13 @@ package struct CommitPlan: Sendable {
         }
     }
 
-    /// Adds a record's save that replaces a version of it, or begins the record anew, even if its
-    /// slot had events before.
+    /// Adds a record's save that replaces the live version of it, or with `anew` begins the record
+    /// without data of that version.
     ///
     /// The caller has applied the rules to the version, whose body they read.
     package mutating func save(
         _ item: ConsultedItem,
-        over live: StoredRecord?,
+        anew: Bool = false,
         in zone: ZoneKey,
         _ save: RecordSave,
         _ author: Authorship,
@@ -173,7 +173,7 @@ package struct CommitPlan: Sendable {
     ) throws(SyncError) {
         try self.save(
             item,
-            over: live,
+            anew: anew,
             in: zone,
             [save],
             at: 0,
@@ -187,7 +187,7 @@ package struct CommitPlan: Sendable {
     /// retains ten texts.
     package mutating func save(
         _ item: ConsultedItem,
-        over live: StoredRecord?,
+        anew: Bool = false,
         in zone: ZoneKey,
         _ saves: [RecordSave],
         at index: Int,
@@ -197,7 +197,9 @@ package struct CommitPlan: Sendable {
     ) throws(SyncError) {
         let fields = try saves[index].fields.asAsked
         let policy = saves[index].policy
-        let old = live?.bodyReadBefore
+        let replaces = item.isLive && !anew
+        let old = replaces ? item.bodyReadBefore : nil
+        let oldSequence = replaces ? item.previous.rawValue : 0
         let header = RecordHeader(
             recordName: item.name,
             recordType: saves[index].typeName,
@@ -207,22 +209,21 @@ package struct CommitPlan: Sendable {
             shareName: share.name(over: old)
         )
         var event = item.event(.live, by: policy, holding: saves[index].changeTag)
-        event.isRecreation = live == nil && item.live != nil
+        event.isRecreation = anew && item.isLive
         event.audience = audience
         var bodyOffset = 0
-        // The old bindings also end if the record begins anew.
-        let wasBound = item.old?.event.state == .live && item.old?.event.binds == true
         // The event's header precedes the body and depends on the body's bindings, so here the body
         // is made first. Other saves write it into the draft directly, without a copy.
-        if wasBound || saves[index].parent.isSet || fields.bind {
+        if item.wasBound || saves[index].parent.isSet || fields.bind {
             let body = RecordBody(
                 header,
                 setting: fields,
                 extent: policy.extent,
                 over: old,
-                of: live?.sequence.rawValue ?? 0
+                of: oldSequence
             )
-            let replaced = wasBound ? try? item.live?.body() : nil
+            // The old bindings also end if the record begins anew.
+            let replaced = item.wasBound ? try? item.live?.body() : nil
             let count = bind(&event, item, zone, from: replaced, to: body)
             guard count <= RecordEvent.releasedLimit else {
                 throw .tooManyBindings(
@@ -245,7 +246,7 @@ package struct CommitPlan: Sendable {
                     setting: fields,
                     extent: policy.extent,
                     over: old,
-                    of: live?.sequence.rawValue ?? 0,
+                    of: oldSequence,
                     to: &payload
                 )
             }
@@ -397,9 +398,9 @@ package struct CommitPlan: Sendable {
         SlotChange(
             zone: zone,
             slot: item.slot,
-            previous: item.old?.sequence ?? 0,
+            previous: item.previous,
             state: state,
-            previousState: item.old?.event.state,
+            previousState: item.previousState,
             isProbed: item.probeCount > 0
         )
     }
@@ -547,8 +548,8 @@ extension ConsultedItem {
             state: state,
             policy: policy,
             probeCount: probeCount,
-            previous: old?.sequence ?? 0,
-            previousState: old?.event.state,
+            previous: previous,
+            previousState: previousState,
             held: held(tag)
         )
     }
@@ -556,6 +557,6 @@ extension ConsultedItem {
     /// Returns the part of the item's tag that is stored.
     private func held(_ tag: RecordChangeTag?) -> RecordEvent.HeldVersion {
         guard let tag, let content = TagContent(tag) else { return .none }
-        return content.sequence == old?.sequence ? .previous : .other(content)
+        return previousState != nil && content.sequence == previous ? .previous : .other(content)
     }
 }

@@ -59,7 +59,7 @@ extension CommitPlan {
         for item in consulted.items { restsOn(item.slot, in: zones[zone].key) }
         let key = zones[zone].key ?? createZone(zones[zone])
         for (save, item) in zip(change.saves, consulted.items) {
-            try self.save(item, over: item.live, in: key, save, author)
+            try self.save(item, in: key, save, author)
         }
         for item in consulted.items.dropFirst(change.saves.count) {
             guard let live = item.live else { continue }

@@ -16,7 +16,15 @@ package struct ConsultedItem: Sendable {
     /// The distance of the slot from the name's hash.
     package var probeCount: UInt8 = 0
     /// The record's last event; `nil` if there is none.
-    package var old: StoredRecord?
+    package private(set) var old: StoredRecord?
+    /// The position of that event; zero if there is none.
+    ///
+    /// This and the next two are also in `old`, which is copied whole for each look at it.
+    package private(set) var previous: SequenceNumber = 0
+    /// The record's state after that event; `nil` if there is none.
+    package private(set) var previousState: RecordState?
+    /// True if that event's record is bound to others.
+    package private(set) var wasBound = false
 
     package init(name: Name, zone: Int, slot: Slot) {
         self.name = name
@@ -24,10 +32,32 @@ package struct ConsultedItem: Sendable {
         self.slot = slot
     }
 
-    /// The last event, if it is a save.
-    package var live: StoredRecord? {
-        old.flatMap { $0.event.state == .live ? $0 : nil }
+    /// Takes in the record's last event.
+    package mutating func take(_ record: StoredRecord) {
+        old = record
+        previous = record.sequence
+        previousState = record.event.state
+        wasBound = record.event.state == .live && record.event.binds
     }
+
+    /// Moves to the next slot, whose event is not known.
+    ///
+    /// Slots wrap around: after the last slot comes the first.
+    fileprivate mutating func moveOn() {
+        let count = probeCount + 1
+        self = ConsultedItem(name: name, zone: zone, slot: slot.probed(1))
+        probeCount = count
+    }
+
+    /// True if the last event is a save.
+    @inline(__always)
+    package var isLive: Bool { previousState == .live }
+
+    /// The last event, if it is a save.
+    package var live: StoredRecord? { isLive ? old : nil }
+
+    /// The body in the last event, if it is a save, which `readBody()` has validated before.
+    package var bodyReadBefore: RecordBody? { live?.bodyReadBefore }
 }
 
 /// The items of one request with the results of their lookups.
@@ -64,24 +94,12 @@ package struct ConsultedItems: Sendable {
         // In index order, so that neighbors share a page.
         var open =
             try order.places.isEmpty
-            ? search(items.indices, in: zones, facts)
-            : search(order.places.lazy.map { $0.index }, in: zones, facts)
+            ? lookUp(items.indices, in: zones, facts)
+            : lookUp(order.places.lazy.map { $0.index }, in: zones, facts)
         while !open.isEmpty {
             for index in open { try moveOn(index) }
-            open = try search(open, in: zones, facts)
+            open = try lookUp(open, in: zones, facts)
         }
-    }
-
-    /// Looks up items; returns those whose slot belongs to another name.
-    private mutating func search(
-        _ open: some Collection<Int>,
-        in zones: ConsultedZones,
-        _ facts: any Facts
-    ) throws(SyncError) -> [Int] {
-        try lookUp(open, in: zones, facts)
-        // A free slot ends the search for a name. Compaction therefore keeps the tombstones of a
-        // zone in which a record has another slot than its name's hash.
-        return try strangers(among: open)
     }
 
     /// Assigns separate slots to new records whose names have the same hash.
@@ -110,8 +128,6 @@ package struct ConsultedItems: Sendable {
     }
 
     /// Moves an item to the slot after its own.
-    ///
-    /// Slots wrap around: after the last slot comes the first.
     private mutating func moveOn(_ index: Int) throws(SyncError) {
         guard items[index].probeCount < .max else {
             throw SyncError(
@@ -120,17 +136,16 @@ package struct ConsultedItems: Sendable {
             )
         }
         mayMeet = true
-        items[index].probeCount += 1
-        items[index].slot = items[index].slot.probed(1)
-        // The event at the slot before is of another name.
-        items[index].old = nil
+        items[index].moveOn()
     }
 
+    /// Looks up items; returns those whose slot belongs to another name.
+    @discardableResult
     private mutating func lookUp(
         _ open: some Collection<Int>,
         in zones: ConsultedZones,
         _ facts: any Facts
-    ) throws(SyncError) {
+    ) throws(SyncError) -> [Int] {
         // A zone without a key has no events, and its records are looked up nowhere.
         var slots: [ViewKey] = []
         slots.reserveCapacity(open.count)
@@ -138,27 +153,26 @@ package struct ConsultedItems: Sendable {
             guard let zone = zones.key(of: items[index].zone) else { continue }
             slots.append(ViewKey(zone: zone, slot: items[index].slot))
         }
-        if slots.isEmpty { return }
+        if slots.isEmpty { return [] }
         let versions = try facts.versions(at: slots)
         let sequences = versions.compactMap { $0?.sequence }
-        if sequences.isEmpty { return }
+        // A free slot ends the search for a name. Compaction therefore keeps the tombstones of a
+        // zone in which a record has another slot than its name's hash.
+        if sequences.isEmpty { return [] }
         var records = try facts.records(at: sequences).makeIterator()
         var version = versions.makeIterator()
-        for index in open where zones.key(of: items[index].zone) != nil {
-            guard let sequence = version.next()??.sequence else { continue }
-            items[index].old = records.next()
-            lookedAt = max(lookedAt, sequence)
-        }
-    }
-
-    /// Returns the items whose slot belongs to another name.
-    private func strangers(among open: some Collection<Int>) throws(SyncError) -> [Int] {
         var strangers: [Int] = []
-        for index in open {
-            guard let old = items[index].old else { continue }
-            try SyncError.wrapping { () throws(EventFormatError) in
-                if try !old.hasName(items[index].name) { strangers.append(index) }
+        for index in open where zones.key(of: items[index].zone) != nil {
+            guard let sequence = version.next()??.sequence, let record = records.next() else {
+                continue
             }
+            items[index].take(record)
+            lookedAt = max(lookedAt, sequence)
+            let name = items[index].name
+            let isNamed = try SyncError.wrapping { () throws(EventFormatError) in
+                try record.hasName(name)
+            }
+            if !isNamed { strangers.append(index) }
         }
         return strangers
     }

@@ -84,7 +84,7 @@ package struct Neighbours {
                 slot: version.slot
             )
             item.probeCount = record.event.probeCount
-            item.old = record
+            item.take(record)
             remember(item, version.sequence)
             found.append((item, binding))
         }

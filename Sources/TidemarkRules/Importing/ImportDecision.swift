@@ -218,7 +218,7 @@ package struct ImportDecision {
         _ facts: any Facts
     ) throws(SyncError) {
         let step = reading.steps[index]
-        if step.beginsWithDeletion, item.live == nil { missingDeletionCount += 1 }
+        if step.beginsWithDeletion, !item.isLive { missingDeletionCount += 1 }
         missingDeletionCount += step.missingDeletionCount
         if let save {
             try SchemaRecords.check(save)
@@ -230,12 +230,11 @@ package struct ImportDecision {
             if case .refused(let error) = try rules.verdict(on: save, item, over: facts) {
                 throw error
             }
-            let old = step.hadDeletion ? nil : item.live
             let zone = key(of: item.zone)
             let place = try passages.pass(item, index, in: zone, &plan)
             try plan.save(
                 item,
-                over: old,
+                anew: step.hadDeletion,
                 in: zone,
                 save,
                 author,

@@ -203,7 +203,7 @@ package struct RecordDecision: ~Copyable, Sendable {
                     request.saves[index].parent.isSet
                     || request.saves[index].boxedShare.hasContent
                     || request.saves[index].typeName == Share.typeName
-                    || items[index].live?.bodyReadBefore.hasToDoWithShares ?? false
+                    || items[index].bodyReadBefore?.hasToDoWithShares ?? false
             case .delete:
                 concerns = try items[index].live?.readBody().hasToDoWithShares ?? false
             case .nothingToDo, .refused, .conflict:
@@ -259,7 +259,7 @@ package struct RecordDecision: ~Copyable, Sendable {
     /// Returns the items that begin a record.
     private func newcomers(of verdicts: [Verdict]) -> [Int] {
         verdicts.indices.filter { index in
-            verdicts.isSave(index) && items[index].old == nil
+            verdicts.isSave(index) && items[index].previousState == nil
         }
     }
 
@@ -326,7 +326,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         of saves: [RecordSave],
         at index: Int
     ) throws(SyncError) -> SyncError? {
-        if let access, items[index].live == nil,
+        if let access, !items[index].isLive,
             let error = try access.refusal(ofCreating: saves[index].typeName)
         {
             return error
@@ -380,14 +380,13 @@ package struct RecordDecision: ~Copyable, Sendable {
         let item = items[index]
         let zone = zoneKey(item.zone)
         if passages.rules == nil {
-            try plan.save(item, over: item.live, in: zone, request.saves, at: index, author)
+            try plan.save(item, in: zone, request.saves, at: index, author)
         } else {
             var save = request.saves[index]
             if let fields = passages.rules?.fields[index] { save.fields = fields }
             let place = try passages.pass(item, index, in: zone, &plan)
             try plan.save(
                 item,
-                over: item.live,
                 in: zone,
                 save,
                 author,
@@ -410,7 +409,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         // In a shared database, deleting the share's record means leaving: the record stays,
         // without the participant (semantics.md, "Sharing").
         if let leave = passages.rules?.leaves[index] {
-            try plan.save(item, over: item.live, in: zone, leave, author, audience: place)
+            try plan.save(item, in: zone, leave, author, audience: place)
         } else {
             let type = try item.live?.readBody().recordTypeBytes ?? []
             let tag = request.deletions[index - request.saves.count].changeTag

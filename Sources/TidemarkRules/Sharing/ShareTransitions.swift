@@ -119,7 +119,6 @@ package struct ShareTransitions {
             let place = try place(of: item, in: passage.to)
             try plan.save(
                 item,
-                over: item.live,
                 in: zone,
                 save,
                 author,
