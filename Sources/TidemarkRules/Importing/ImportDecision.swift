@@ -227,9 +227,8 @@ package struct ImportDecision {
                 namingAssets.append((identity.database, save.fields))
             }
             try SubscriptionRecords.check(save)
-            if case .refused(let error) = try rules.verdict(on: save, item, over: facts) {
-                throw error
-            }
+            let verdict = try rules.verdict(on: [save], [item], at: 0, over: facts)
+            if case .refused(let error) = verdict { throw error }
             let zone = key(of: item.zone)
             let place = try passages.pass(item, index, in: zone, &plan)
             try plan.save(

@@ -282,9 +282,7 @@ package struct RecordDecision: ~Copyable, Sendable {
                 let deletion = request.deletions[index - saves.count]
                 verdicts.append(rules.verdict(on: deletion, items[index]))
             } else {
-                // Once, because a copy of a save costs as much as a rule.
-                let save = saves[index]
-                let verdict = try rules.verdict(on: save, items[index], over: facts)
+                let verdict = try rules.verdict(on: saves, items, at: index, over: facts)
                 if case .save = verdict, let error = try refusal(of: saves, at: index) {
                     verdicts.append(.refused(error))
                 } else {

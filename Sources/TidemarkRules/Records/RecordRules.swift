@@ -35,40 +35,54 @@ package struct RecordRules: Sendable {
         self.isImport = isImport
     }
 
-    /// Returns the verdict on a save.
+    /// Returns the verdict on the save with an index, which is read member by member: a copy of a
+    /// save retains ten texts.
     ///
     /// The facts are read for a merge only, for the version that the client held.
     package func verdict(
-        on save: RecordSave,
-        _ item: ConsultedItem,
+        on saves: [RecordSave],
+        _ items: [ConsultedItem],
+        at index: Int,
         over facts: any Facts
     ) throws(SyncError) -> Verdict {
         do throws(SyncError) {
             // First what needs no version, so that a malformed save gets the same error in every
             // state.
-            try check(save)
+            try check(saves, at: index)
         } catch {
             return .refused(error)
         }
-        guard let live = item.live else { return absentVerdict(on: save) }
+        let policy = saves[index].policy
+        guard let live = items[index].live else {
+            if saves[index].changeTag == nil { return .save }
+            return absentVerdict(on: saves[index].recordID, policy)
+        }
         let body = try live.readBody()
-        if !isImport, !save.typeName.hasBytes(body.recordTypeBytes.span.bytes) {
+        let type = saves[index].typeName
+        if !isImport, !type.hasBytes(body.recordTypeBytes.span.bytes) {
             return .refused(
-                .recordTypeDiffers(save.recordID, found: body.recordType, asked: save.recordType)
+                .recordTypeDiffers(
+                    saves[index].recordID,
+                    found: body.recordType,
+                    asked: type.string
+                )
             )
         }
-        if save.policy.comparesTags {
+        if policy.comparesTags {
             // Without a tag, the client takes the record for new (semantics.md, "Saving"). A text
             // that no store made, such as a tag of Apple's service, is the tag of no version here.
-            guard let held = save.changeTag.flatMap({ TagContent($0) }) else { return .conflict }
+            guard let held = saves[index].changeTag.flatMap({ TagContent($0) }) else {
+                return .conflict
+            }
             if !held.matches(live.sequence, in: line) {
-                guard save.policy == .merge,
-                    let old = try facts.ancestor(held, of: item.name, before: live, line),
-                    try canMerge(save, into: body, of: live.sequence, since: old)
+                guard policy == .merge,
+                    let old = try facts.ancestor(held, of: items[index].name, before: live, line),
+                    try canMerge(saves[index], into: body, of: live.sequence, since: old)
                 else { return .conflict }
             }
         }
-        return try sizeVerdict(on: save, over: body)
+        if fitsSurely(saves[index].fields, over: body) { return .save }
+        return try sizeVerdict(on: saves[index], over: body)
     }
 
     /// Returns true if no field that the client sets or removes has changed on the server since the
@@ -111,19 +125,16 @@ package struct RecordRules: Sendable {
         return true
     }
 
-    /// Returns the verdict on a save of a record that does not exist.
-    private func absentVerdict(on save: RecordSave) -> Verdict {
-        if save.changeTag != nil {
-            // Also under policies that never compare tags: the client takes the record for existing
-            // (semantics.md, "Saving").
-            switch save.policy {
-            case .ifServerRecordUnchanged, .changedKeys, .allKeys, .merge, .replaceIfUnchanged:
-                return .refused(.recordNotFound(save.recordID))
-            case .replace:
-                break
-            }
+    /// Returns the verdict on a save with a tag, of a record that does not exist.
+    private func absentVerdict(on record: RecordID, _ policy: SavePolicy) -> Verdict {
+        // Also under policies that never compare tags: the client takes the record for existing
+        // (semantics.md, "Saving").
+        switch policy {
+        case .ifServerRecordUnchanged, .changedKeys, .allKeys, .merge, .replaceIfUnchanged:
+            .refused(.recordNotFound(record))
+        case .replace:
+            .save
         }
-        return .save
     }
 
     /// Returns the verdict on a deletion.
@@ -150,23 +161,29 @@ package struct RecordRules: Sendable {
 
 extension RecordRules {
     /// Rejects invalid names, fields and sizes.
-    private func check(_ save: RecordSave) throws(SyncError) {
+    private func check(_ saves: [RecordSave], at index: Int) throws(SyncError) {
+        let type = saves[index].typeName
+        let fields = saves[index].fields
         // The names in system zones belong to the store.
-        if !(isImport && save.recordID.zone.isSystem) {
-            try limits.check(recordName: save.recordID.name)
+        if !(isImport && saves[index].recordID.zone.isSystem) {
+            try limits.check(recordName: saves[index].recordID.name)
         }
-        try limits.check(recordType: save.typeName)
-        if !isImport { try checkUsers(save) }
-        if case .set(let parent) = save.parent { try limits.check(recordName: parent) }
-        try limits.check(save.isShare ? save.fields.withoutShare() : save.fields)
-        try save.checkEncrypted(in: scope)
-        if !isImport { try checkZones(of: save) }
-        try checkSize(of: save.fields, save.recordID)
+        try limits.check(recordType: type)
+        if !isImport, scope == .public || type == Schema.RecordType.usersName {
+            try checkUsers(saves[index])
+        }
+        if case .set(let parent) = saves[index].parent { try limits.check(recordName: parent) }
+        try limits.check(type == Share.typeName ? fields.withoutShare() : fields)
+        if fields.hasEncrypted { try saves[index].checkEncrypted(in: scope) }
+        if !isImport, fields.namesZones { try checkZones(of: saves[index]) }
+        // The encoded size is an upper bound, so the exact one is computed near the limit only.
+        if fields.bytes.count > limits.bytesPerRecord || fields.count > limits.fieldsPerRecord {
+            try checkSize(of: fields, saves[index].recordID)
+        }
     }
 
     /// Rejects references to records of other zones.
     private func checkZones(of save: RecordSave) throws(SyncError) {
-        guard save.fields.namesZones else { return }
         for field in save.fields where field.namesZone {
             guard let zone = field.firstZone else { continue }
             throw .referenceLeavesZone(save.recordID, field: field.name, zone)
@@ -178,23 +195,23 @@ extension RecordRules {
         guard fields.count <= limits.fieldsPerRecord else {
             throw .tooManyFields(fields.count, limit: limits.fieldsPerRecord)
         }
-        // The encoded size is an upper bound, so the exact one is computed near the limit only.
-        guard fields.bytes.count > limits.bytesPerRecord else { return }
         let byteCount = fields.contentByteCount
         guard byteCount <= limits.bytesPerRecord else {
             throw .recordTooLarge(record, byteCount: byteCount, limit: limits.bytesPerRecord)
         }
     }
 
-    /// Returns the verdict on a save by the size of the merged record; the record is merged only if
-    /// it could be too large.
+    /// Returns true if a record cannot be too large after fields of it are saved.
+    private func fitsSurely(_ fields: Fields, over old: RecordBody) -> Bool {
+        fields.bytes.count + old.bytes.count <= limits.bytesPerRecord
+            && fields.count + old.fields.count <= limits.fieldsPerRecord
+    }
+
+    /// Returns the verdict on a save by the size of the merged record.
     private func sizeVerdict(
         on save: RecordSave,
         over old: RecordBody
     ) throws(SyncError) -> Verdict {
-        let byteCount = save.fields.bytes.count + old.bytes.count
-        let count = save.fields.count + old.fields.count
-        if byteCount <= limits.bytesPerRecord, count <= limits.fieldsPerRecord { return .save }
         let nobody = Authorship(time: 0, user: nil)
         let header = RecordHeader(
             recordName: Name(save.recordID.recordName),
