@@ -17,6 +17,7 @@ public struct Name: Sendable {
     }
 
     /// The number of bytes of the name in UTF-8.
+    @inlinable
     public var byteCount: Int { string.utf8.count }
 
     /// Calls a closure with the name's UTF-8 bytes, without copying them where possible.
@@ -42,12 +43,17 @@ extension Name {
 
 extension Name: Hashable {
     /// Returns true if two names have the same bytes.
+    @inlinable
     public static func == (lhs: Name, rhs: Name) -> Bool {
         if lhs.hasSameStorage(as: rhs) { return true }
-        guard lhs.byteCount == rhs.byteCount else { return false }
-        return lhs.withBytes { left in
-            rhs.withBytes { right in
-                ByteEquality.areEqual(UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
+        return lhs.byteCount == rhs.byteCount && lhs.hasSameBytes(as: rhs)
+    }
+
+    @usableFromInline
+    func hasSameBytes(as other: Name) -> Bool {
+        withBytes { mine in
+            other.withBytes { theirs in
+                ByteEquality.areEqual(UnsafeRawBufferPointer(mine), UnsafeRawBufferPointer(theirs))
             }
         }
     }
@@ -56,8 +62,8 @@ extension Name: Hashable {
     ///
     /// Strings of up to 15 bytes are their own storage, so this answers most comparisons in which
     /// the names are equal.
-    @inline(__always)
-    private func hasSameStorage(as other: Name) -> Bool {
+    @inlinable @inline(__always)
+    func hasSameStorage(as other: Name) -> Bool {
         withUnsafeBytes(of: string) { mine in
             withUnsafeBytes(of: other.string) { theirs in
                 mine.count == 16
