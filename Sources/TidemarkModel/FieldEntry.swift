@@ -29,6 +29,7 @@ struct FieldEntry: Sendable {
     ///
     /// If the field of the row does not lie within the bytes, the row is read as an empty, removed
     /// field, so that no access leaves the bytes.
+    @inline(__always)
     init(at index: Int, in bytes: RawSpan) {
         let dataStart = Self.tableOffset + Self.byteCount * bytes.word16(at: 0)
         let row = Self.tableOffset + Self.byteCount * index

@@ -9,7 +9,7 @@ extension Limits {
         let span = fields.bytes.span.bytes
         for index in 0..<fields.count {
             let entry = FieldEntry(at: index, in: span)
-            let isAllowed = span.extracting(entry.nameRange).withUnsafeBytes { isFieldName($0) }
+            let isAllowed = span.extracting(entry.nameRange).withUnsafeBytes { isIdentifier($0) }
             guard isAllowed else { throw fieldNameError(fields[index].nameBytes) }
             if entry.type == FieldEntry.invalid { throw .invalidField(fields[index]) }
             // A list of n elements has at least n bytes.

@@ -148,24 +148,19 @@ extension Limits {
     ///
     /// A dot inside is allowed, as in `cloudkit.share`.
     package func check(recordType name: Name) throws(SyncError) {
-        try checkIdentifier(name, as: "record type", allowsDots: true)
+        try checkIdentifier(name, as: "record type")
     }
 
     /// Refuses a field's name: letters, digits, underscores; a letter first.
     ///
     /// A dot inside is allowed, as in `cloudkit.title`.
     package func check(fieldName name: ArraySlice<UInt8>) throws(SyncError) {
-        guard name.withUnsafeBytes(isFieldName) else { throw fieldNameError(name) }
+        guard name.withUnsafeBytes(isIdentifier) else { throw fieldNameError(name) }
     }
 
     /// Refuses a field's name that is not among a record's bytes, by the same rule.
     func check(fieldName name: Name) throws(SyncError) {
-        try checkIdentifier(name, as: "field name", allowsDots: true)
-    }
-
-    /// Returns true if a field may have a name.
-    func isFieldName(_ name: UnsafeRawBufferPointer) -> Bool {
-        isIdentifier(name, allowsDots: true)
+        try checkIdentifier(name, as: "field name")
     }
 
     /// Returns the refusal of a field's name.
@@ -212,25 +207,26 @@ extension Limits {
         }
     }
 
-    private func checkIdentifier(
-        _ name: Name,
-        as what: String,
-        allowsDots: Bool
-    ) throws(SyncError) {
-        guard name.withBytes({ isIdentifier($0, allowsDots: allowsDots) }) else {
+    private func checkIdentifier(_ name: Name, as what: String) throws(SyncError) {
+        guard name.withBytes({ isIdentifier(UnsafeRawBufferPointer($0)) }) else {
             throw identifierError(name, what)
         }
     }
 
-    private func isIdentifier(_ bytes: some Collection<UInt8>, allowsDots: Bool) -> Bool {
+    /// Returns true if a record type or a field may have a name.
+    @inline(__always)
+    func isIdentifier(_ bytes: UnsafeRawBufferPointer) -> Bool {
         // 255 is the bound of the format: a row of fields has one byte for the length of a name.
         guard let first = bytes.first, isLetter(first), bytes.count <= min(identifierByteCount, 255)
         else { return false }
-        return bytes.allSatisfy { byte in
-            isLetter(byte) || (48...57).contains(byte) || byte == 95 || byte == 46 && allowsDots
+        for byte in bytes where !isLetter(byte) {
+            // Digits, underscores and dots; the difference wraps for bytes below `0`.
+            guard byte &- 48 < 10 || byte == 95 || byte == 46 else { return false }
         }
+        return true
     }
 
+    @inline(__always)
     private func isLetter(_ byte: UInt8) -> Bool {
         // Letters differ from their lowercase form by this bit; the difference wraps for bytes below `a`.
         (byte | 0x20) &- 97 < 26
