@@ -111,6 +111,29 @@ extension CommitEnvelope {
 
     /// The envelope's bytes.
     package var bytes: [UInt8] {
+        Self.bytes(
+            user: user,
+            device: device,
+            build: build,
+            request: request,
+            causalParent: causalParent,
+            timeWasRaised: timeWasRaised,
+            outcomes: outcomes,
+            extras: extras
+        )
+    }
+
+    /// Returns the bytes of an envelope with these parts, without making the envelope.
+    package static func bytes(
+        user: String?,
+        device: String?,
+        build: String?,
+        request: Request?,
+        causalParent: SequenceNumber = .zero,
+        timeWasRaised: Bool = false,
+        outcomes: [ItemOutcome],
+        extras: EnvelopeExtras
+    ) -> [UInt8] {
         var flags: UInt8 = timeWasRaised ? Flag.timeRaised : 0
         if user != nil { flags |= Flag.user }
         if device != nil { flags |= Flag.device }
@@ -130,7 +153,7 @@ extension CommitEnvelope {
         byteCount += request?.id.utf8.count ?? 0
         var bytes: [UInt8] = []
         bytes.reserveCapacity(byteCount)
-        bytes.append(derived == nil ? Self.version : Self.derivedVersion)
+        bytes.append(derived == nil ? version : derivedVersion)
         bytes.append(flags)
         if let request {
             bytes.append(integer: request.key.low)

@@ -17,17 +17,18 @@ extension CommitPlan {
         outcomes: @autoclosure () -> [ItemOutcome]
     ) {
         self.request = request?.key
-        draft.envelope =
-            CommitEnvelope(
-                user: caller.user?.userRecordName,
-                device: caller.device,
-                build: caller.build,
-                request: request.map {
-                    CommitEnvelope.Request(id: $0.id, key: $0.key, contentHash: $0.contentHash)
-                },
-                outcomes: request == nil ? [] : outcomes(),
-                extras: EnvelopeExtras(of: caller)
-            ).bytes
+        // Most callers have no extras, and are not copied to find out.
+        let hasExtras = caller.trace != nil || caller.authentication != .inProcess
+        draft.envelope = CommitEnvelope.bytes(
+            user: caller.user?.userRecordName,
+            device: caller.device,
+            build: caller.build,
+            request: request.map {
+                CommitEnvelope.Request(id: $0.id, key: $0.key, contentHash: $0.contentHash)
+            },
+            outcomes: request == nil ? [] : outcomes(),
+            extras: hasExtras ? EnvelopeExtras(of: caller) : EnvelopeExtras()
+        )
     }
 }
 
