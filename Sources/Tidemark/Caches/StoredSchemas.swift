@@ -11,15 +11,23 @@ import TidemarkRules
 struct StoredSchemas: Sendable {
     private static let countLimit = 1_000
 
-    private struct Known {
+    /// A class, so that looking at the last one copies no database.
+    private final class Known: Sendable {
+        let database: DatabaseID
         let types: KnownTypes
         /// The last change of a system zone when the schema was read.
         let asOf: SequenceNumber
+
+        init(_ database: DatabaseID, _ types: KnownTypes, asOf: SequenceNumber) {
+            self.database = database
+            self.types = types
+            self.asOf = asOf
+        }
     }
 
     private var schemas: [DatabaseID: Known] = [:]
     /// The entry of `schemas` that was used last: comparing one database costs less than hashing it.
-    private var last: (database: DatabaseID, known: Known)?
+    private var last: Known?
     /// A container with an empty production schema, as of the last change of a system zone.
     private var unpromoted: (container: ContainerID, asOf: SequenceNumber)?
 
@@ -28,11 +36,9 @@ struct StoredSchemas: Sendable {
         of database: DatabaseID,
         asOf sequence: SequenceNumber
     ) -> (types: KnownTypes, isCurrent: Bool)? {
-        if let last, last.database == database {
-            return (last.known.types, last.known.asOf == sequence)
-        }
+        if let last, last.database == database { return (last.types, last.asOf == sequence) }
         guard let known = schemas[database] else { return nil }
-        last = (database, known)
+        last = known
         return (known.types, known.asOf == sequence)
     }
 
@@ -41,9 +47,9 @@ struct StoredSchemas: Sendable {
         // A request over an older picture may end later. It must not replace newer types.
         if let known = schemas[database], known.asOf > sequence { return }
         if schemas.count >= Self.countLimit { schemas = [:] }
-        let known = Known(types: types, asOf: sequence)
+        let known = Known(database, types, asOf: sequence)
         schemas[database] = known
-        last = (database, known)
+        last = known
     }
 
     /// Returns true if the production schema of a container is known to be empty.

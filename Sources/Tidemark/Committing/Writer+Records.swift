@@ -76,12 +76,13 @@ extension Writer {
         let schema =
             try reader.options.checksSchema
             ? reader.schema(of: caller.database, picture, facts) : nil
+        let assets = try consultAssets(request, consulted, in: zones, as: caller, picture)
         var decision = RecordDecision(
             consulted,
             in: zones,
             under: schema.map { GrowingSchema($0, for: caller.database, limits: limits) },
             with: access,
-            naming: try consultAssets(request, consulted, in: zones, as: caller, picture),
+            naming: assets,
             over: facts,
             time: time
         )

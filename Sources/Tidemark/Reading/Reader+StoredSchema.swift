@@ -9,14 +9,20 @@ import TidemarkViews
 extension Reader {
     /// Returns the schema of a database's container and environment as of a picture.
     ///
-    /// O(1) unless the schema has changed since it was last read; else O(changes). The facts of the
-    /// picture are made if the caller has none.
+    /// O(1) unless the schema has changed since it was last read; else O(changes).
+    func schema(
+        of database: DatabaseID,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> any SchemaTypes {
+        try schema(of: database, picture, picture.facts)
+    }
+
+    /// Does the same with the facts of the picture, if the caller has them.
     func schema(
         of database: DatabaseID,
         _ picture: ViewPicture,
-        _ facts: (any Facts)? = nil
+        _ facts: any Facts
     ) throws(SyncError) -> any SchemaTypes {
-        let facts = facts ?? picture.facts
         let home = database.ofSystemZones
         let asOf = picture.lastSystemSequence
         // Otherwise this picture shows an older state than the one that is remembered.

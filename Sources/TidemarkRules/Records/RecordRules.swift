@@ -14,10 +14,10 @@ package struct RecordRules: Sendable {
     /// The kind of database.
     package var scope: DatabaseScope
     /// The name of the caller's own user record; `nil` if no user is signed in.
-    package var userName: Name?
+    package let userName: Name?
     /// True for an operator's import, which may change a record's type and refer to records of
     /// other zones.
-    package var isImport = false
+    package let isImport: Bool
     /// True if saving a record gives new tags to the targets of its references, as CloudKit does.
     package var touchesTargets = false
 
