@@ -40,7 +40,11 @@ public struct Caller: Hashable, Sendable {
     public var authentication: Authentication
     /// The place of the request in a distributed trace; `nil` if it belongs to none.
     public var trace: TraceContext?
+}
 
+// In an extension, so that the members are set once, by the initializer that the compiler makes:
+// setting an optional member again makes an initializer copy the whole value.
+extension Caller {
     /// Creates a caller; the default database is the user's own private one.
     public init(
         database: DatabaseID? = nil,
@@ -51,13 +55,15 @@ public struct Caller: Hashable, Sendable {
         authentication: Authentication = .inProcess,
         trace: TraceContext? = nil
     ) {
-        self.database = database ?? DatabaseID(owner: user ?? .current)
-        self.user = user
-        deviceName = device.map { Name($0) }
-        buildName = build.map { Name($0) }
-        requestIDName = requestID.map { Name($0) }
-        self.authentication = authentication
-        self.trace = trace
+        self.init(
+            database: database ?? DatabaseID(owner: user ?? .current),
+            user: user,
+            deviceName: device.map { Name($0) },
+            buildName: build.map { Name($0) },
+            requestIDName: requestID.map { Name($0) },
+            authentication: authentication,
+            trace: trace
+        )
     }
 }
 
