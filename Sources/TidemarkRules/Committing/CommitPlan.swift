@@ -211,9 +211,9 @@ package struct CommitPlan: Sendable {
         var event = item.event(.live, by: policy, holding: saves[index].changeTag)
         event.isRecreation = anew && item.isLive
         event.audience = audience
-        var bodyOffset = 0
         // The event's header precedes the body and depends on the body's bindings, so here the body
         // is made first. Other saves write it into the draft directly, without a copy.
+        var bound: RecordBody?
         if item.wasBound || saves[index].parent.isSet || fields.bind {
             let body = RecordBody(
                 header,
@@ -232,15 +232,17 @@ package struct CommitPlan: Sendable {
                     limit: RecordEvent.releasedLimit
                 )
             }
-            draft.append(zone: zone) { payload in
-                event.append(to: &payload)
-                bodyOffset = payload.count
+            bound = body
+        }
+        // Constants, because a closure copies a variable whose method it calls.
+        let (saved, body) = (event, bound)
+        var bodyOffset = 0
+        draft.append(zone: zone) { payload in
+            saved.append(to: &payload)
+            bodyOffset = payload.count
+            if let body {
                 payload.append(contentsOf: body.bytes)
-            }
-        } else {
-            draft.append(zone: zone) { payload in
-                event.append(to: &payload)
-                bodyOffset = payload.count
+            } else {
                 RecordBody.append(
                     header,
                     setting: fields,
@@ -252,7 +254,7 @@ package struct CommitPlan: Sendable {
             }
         }
         let change = change(item, zone, .live)
-        addAudience(event, change, bodyOffset: bodyOffset)
+        if audience != nil { addAudience(saved, change, bodyOffset: bodyOffset) }
         add(.record(change), bodyOffset: bodyOffset, moving: old == nil ? .both : .modified)
     }
 

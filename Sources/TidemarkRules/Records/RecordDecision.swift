@@ -81,8 +81,8 @@ package struct RecordDecision: ~Copyable, Sendable {
             user: caller.user,
             device: caller.device
         )
-        let audiences = Audiences(facts)
-        var verdicts = try verdicts(on: request, by: rules, audiences)
+        var audiences = Audiences(facts)
+        var verdicts = try verdicts(on: request, by: rules, &audiences)
         var cascades = try bind(request, &verdicts, rules.limits, audiences)
         var passages = ShareTransitions(audiences)
         while true {
@@ -266,9 +266,8 @@ package struct RecordDecision: ~Copyable, Sendable {
     private mutating func verdicts(
         on request: ModifyRecordsRequest,
         by rules: RecordRules,
-        _ audiences: Audiences
+        _ audiences: inout Audiences
     ) throws(SyncError) -> [Verdict] {
-        var audiences = audiences
         let saves = request.saves
         var verdicts: [Verdict] = []
         verdicts.reserveCapacity(items.count)
