@@ -30,6 +30,9 @@ package protocol Facts: Sendable {
     /// Returns the last event of each slot, in the given order; `nil` for a slot without events.
     func versions(at slots: [ViewKey]) throws(SyncError) -> [RecordVersion?]
 
+    /// Returns the last event of one slot; `nil` for a slot without events.
+    func version(at slot: ViewKey) throws(SyncError) -> RecordVersion?
+
     /// Returns the existing records of a zone, in the order of their last events.
     ///
     /// O(records of the zone).

@@ -83,22 +83,39 @@ extension ViewPicture {
             slots.map { current.newest(zone: $0.zone, slot: $0.slot, through: bound)?.version }
         }
         for index in versions.indices where versions[index] == nil {
-            let place = slots[index]
-            // From new to old. The first of the three sources that has the slot has its last event.
-            if let entry = frozen?.newest(zone: place.zone, slot: place.slot, through: bound) {
-                versions[index] = entry.version
-            } else if case .word(let word, let tag) = try snapshot.value(in: .names, for: place) {
-                // The index needs no bound: a checkpoint takes in only durable events, and a
-                // picture is taken at or after the snapshot's checkpoint.
-                versions[index] = RecordVersion(
-                    slot: place.slot,
-                    sequence: SequenceNumber(rawValue: word),
-                    state: try RecordState(indexTag: tag)
-                )
-            }
+            versions[index] = try olderVersion(at: slots[index])
         }
         leaveOutForgotten(&versions, at: slots)
         return versions
+    }
+
+    /// Returns the last event of one slot, without lists.
+    package func version(at slot: ViewKey) throws(ViewIndexError) -> RecordVersion? {
+        let current = withCurrent { current in
+            current.newest(zone: slot.zone, slot: slot.slot, through: bound)?.version
+        }
+        let version: RecordVersion? =
+            if let current { current } else { try olderVersion(at: slot) }
+        guard let version, version.state == .tombstone else { return version }
+        return version.sequence <= overlaidHorizon(of: slot.zone) ? nil : version
+    }
+
+    /// Returns the last event of a slot that the current generation does not have.
+    private func olderVersion(at slot: ViewKey) throws(ViewIndexError) -> RecordVersion? {
+        // From new to old. The first source that has the slot has its last event.
+        if let entry = frozen?.newest(zone: slot.zone, slot: slot.slot, through: bound) {
+            return entry.version
+        }
+        guard case .word(let word, let tag) = try snapshot.value(in: .names, for: slot) else {
+            return nil
+        }
+        // The index needs no bound: a checkpoint takes in only durable events, and a picture is
+        // taken at or after the snapshot's checkpoint.
+        return RecordVersion(
+            slot: slot.slot,
+            sequence: SequenceNumber(rawValue: word),
+            state: try RecordState(indexTag: tag)
+        )
     }
 
     /// Leaves out tombstones that are dropped but not yet removed by a checkpoint, because the log
@@ -137,11 +154,6 @@ extension ViewPicture {
         return try snapshot.value(in: .zones, for: .compaction).map {
             (value) throws(ViewIndexError) in try CompactionRun(value)
         }
-    }
-
-    /// Returns the last event of one slot.
-    package func version(at slot: ViewKey) throws(ViewIndexError) -> RecordVersion? {
-        try versions(at: [slot])[0]
     }
 
     /// Returns the records of a zone that are bound to a target, in slot order.

@@ -85,6 +85,8 @@ struct StatedFacts: Facts {
 
     func versions(at slots: [ViewKey]) -> [RecordVersion?] { slots.map { newest[$0] } }
 
+    func version(at slot: ViewKey) -> RecordVersion? { newest[slot] }
+
     func liveVersions(in zone: ZoneKey) -> [RecordVersion] {
         newest.filter { $0.key.zone == zone && $0.value.state == .live }.map(\.value)
             .sorted { $0.sequence < $1.sequence }

@@ -39,6 +39,10 @@ private final class PictureFacts: Facts {
         try SyncError.wrapping { () throws(ViewIndexError) in try picture.versions(at: slots) }
     }
 
+    func version(at slot: ViewKey) throws(SyncError) -> RecordVersion? {
+        try SyncError.wrapping { () throws(ViewIndexError) in try picture.version(at: slot) }
+    }
+
     func liveVersions(in zone: ZoneKey) throws(SyncError) -> [RecordVersion] {
         try SyncError.wrapping { () throws(ViewIndexError) in
             try picture.changes(in: zone, after: 0, quiet: .max, limit: .max)

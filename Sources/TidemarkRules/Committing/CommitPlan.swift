@@ -197,9 +197,8 @@ package struct CommitPlan: Sendable {
     ) throws(SyncError) {
         let fields = try saves[index].fields.asAsked
         let policy = saves[index].policy
-        let replaces = item.isLive && !anew
-        let old = replaces ? item.bodyReadBefore : nil
-        let oldSequence = replaces ? item.previous.rawValue : 0
+        let old = anew ? nil : item.bodyReadBefore
+        let oldSequence = old == nil ? 0 : item.previous.rawValue
         let header = RecordHeader(
             recordName: item.name,
             recordType: saves[index].typeName,
@@ -215,7 +214,7 @@ package struct CommitPlan: Sendable {
         // is made first. Other saves write it into the draft directly, without a copy.
         var bound: RecordBody?
         if item.wasBound || saves[index].parent.isSet || fields.bind {
-            let body = RecordBody(
+            bound = RecordBody(
                 header,
                 setting: fields,
                 extent: policy.extent,
@@ -224,7 +223,7 @@ package struct CommitPlan: Sendable {
             )
             // The old bindings also end if the record begins anew.
             let replaced = item.wasBound ? try? item.live?.body() : nil
-            let count = bind(&event, item, zone, from: replaced, to: body)
+            let count = bind(&event, item, zone, from: replaced, to: bound)
             guard count <= RecordEvent.releasedLimit else {
                 throw .tooManyBindings(
                     saves[index].recordID,
@@ -232,7 +231,6 @@ package struct CommitPlan: Sendable {
                     limit: RecordEvent.releasedLimit
                 )
             }
-            bound = body
         }
         // Constants, because a closure copies a variable whose method it calls.
         let (saved, body) = (event, bound)

@@ -68,7 +68,7 @@ package struct Audiences {
 
     /// Returns the place of a record in an audience.
     package func place(of slot: Slot, in key: ZoneKey) throws(SyncError) -> AudiencePlace {
-        let version = try facts.versions(at: [ViewKey(zone: key, slot: slot)])[0]
+        let version = try facts.version(at: ViewKey(zone: key, slot: slot))
         return AudiencePlace(
             key: key,
             previous: version?.sequence ?? 0,

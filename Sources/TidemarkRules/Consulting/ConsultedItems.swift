@@ -146,6 +146,14 @@ package struct ConsultedItems: Sendable {
         in zones: ConsultedZones,
         _ facts: any Facts
     ) throws(SyncError) -> [Int] {
+        // A lone item is looked up without lists.
+        if open.count == 1, let index = open.first {
+            guard let zone = zones.key(of: items[index].zone),
+                let version = try facts.version(at: ViewKey(zone: zone, slot: items[index].slot)),
+                let record = try facts.records(at: [version.sequence]).first
+            else { return [] }
+            return try take(record, at: index) ? [] : [index]
+        }
         // A zone without a key has no events, and its records are looked up nowhere.
         var slots: [ViewKey] = []
         slots.reserveCapacity(open.count)
@@ -163,18 +171,18 @@ package struct ConsultedItems: Sendable {
         var version = versions.makeIterator()
         var strangers: [Int] = []
         for index in open where zones.key(of: items[index].zone) != nil {
-            guard let sequence = version.next()??.sequence, let record = records.next() else {
-                continue
-            }
-            items[index].take(record)
-            lookedAt = max(lookedAt, sequence)
-            let name = items[index].name
-            let isNamed = try SyncError.wrapping { () throws(EventFormatError) in
-                try record.hasName(name)
-            }
-            if !isNamed { strangers.append(index) }
+            guard version.next()??.sequence != nil, let record = records.next() else { continue }
+            if try !take(record, at: index) { strangers.append(index) }
         }
         return strangers
+    }
+
+    /// Takes in the event that was found for an item; returns true if it is of the item's name.
+    private mutating func take(_ record: StoredRecord, at index: Int) throws(SyncError) -> Bool {
+        items[index].take(record)
+        lookedAt = max(lookedAt, record.sequence)
+        let name = items[index].name
+        return try SyncError.wrapping { () throws(EventFormatError) in try record.hasName(name) }
     }
 }
 
