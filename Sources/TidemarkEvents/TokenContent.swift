@@ -110,14 +110,14 @@ extension TokenContent {
 
     /// Returns the token for clients.
     package func token(of store: StoreID, hash: StoreHash) -> ChangeToken {
-        // Every page ends with a token, and appending word by word takes four times as long.
         let rest =
             level == .sharedZone
             ? MemoryLayout<UInt64>.size + walks.count * Self.walkByteCount
             : readability == 0 ? 0 : MemoryLayout<UInt64>.size
-        var bytes = [UInt8](repeating: 0, count: Self.byteCount + rest)
-        let end = bytes.count - Self.checkByteCount
-        bytes.withUnsafeMutableBytes { token in
+        let count = Self.byteCount + rest
+        // Every page ends with a token. An array of a given length would be made by code of the
+        // standard library that is not specialized, and appending word by word takes longer still.
+        return withUnsafeTemporaryAllocation(byteCount: count, alignment: 1) { token in
             func put(_ word: UInt64, at offset: Int) {
                 token.storeBytes(of: word.littleEndian, toByteOffset: offset, as: UInt64.self)
             }
@@ -130,17 +130,20 @@ extension TokenContent {
             put(quiet.rawValue, at: 34)
             // A token of a zone or database has no list, so one optional word needs no flag: the
             // length tells.
-            guard rest > 0 else { return }
-            put(level == .sharedZone ? known.rawValue : readability, at: 42)
-            for (index, walk) in walks.enumerated() where level == .sharedZone {
-                let offset = Self.byteCount + index * Self.walkByteCount
-                put(walk.audience.rawValue, at: offset)
-                put(walk.position.rawValue, at: offset + 8)
-                token[offset + 16] = walk.isLeaving ? 1 : 0
+            if rest > 0 { put(level == .sharedZone ? known.rawValue : readability, at: 42) }
+            if level == .sharedZone {
+                for (index, walk) in walks.enumerated() {
+                    let offset = Self.byteCount + index * Self.walkByteCount
+                    put(walk.audience.rawValue, at: offset)
+                    put(walk.position.rawValue, at: offset + 8)
+                    token[offset + 16] = walk.isLeaving ? 1 : 0
+                }
             }
+            let written = UnsafeRawBufferPointer(token)
+            let end = count - Self.checkByteCount
+            put(hash.tokenCheck(written.bytes.extracting(0..<end)), at: end)
+            return ChangeToken(bytes: Array(written))
         }
-        bytes.store(integer: hash.tokenCheck(bytes.span.bytes.extracting(0..<end)), at: end)
-        return ChangeToken(bytes: bytes)
     }
 
     /// Reads a token that any store made; throws the defect of its bytes.
