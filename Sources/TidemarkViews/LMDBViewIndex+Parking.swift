@@ -24,10 +24,11 @@ extension LMDBViewIndex {
         return progress.withLock { progress in
             if progress.environment == nil { return true }
             defer { progress.isUsed = false }
+            guard !progress.isUsed, !progress.isReplaced else { return false }
+            progress.kept = nil
             // Every snapshot and every call has a reference, and gets it under this lock. Without
             // another reference, all transactions have ended.
-            guard !progress.isUsed, !progress.isReplaced,
-                isKnownUniquelyReferenced(&progress.environment),
+            guard isKnownUniquelyReferenced(&progress.environment),
                 let folder = progress.environment?.park()
             else { return false }
             progress.parked = Parked(folder: folder, place: place)

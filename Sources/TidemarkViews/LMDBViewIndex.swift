@@ -54,6 +54,12 @@ package final class LMDBViewIndex: ViewIndex {
         /// The way back to a parked environment.
         var parked: Parked?
         var state: ViewState?
+        /// The last snapshot of the commit of `state`, which the next reader gets if nobody uses it.
+        ///
+        /// Its transaction keeps no pages from reuse: the next commit keeps those of the last one
+        /// in any case, and removes this. A snapshot that is removed under the lock takes only its
+        /// own lock and that of the environment's transactions.
+        var kept: LMDBViewSnapshot?
         /// The checks on disk; `nil` if this process writes none.
         var checks: ViewChecks?
         /// True if other files have replaced the open ones.
@@ -277,9 +283,10 @@ package final class LMDBViewIndex: ViewIndex {
 
     /// Returns an immutable snapshot of the last commit.
     ///
-    /// Each snapshot has its own read transaction, so that lookups do not wait for each other.
-    /// Above a limit, all snapshots of one commit share a transaction, since LMDB has room for a
-    /// fixed number only.
+    /// Each user has its own read transaction, so that lookups do not wait for each other. A
+    /// snapshot that nobody uses is handed out again, as starting a transaction costs more than a
+    /// lookup. Above a limit, all users of one commit share a transaction, since LMDB has room for
+    /// a fixed number only.
     package func snapshot() throws(ViewIndexError) -> any ViewSnapshot {
         do throws(ViewIndexError) {
             return try newestSnapshot()
@@ -290,10 +297,18 @@ package final class LMDBViewIndex: ViewIndex {
     }
 
     private func newestSnapshot() throws(ViewIndexError) -> any ViewSnapshot {
+        if let snapshot = unusedSnapshot() { return snapshot }
         let (environment, newest) = try use()
         // `isCrowded` is a hint. The limit is far below LMDB's own, so a few more transactions are
         // harmless.
-        guard environment.isCrowded else { return try ownSnapshot(environment, newest) }
+        guard environment.isCrowded else {
+            let snapshot = try ownSnapshot(environment, newest)
+            progress.withLock { progress in
+                // One of an older commit would keep pages from reuse.
+                if progress.state?.transaction == snapshot.number { progress.kept = snapshot }
+            }
+            return snapshot
+        }
         return try shared.withLock { (shared) throws(ViewIndexError) in
             // A snapshot of an older commit is not shared further, so that its pages become free.
             if let snapshot = shared.snapshot, snapshot.number == environment.newestTransaction {
@@ -302,6 +317,16 @@ package final class LMDBViewIndex: ViewIndex {
             let snapshot = try ownSnapshot(environment, newest)
             shared.snapshot = snapshot
             return snapshot
+        }
+    }
+
+    /// Returns the kept snapshot if nobody uses it.
+    private func unusedSnapshot() -> LMDBViewSnapshot? {
+        progress.withLock { progress in
+            // It is handed out under this lock only, so nobody begins to use it meanwhile.
+            guard isKnownUniquelyReferenced(&progress.kept) else { return nil }
+            progress.isUsed = true
+            return progress.kept
         }
     }
 
@@ -338,7 +363,10 @@ package final class LMDBViewIndex: ViewIndex {
         // The checks may be one commit behind, never two: see below.
         try bringChecksForward()
         let state = try environment.write(batch, store: store, checkpoint: checkpoint)
-        progress.withLock { $0.state = state }
+        progress.withLock { progress in
+            progress.state = state
+            progress.kept = nil
+        }
         // The checkpoint is already committed. Checks that could not be written now are written
         // before the next checkpoint, and an open before that accepts the index as it is.
         try? bringChecksForward()

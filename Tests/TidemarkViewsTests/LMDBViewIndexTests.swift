@@ -54,6 +54,36 @@ struct LMDBViewIndexTests {
         #expect(index.checkpoint == .at(30))
     }
 
+    @Test func `A snapshot that nobody uses is used again until the next commit`() throws {
+        let index = try open(.writing)
+        try index.apply(batch(1), checkpoint: .at(1))
+        let held = try index.snapshot()
+        // Two users never share a transaction.
+        let next = ObjectIdentifier(try index.snapshot())
+        #expect(next != ObjectIdentifier(held))
+        #expect(try ObjectIdentifier(index.snapshot()) == next)
+        try index.apply(batch(2), checkpoint: .at(2))
+        #expect(try index.snapshot().value(in: .names, for: ViewKey(3, 0)) == .word(2, tag: 1))
+        #expect(try held.value(in: .names, for: ViewKey(3, 0)) == .word(1, tag: 1))
+        // A process that only reads may not know of the next commit, so it keeps none.
+        let reader = try open(.readingLive)
+        #expect(try reader.snapshot().checkpoint == .at(2))
+        #expect(reader.progress.withLock { $0.kept == nil })
+    }
+
+    @Test func `Snapshots that are used again keep no pages from reuse`() throws {
+        func byteCount(in folder: String, reading: Bool) throws -> UInt64 {
+            let index = try LMDBViewIndex.open(folder, access: .writing, store: .sample)
+            for step in 1...40 as ClosedRange<UInt64> {
+                try index.apply(batch(step), checkpoint: .at(step))
+                if reading { #expect(try index.snapshot().checkpoint == .at(step)) }
+            }
+            return index.byteCount
+        }
+        let read = try byteCount(in: folder, reading: true)
+        #expect(try read == byteCount(in: scratch.path("unread"), reading: false))
+    }
+
     @Test func `Snapshots can outnumber the reader slots of LMDB`() throws {
         let index = try open(.writing)
         try index.apply(batch(1), checkpoint: .at(10))
