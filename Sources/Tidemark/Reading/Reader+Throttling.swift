@@ -18,7 +18,7 @@ extension Reader {
                 "The store does not serve the container \(caller.database.container.identifier)."
             )
         }
-        if caller.database.container == .server, !mayAskServer(caller.authentication) {
+        if !mayAskServer(caller.authentication), caller.database.container == .server {
             throw SyncError(
                 .badContainer,
                 "The container \(ContainerID.server.identifier) is reserved for the server."
