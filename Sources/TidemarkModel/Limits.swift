@@ -193,7 +193,10 @@ extension Limits {
             )
         }
         let (hasNUL, isASCII) = name.withBytes { bytes in
-            (bytes.contains(0), !requiresASCIINames || bytes.allSatisfy { $0 < 0x80 })
+            (
+                ByteEquality.containsZero(UnsafeRawBufferPointer(bytes)),
+                !requiresASCIINames || bytes.allSatisfy { $0 < 0x80 }
+            )
         }
         guard !hasNUL else {
             throw .invalidName(what, name.string, "holds a NUL character; leave it out")

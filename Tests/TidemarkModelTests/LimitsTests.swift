@@ -36,6 +36,24 @@ import Testing
         #expect(error?.message == "The record name \"\(name)\" \(rule).")
     }
 
+    @Test func `A NUL is found at every place of a name, and nothing else is taken for one`() {
+        for character in ["a", "\u{1}", "\u{7F}", "\u{80}", "é"] {
+            for count in 1...20 {
+                let text = String(repeating: character, count: count)
+                let bytes = Array(text.utf8)
+                #expect(
+                    refusal { () throws(SyncError) in try limits.check(recordName: Name(text)) }
+                        == nil
+                )
+                for place in 0...bytes.count {
+                    var name = bytes
+                    name.insert(0, at: place)
+                    #expect(name.withUnsafeBytes(ByteEquality.containsZero))
+                }
+            }
+        }
+    }
+
     @Test func `The error for a name that is far too long contains its beginning`() {
         let name = Name(String(repeating: "né", count: 20_000))
         let error = refusal { () throws(SyncError) in try limits.check(recordName: name) }

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Comparing bytes eight at a time, which the standard library's comparisons do one by one.
+/// Comparing bytes eight at a time, which the standard library does one by one.
 enum ByteEquality {
     /// Returns true if two runs of bytes are equal.
     ///
@@ -24,6 +24,26 @@ enum ByteEquality {
             index += 1
         }
         return true
+    }
+
+    /// Returns true if one of the bytes is zero.
+    ///
+    /// O(bytes).
+    static func containsZero(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let count = bytes.count
+        var index = 0
+        while index + 8 <= count {
+            let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            // Of the bytes up to 0x7F, only zero gets its top bit from subtracting one. A byte next
+            // to a zero may get it by the borrow, which changes nothing in the answer.
+            if (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 != 0 { return true }
+            index += 8
+        }
+        while index < count {
+            if bytes[index] == 0 { return true }
+            index += 1
+        }
+        return false
     }
 
     /// Returns true if two slices hold the same bytes.
