@@ -16,13 +16,13 @@ extension Reader {
         since: ChangeToken? = nil,
         _ body: () async throws(SyncError) -> Answer
     ) async throws(SyncError) -> Answer {
-        let work = observer?.begins(.call(StoreCall(call, by: caller)))
+        let observed = begins(call, caller)
         do throws(SyncError) {
             let answer = try await body()
-            if let observer { ends(work, observer) }
+            if let observed { ends(observed) }
             return answer
         } catch {
-            refused(call, caller, about: items(), since: since, error, work)
+            refused(call, caller, about: items(), since: since, error, observed)
             throw error
         }
     }
@@ -37,13 +37,13 @@ extension Reader {
         since: ChangeToken? = nil,
         _ body: () throws(SyncError) -> Answer
     ) throws(SyncError) -> Answer {
-        let work = observer?.begins(.call(StoreCall(call, by: caller)))
+        let observed = begins(call, caller)
         do throws(SyncError) {
             let answer = try body()
-            if let observer { ends(work, observer) }
+            if let observed { ends(observed) }
             return answer
         } catch {
-            refused(call, caller, about: items(), since: since, error, work)
+            refused(call, caller, about: items(), since: since, error, observed)
             throw error
         }
     }
@@ -55,11 +55,11 @@ extension Reader {
         about items: @autoclosure () -> [SyncError.Item],
         since: ChangeToken?,
         _ error: SyncError,
-        _ work: (any StoreWorkObserver)?
+        _ observed: ObservedCall?
     ) {
-        if let observer {
-            observer.notes(.refused(call, error.code, count: 1))
-            ends(work, observer, error)
+        if let observed {
+            observed.observer.notes(.refused(call, error.code, count: 1))
+            ends(observed, error)
         }
         guard let journal else { return }
         let whole = JournalEntry.Refusal(nil, error.code, error.message)
@@ -69,14 +69,16 @@ extension Reader {
         journal.note(.refused(refused))
     }
 
+    /// Notifies the observer that a call begins; returns `nil` if there is no observer.
+    private func begins(_ call: JournalEntry.Call, _ caller: Caller) -> ObservedCall? {
+        guard isObserved, let observer else { return nil }
+        return ObservedCall(observer, observer.begins(.call(StoreCall(call, by: caller))))
+    }
+
     /// Notifies the observer that a call has ended.
-    private func ends(
-        _ work: (any StoreWorkObserver)?,
-        _ observer: any StoreObserver,
-        _ error: SyncError? = nil
-    ) {
-        cacheReports.report(source.cacheUse, to: observer)
-        work?.ends(error)
+    private func ends(_ observed: ObservedCall, _ error: SyncError? = nil) {
+        cacheReports.report(source.cacheUse, to: observed.observer)
+        observed.work?.ends(error)
     }
 
     /// Records rejected items of a call, each with its reason.
@@ -100,6 +102,20 @@ extension Reader {
         // Before the entry is made: this runs for every page.
         guard let journal, journal.extent == .full else { return }
         journal.note(.told(told()))
+    }
+}
+
+/// A call of which the observer is notified.
+///
+/// A class, so that its absence, which is usual, costs nothing: a missing value of a protocol is
+/// copied and destroyed by calls of the runtime.
+private final class ObservedCall: Sendable {
+    let observer: any StoreObserver
+    let work: (any StoreWorkObserver)?
+
+    init(_ observer: any StoreObserver, _ work: (any StoreWorkObserver)?) {
+        self.observer = observer
+        self.work = work
     }
 }
 

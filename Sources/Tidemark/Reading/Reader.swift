@@ -31,6 +31,8 @@ final class Reader: Sendable {
     let journal: OpenJournal?
     /// The observer of calls and their ends; `nil` if there is none.
     let observer: (any StoreObserver)?
+    /// True if there is an observer, for every call: reading `observer` takes longer.
+    let isObserved: Bool
     /// Reports the use of the block cache to the observer.
     let cacheReports = CacheReports()
     /// The reports of schema uses that production does not allow.
@@ -71,6 +73,7 @@ final class Reader: Sendable {
         self.journalReader = journalReader
         self.journal = journal
         self.observer = observer
+        isObserved = observer != nil
         driftReports = listeners.driftReports
         accountNews = listeners.accountNews
         now = environment.now
