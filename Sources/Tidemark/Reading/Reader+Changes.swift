@@ -36,7 +36,7 @@ extension Reader {
     private func changes(
         _ request: ZoneChangesRequest,
         as caller: Caller,
-        _ picture: some Picture,
+        _ picture: consuming some Picture,
         _ now: ViewPicture,
         through position: SequenceNumber? = nil
     ) throws(SyncError) -> ZoneChanges {
@@ -76,7 +76,7 @@ extension Reader {
     func listedDelta<Viewed: Picture>(
         _ request: ZoneChangesRequest,
         as caller: Caller,
-        _ picture: Viewed,
+        _ picture: consuming Viewed,
         _ now: ViewPicture
     ) throws(SyncError) -> ListedDelta<Viewed> {
         try checkOwner(of: request.zone, in: caller.database)
