@@ -15,31 +15,36 @@ struct ZoneEpochs: Sendable {
     ///
     /// The standard library's hash of the three names takes longer than the rest of a lookup.
     private var epochs: [UInt64: (zone: ZoneIdentity, epoch: ZoneEpoch)] = [:]
+    /// The zone of the last request, since many clients ask for one zone again and again: comparing
+    /// its names takes less than hashing them.
+    private var last: (zone: ZoneIdentity, epoch: ZoneEpoch)?
     /// The last beginning or end of a zone when the epochs were found.
     private var sequence: SequenceNumber = 0
 
-    func epoch(
+    mutating func epoch(
         of zone: ZoneIdentity,
-        _ hash: UInt64,
+        _ hash: StoreHash,
         asOf sequence: SequenceNumber
     ) -> ZoneEpoch? {
-        guard sequence == self.sequence, let known = epochs[hash], known.zone == zone else {
-            return nil
-        }
+        guard sequence == self.sequence else { return nil }
+        if let last, last.zone == zone { return last.epoch }
+        guard let known = epochs[hash.epochs(of: zone)], known.zone == zone else { return nil }
+        last = known
         return known.epoch
     }
 
     mutating func keep(
         _ epoch: ZoneEpoch,
         of zone: ZoneIdentity,
-        _ hash: UInt64,
+        _ hash: StoreHash,
         asOf sequence: SequenceNumber
     ) {
         // An older picture must not put back epochs from before a zone's last beginning or end.
         guard sequence >= self.sequence else { return }
         if sequence > self.sequence || epochs.count >= Self.countLimit { epochs = [:] }
         self.sequence = sequence
-        epochs[hash] = (zone, epoch)
+        epochs[hash.epochs(of: zone)] = (zone, epoch)
+        last = (zone, epoch)
     }
 }
 
@@ -49,14 +54,14 @@ extension ViewPicture {
     /// O(1) for a zone that was looked up since a zone last began or ended.
     package func epoch(of zone: ZoneIdentity) throws(ViewIndexError) -> ZoneEpoch {
         let asOf = lastZoneSequence
+        let hash = hash
         // Otherwise this picture shows an older state than the cached one.
-        let isNewest = bound >= asOf
-        let hash = isNewest ? hash.epochs(of: zone) : 0
-        if isNewest, let known = views.epochs.withLock({ $0.epoch(of: zone, hash, asOf: asOf) }) {
+        guard bound >= asOf else { return ZoneEpoch(try search(for: zone)) }
+        if let known = views.epochs.withLock({ $0.epoch(of: zone, hash, asOf: asOf) }) {
             return known
         }
         let found = ZoneEpoch(try search(for: zone))
-        if isNewest { views.epochs.withLock { $0.keep(found, of: zone, hash, asOf: asOf) } }
+        views.epochs.withLock { $0.keep(found, of: zone, hash, asOf: asOf) }
         return found
     }
 }
