@@ -359,11 +359,16 @@ extension RecordEvent {
     package static func start(
         of payload: RawSpan
     ) throws(EventFormatError) -> (state: RecordState, bodyOffset: Int) {
-        guard isShort(payload) else {
-            let (event, bodyOffset) = try read(payload)
-            return (event.state, bodyOffset)
-        }
+        guard isShort(payload) else { return try longStart(of: payload) }
         return (try state(of: payload), bodyOffset(in: payload))
+    }
+
+    @inline(never)
+    private static func longStart(
+        of payload: RawSpan
+    ) throws(EventFormatError) -> (state: RecordState, bodyOffset: Int) {
+        let (event, bodyOffset) = try read(payload)
+        return (event.state, bodyOffset)
     }
 
     /// Returns true if an event contains an audience.
@@ -460,9 +465,10 @@ extension RecordEvent {
 
     @inline(__always)
     private static func state(of payload: RawSpan) throws(EventFormatError) -> RecordState {
-        switch EventKind(rawValue: payload.byte(at: 0)) {
-        case .recordSaved, .recordTouched: return .live
-        case .recordDeleted: return .tombstone
+        // By the numbers, because making a kind of one is a call.
+        switch payload.byte(at: 0) {
+        case EventKind.recordSaved.rawValue, EventKind.recordTouched.rawValue: return .live
+        case EventKind.recordDeleted.rawValue: return .tombstone
         default:
             throw EventFormatError(
                 "Expected a record event; found one of kind \(payload.byte(at: 0))."

@@ -140,6 +140,7 @@ extension RecordBody {
     /// The offset at which the texts end and the fields begin.
     var textEnd: Int { Self.textEnd(in: bytes.span.bytes) }
 
+    @inline(__always)
     private static func textEnd(in span: RawSpan) -> Int {
         // Written out without a loop, because this runs for every record that is read.
         let early = span.word16(at: 2) + span.word16(at: 4) + span.word16(at: 6)
