@@ -18,7 +18,10 @@ extension ViewPicture {
     ) throws(ViewIndexError) -> [RecordVersion] {
         var changes: [RecordVersion] = []
         var next = start + 1
-        while changes.count < limit, next <= bound {
+        // The index has no later entries. A client that asks often has all of them, and needs no
+        // scan.
+        let indexed = min(snapshot.checkpoint?.sequence ?? 0, bound)
+        while changes.count < limit, next <= indexed {
             // 64 more, because some entries are left out below, and another scan costs more than a
             // few entries.
             let count = min(limit - changes.count, Self.scanLimit) + 64
