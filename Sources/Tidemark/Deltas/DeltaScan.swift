@@ -55,7 +55,8 @@ struct DeltaScan<Entry> {
             guard let final = run.last else { break }
             budget -= run.count
             let told = try tell(run, &budget)
-            entries += told.entries
+            // The usual case: one run has all entries.
+            if entries.isEmpty { entries = told.entries } else { entries += told.entries }
             end = told.end
             if end != nil || run.count < count { break }
             last = position(final)
