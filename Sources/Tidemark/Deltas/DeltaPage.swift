@@ -94,8 +94,11 @@ struct DeltaPage {
                     try lines.append(row, in: block, payload, isGone: isGone)
                 }
                 // After an event that is read later, it is not yet known if the page is full.
-                let isKnown = entries != nil && reading.order.isOfList && reading.versions.isEmpty
-                if isKnown, byteCount >= byteLimit { return false }
+                if byteCount >= byteLimit, entries != nil, reading.order.isOfList,
+                    reading.versions.isEmpty
+                {
+                    return false
+                }
             }
         }
         return true
@@ -190,8 +193,16 @@ private struct EntryOrder {
 
     /// The order of the entries of a list.
     init(_ entries: [DeltaEntry]) {
-        let sequences = entries.map(\.sequence)
-        if sequences.indices.dropFirst().allSatisfy({ sequences[$0 - 1] < sequences[$0] }) {
+        var sequences: [SequenceNumber] = []
+        sequences.reserveCapacity(entries.count)
+        var last = SequenceNumber.zero
+        var ascends = true
+        for entry in entries {
+            if entry.sequence <= last { ascends = false }
+            last = entry.sequence
+            sequences.append(last)
+        }
+        if ascends {
             self.init(sequences: sequences, places: nil)
         } else {
             self.init(sequences.indices.map { (sequences[$0], $0) })

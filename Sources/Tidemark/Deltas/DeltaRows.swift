@@ -50,7 +50,8 @@ struct DeltaRows {
             // change the share must not see.
             if access != nil, !isGone, try appendShare(row, block[range], bits) { return }
             let kind: RecordRows.Kind = isGone ? .gone : .changed
-            rows.append(kind, row.sequence.rawValue, bits, in: block, range)
+            // The default for the last argument would be a call.
+            rows.append(kind, row.sequence.rawValue, bits, in: block, range, nameByteCount: 0)
         case .tombstone:
             let (name, type) = try RecordEvent.tombstoneRanges(in: payload, bodyOffset: bodyOffset)
             let start = row.payloadRange.lowerBound

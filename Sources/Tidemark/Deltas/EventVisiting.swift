@@ -49,10 +49,12 @@ extension EventSource {
     }
 
     /// Reads events by position, as ``EventSource/readRuns(_:_:)`` does.
+    @inline(__always)
     package func visitRuns<Failure: EventFailure>(
         _ sequences: [SequenceNumber],
         _ take: (EventRun) throws(Failure) -> Bool
     ) throws(SyncError) {
+        // The function is inlined, so that the compiler knows the type of the optional error.
         var failure: Failure?
         try SyncError.wrapping { () throws(LogError) in
             // The closure of the source cannot throw. So an error ends the reading, and is thrown
