@@ -9,7 +9,7 @@ package struct EventRun: Sendable {
     /// The raw bytes of the block that holds the events.
     ///
     /// Keeping a run keeps them.
-    package let block: [UInt8]
+    package internal(set) var block: [UInt8]
     /// The events; at least one in a run that a reader gets.
     package internal(set) var rows: [EventRow]
 

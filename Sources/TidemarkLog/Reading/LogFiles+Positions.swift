@@ -46,26 +46,32 @@ extension LogFiles {
         let wanted = wanted(by: rest, in: reader)
         // No block covers it.
         if wanted.entries.isEmpty { rest.removeFirst() }
-        for next in blocks(wanted.entries, in: reader, mapping: wanted.isSparse) {
-            let end = rest.firstIndex(after: next.entry.last)
+        let blocks = blocks(wanted.entries, in: reader, mapping: wanted.isSparse)
+        // One for all blocks, so that its rows are allocated once. By index, because each element
+        // of a loop is copied.
+        var run = EventRun(block: [], rows: [])
+        for index in blocks.indices {
+            let end = rest.firstIndex(after: blocks[index].entry.last)
             let covered = rest[..<end]
             rest = rest[end...]
-            let run = try run(of: covered, in: next, of: reader, stopsAtMiss: false)
-            if let run, !run.rows.isEmpty, !take(run) { return false }
+            try find(covered, in: blocks[index], of: reader, stopsAtMiss: false, &run)
+            if !run.rows.isEmpty, !take(run) { return false }
         }
         return true
     }
 
-    /// Returns the wanted events of a block, up to a defect, or to the first one that is not in it
-    /// if `stopsAtMiss` is true; `nil` if the block cannot be decoded.
-    private func run(
-        of wanted: ArraySlice<SequenceNumber>,
+    /// Replaces a run by the wanted events of a block, up to a defect, or to the first one that is
+    /// not in it if `stopsAtMiss` is true; by none if the block cannot be decoded.
+    private func find(
+        _ wanted: ArraySlice<SequenceNumber>,
         in next: BlockAhead,
         of reader: SegmentReader,
-        stopsAtMiss: Bool
-    ) throws(LogError) -> EventRun? {
-        guard let block = try sound(next) else { return nil }
-        var run = EventRun(block: block.bytes, rows: [])
+        stopsAtMiss: Bool,
+        _ run: inout EventRun
+    ) throws(LogError) {
+        run.rows.removeAll(keepingCapacity: true)
+        guard let block = try sound(next) else { return }
+        run.block = block.bytes
         // Of many wanted positions, the block may have few before the first miss.
         run.rows.reserveCapacity(stopsAtMiss ? min(wanted.count, 64) : wanted.count)
         // A walk is cheaper than a search for each event if most are wanted.
@@ -81,7 +87,6 @@ extension LogFiles {
         } catch {
             try meet(reader.malformed(block.entry, error))
         }
-        return run
     }
 
     /// The number of positions per wanted position above which blocks get maps.
@@ -94,6 +99,8 @@ extension LogFiles {
         in reader: SegmentReader
     ) -> (entries: [BlockEntry], isSparse: Bool) {
         var entries: [BlockEntry] = []
+        // Most reads need few blocks.
+        entries.reserveCapacity(min(sequences.count, 8))
         var rest = sequences
         while let sequence = rest.first, entries.count < BlockAhead.countLimit,
             let entry = reader.entry(at: reader.index(of: sequence))
@@ -137,6 +144,7 @@ extension LogFiles {
         _ guess: inout ZoneGuess,
         _ take: (EventRun) -> Bool
     ) throws(LogError) -> Bool {
+        var run = EventRun(block: [], rows: [])
         while let sequence = rest.first, sequence <= stripe.last {
             let entries = entries(of: guess, holding: rest, in: stripe, of: reader)
             if entries.isEmpty {
@@ -150,9 +158,9 @@ extension LogFiles {
             for next in blocks(entries, in: reader) where isRight {
                 let covered = rest[..<rest.firstIndex(after: next.entry.last)]
                 // A stray resets the guess, and the rest is looked up again.
-                let run = try run(of: covered, in: next, of: reader, stopsAtMiss: true)
-                rest = rest.dropFirst(run?.rows.count ?? 0)
-                if let run, !run.rows.isEmpty, !take(run) { return false }
+                try find(covered, in: next, of: reader, stopsAtMiss: true, &run)
+                rest = rest.dropFirst(run.rows.count)
+                if !run.rows.isEmpty, !take(run) { return false }
                 var found: LogEvent?
                 while found == nil, rest.startIndex < covered.endIndex {
                     found = try event(at: rest.removeFirst(), in: stripe, of: reader)
