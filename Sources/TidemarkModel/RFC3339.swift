@@ -31,15 +31,44 @@ package enum RFC3339 {
     /// The time in UTC, with three digits after the second unless they are all zero; with
     /// `isFixedWidth`, always.
     package static func text(milliseconds: Int64, isFixedWidth: Bool = false) -> String {
+        var text: [UInt8] = []
+        append(milliseconds: milliseconds, isFixedWidth: isFixedWidth, to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Appends the text of a time.
+    package static func append(
+        milliseconds: Int64,
+        isFixedWidth: Bool = false,
+        to text: inout [UInt8]
+    ) {
         let (days, inDay) = flooredDivision(milliseconds, by: 86_400_000)
         let (year, month, day) = date(daysSince1970: days)
         let seconds = inDay / 1000
         let fraction = inDay % 1000
-        let date = "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
-        let time =
-            "\(padded(seconds / 3600, 2)):\(padded(seconds / 60 % 60, 2)):\(padded(seconds % 60, 2))"
-        if fraction == 0, !isFixedWidth { return "\(date)T\(time)Z" }
-        return "\(date)T\(time).\(padded(fraction, 3))Z"
+        if year < 0 { text.append(UInt8(ascii: "-")) }
+        append(year.magnitude, digits: 4, to: &text)
+        text.append(UInt8(ascii: "-"))
+        append(month.magnitude, digits: 2, to: &text)
+        text.append(UInt8(ascii: "-"))
+        append(day.magnitude, digits: 2, to: &text)
+        text.append(UInt8(ascii: "T"))
+        append((seconds / 3600).magnitude, digits: 2, to: &text)
+        text.append(UInt8(ascii: ":"))
+        append((seconds / 60 % 60).magnitude, digits: 2, to: &text)
+        text.append(UInt8(ascii: ":"))
+        append((seconds % 60).magnitude, digits: 2, to: &text)
+        if fraction != 0 || isFixedWidth {
+            text.append(UInt8(ascii: "."))
+            append(fraction.magnitude, digits: 3, to: &text)
+        }
+        text.append(UInt8(ascii: "Z"))
+    }
+
+    /// Appends at least a number of digits.
+    private static func append(_ value: UInt64, digits: Int, to text: inout [UInt8]) {
+        if digits > 1 || value > 9 { append(value / 10, digits: digits - 1, to: &text) }
+        text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
     }
 
     // Counting years from March makes the leap day the last one, so that a month's first day in
@@ -80,12 +109,6 @@ package enum RFC3339 {
         // own.
         let (quotient, remainder) = value.quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
-    }
-
-    private static func padded(_ value: Int64, _ width: Int) -> String {
-        let digits = String(value.magnitude)
-        let zeros = String(repeating: "0", count: max(0, width - digits.count))
-        return (value < 0 ? "-" : "") + zeros + digits
     }
 }
 

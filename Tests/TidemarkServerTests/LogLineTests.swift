@@ -42,6 +42,27 @@ import TidemarkLock
             }
         }
     }
+
+    @Test func `Lines of a logger with metadata have the metadata and the same members`()
+        async throws
+    {
+        var names: [Set<String>] = []
+        for metadata: Logger.Metadata in [[:], ["node": "a"]] {
+            let lines = Lines()
+            var logger = lines.logger
+            for (name, value) in metadata { logger[metadataKey: name] = value }
+            try await ServerUnderTest.run(.router, logger: logger) { server in
+                let web = try await server.signIn("ann")
+                #expect(try await server.send("private/zones/list", web: web).status == 200)
+            }
+            let line = try #require(lines.all.first)
+            names.append(Set(line.keys))
+            // A time that a reader of the log can sort by: with all its digits.
+            #expect((line["time"] as? String)?.utf8.count == 24)
+        }
+        #expect(names[1] == names[0].union(["node"]))
+        #expect(names[0].isSuperset(of: ["endpoint", "microseconds", "status", "user"]))
+    }
 }
 
 /// Lines that were written.

@@ -39,12 +39,7 @@ public struct JSONLogHandler: LogHandler {
         function: String,
         line: UInt
     ) {
-        var bytes: [UInt8] = []
-        bytes.append(literal: "{\"time\":")
-        let time = RFC3339.text(milliseconds: Clock.now(), isFixedWidth: true)
-        bytes.append(jsonString: time)
-        bytes.append(member: "level", jsonString: level.rawValue)
-        bytes.append(member: "message", jsonString: "\(message)")
+        var bytes = Self.begun(level, "\(message)")
         let all = metadata.merging(own ?? [:]) { _, own in own }
         for (key, value) in all.sorted(by: { $0.key < $1.key }) {
             bytes.append(literal: ",")
@@ -52,9 +47,32 @@ public struct JSONLogHandler: LogHandler {
             bytes.append(literal: ":")
             bytes.append(jsonString: "\(value)")
         }
-        bytes.append(literal: "}\n")
+        end(bytes)
+    }
+
+    /// Writes a message whose metadata a closure appends as members, in the order of their names.
+    func log(_ level: Logger.Level, _ message: String, members: (inout [UInt8]) -> Void) {
+        var bytes = Self.begun(level, message)
+        members(&bytes)
+        end(bytes)
+    }
+
+    private static func begun(_ level: Logger.Level, _ message: String) -> [UInt8] {
+        var bytes: [UInt8] = []
+        // Most lines are shorter.
+        bytes.reserveCapacity(600)
+        bytes.append(literal: "{\"time\":\"")
+        RFC3339.append(milliseconds: Clock.now(), isFixedWidth: true, to: &bytes)
+        bytes.append(literal: "\"")
+        bytes.append(member: "level", jsonString: level.rawValue)
+        bytes.append(member: "message", jsonString: message)
+        return bytes
+    }
+
+    private func end(_ line: consuming [UInt8]) {
+        line.append(literal: "}\n")
         // One call for the whole line, so that lines of concurrent requests do not mix.
-        write(bytes)
+        write(line)
     }
 }
 #endif

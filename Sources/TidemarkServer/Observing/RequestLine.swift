@@ -30,31 +30,67 @@ struct RequestLine {
     }
 
     /// Counts the request and writes its line.
-    func end(_ metrics: Metrics, _ logger: Logger, status: Int) {
+    func end(_ metrics: Metrics, _ log: RequestLog, status: Int) {
         let elapsed = ContinuousClock.now - start
         // Every request that called `begins` ends exactly once, or `tidemark_requests_open` stays
         // too high.
         metrics.ends(endpoint, status: status, after: elapsed)
         span.end(endpoint, caller, code: code, method: method, status: status)
         let level: Logger.Level = status >= 500 ? .error : .info
-        // Before the metadata is made, which takes a text for each member.
-        guard logger.logLevel <= level else { return }
         let time = elapsed.components
         let microseconds = time.seconds * 1_000_000 + time.attoseconds / 1_000_000_000_000
-        var metadata: Logger.Metadata = [
-            "request": "\(uuid)", "method": "\(method)", "status": "\(status)",
-            "microseconds": "\(microseconds)",
-        ]
-        let members: [(String, String?)] = [
-            ("endpoint", endpoint), ("code", code), ("administrator", administrator),
-            ("container", caller?.database.container.identifier),
-            ("environment", caller?.database.environment.rawValue),
-            ("database", caller?.database.scope.name),
-            ("user", caller?.user?.userRecordName), ("device", caller?.device),
-            ("traceparent", caller?.trace?.traceparent),
-        ]
-        for case (let name, let value?) in members { metadata[name] = "\(value)" }
-        logger.log(level: level, "request", metadata: metadata)
+        if let lines = log.lines {
+            guard lines.logLevel <= level else { return }
+            return lines.log(level, "request") { bytes in
+                members(status: status, microseconds: microseconds) { name, value in
+                    bytes.append(member: name, jsonString: value)
+                }
+            }
+        }
+        // Before the metadata is made, which takes a text for each member.
+        guard log.logger.logLevel <= level else { return }
+        var metadata: Logger.Metadata = [:]
+        members(status: status, microseconds: microseconds) { name, value in
+            if let value { metadata["\(name)"] = "\(value)" }
+        }
+        log.logger.log(level: level, "request", metadata: metadata)
+    }
+
+    /// Passes each member of the line to a closure, in the order of their names.
+    private func members(
+        status: Int,
+        microseconds: Int64,
+        _ pass: (StaticString, String?) -> Void
+    ) {
+        let database = caller?.database
+        pass("administrator", administrator)
+        pass("code", code)
+        pass("container", database?.container.identifier)
+        pass("database", database?.scope.name)
+        pass("device", caller?.device)
+        pass("endpoint", endpoint)
+        pass("environment", database?.environment.rawValue)
+        pass("method", method)
+        pass("microseconds", String(microseconds))
+        pass("request", uuid)
+        pass("status", String(status))
+        pass("traceparent", caller?.trace?.traceparent)
+        pass("user", caller?.user?.userRecordName)
+    }
+}
+
+/// The log to which the lines of requests go.
+struct RequestLog: Sendable {
+    let logger: Logger
+    /// The logger's own handler, if it writes JSON and adds nothing to the members of a line.
+    ///
+    /// It takes a line as bytes: a logger takes a dictionary, which costs several times as much.
+    let lines: JSONLogHandler?
+
+    init(_ logger: Logger) {
+        self.logger = logger
+        let lines = logger.handler as? JSONLogHandler
+        self.lines = lines?.metadata.isEmpty == true ? lines : nil
     }
 }
 #endif

@@ -50,7 +50,7 @@ extension Server {
             line.endpoint = "administration"
             let failure = WebError(any: error)
             line.code = failure.code
-            line.end(metrics, logger, status: failure.status)
+            line.end(metrics, requestLog, status: failure.status)
             var response = Response(administration: failure.reason, status: failure.status)
             if failure.status == 401 { response.headers[.wwwAuthenticate] = "Bearer" }
             if let seconds = failure.retryAfter { response.headers[.retryAfter] = String(seconds) }
@@ -88,7 +88,7 @@ extension Server {
         } catch {
             let failure = WebError(any: error)
             line.code = failure.code
-            line.end(metrics, logger, status: failure.status)
+            line.end(metrics, requestLog, status: failure.status)
             return Response(administration: failure.reason, status: failure.status)
         }
     }
@@ -122,13 +122,13 @@ extension Server {
                         throw error
                     }
                     try await self.reloadWebhooks(after: Call.self)
-                    line.end(self.metrics, self.logger, status: 200)
+                    line.end(self.metrics, self.requestLog, status: 200)
                     try await writer.finish(nil)
                 } catch {
                     // The client has a head with status 200 already. 499 is the usual number in
                     // logs for a client that closed the connection.
                     line.code = "CONNECTION_LOST"
-                    line.end(self.metrics, self.logger, status: 499)
+                    line.end(self.metrics, self.requestLog, status: 499)
                     throw error
                 }
             }

@@ -110,7 +110,7 @@ extension Server {
         // Any page may read the answer: the token in the path is the credential, and no API token
         // says which origins are allowed.
         if let origin = incoming.origin { response.allow(origin) }
-        line.end(metrics, logger, status: response.status.code)
+        line.end(metrics, requestLog, status: response.status.code)
         return response
     }
 

@@ -40,7 +40,7 @@ extension Server {
         // Also with an error: if tokens are valid once, the request has used up the previous one.
         if let session { response.headers[.webAuthToken] = directory.webToken(of: session) }
         if let origin { response.allow(origin) }
-        line.end(metrics, logger, status: response.status.code)
+        line.end(metrics, requestLog, status: response.status.code)
         return response
     }
 

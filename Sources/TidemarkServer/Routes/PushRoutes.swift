@@ -86,7 +86,7 @@ extension Server {
         }
         if let session { response.headers[.webAuthToken] = directory.webToken(of: session) }
         if let origin { response.allow(origin) }
-        line.end(metrics, logger, status: response.status.code)
+        line.end(metrics, requestLog, status: response.status.code)
         return response
     }
 

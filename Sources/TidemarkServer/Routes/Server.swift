@@ -37,6 +37,7 @@ public final class Server: Sendable {
     let metrics = Metrics()
     let push: Push
     let logger: Logger
+    let requestLog: RequestLog
     let tracer: any Tracer
     /// The store's folder.
     let folder: String
@@ -55,6 +56,7 @@ public final class Server: Sendable {
         tracer: any Tracer = InstrumentationSystem.tracer
     ) async throws {
         self.logger = logger
+        requestLog = RequestLog(logger)
         self.tracer = tracer
         self.folder = folder
         self.store = store

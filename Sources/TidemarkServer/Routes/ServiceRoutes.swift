@@ -38,7 +38,7 @@ extension Server {
             call.response.headers[.webAuthToken] = directory.webToken(of: session)
         }
         if let origin = call.origin { call.response.allow(origin) }
-        call.line.end(metrics, logger, status: call.response.status.code)
+        call.line.end(metrics, requestLog, status: call.response.status.code)
         return call.response
     }
 
