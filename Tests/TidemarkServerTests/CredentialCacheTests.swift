@@ -26,6 +26,36 @@ import TidemarkModel
         #expect(try await cache.credential("a") { nil } == nil)
     }
 
+    @Test func `The number of checked texts in memory is limited`() {
+        let texts = CheckedTexts<Int>(limit: 2)
+        #expect(texts["a"] == nil)
+        for (index, text) in ["a", "b", "c"].enumerated() { texts.keep(index, of: text) }
+        #expect(texts["a"] == nil)
+        #expect(texts["b"] == nil)
+        #expect(texts["c"] == 2)
+    }
+
+    @Test func `Tokens that were checked before are refused once they have ended`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let directory = server.server.directory
+            let token = try await directory.makeToken(
+                name: "app",
+                container: .standard,
+                environment: .development
+            )
+            let web = try await server.signIn("ann")
+            for _ in 0..<2 {
+                #expect(try await directory.token(token) != nil)
+                #expect(try await directory.session(ofWebToken: web) != nil)
+            }
+            try await directory.revokeToken(token)
+            #expect(try await directory.token(token) == nil)
+            let account = try #require(try await directory.account(email: "ann@example.org"))
+            try await directory.endSessions(ofAccount: account.id.text)
+            #expect(try await directory.session(ofWebToken: web) == nil)
+        }
+    }
+
     @Test func `A used token stays invalid when the cache of sessions is full`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let directory = try await Directory(

@@ -56,6 +56,17 @@ package enum Base64 {
         _ variant: Variant,
         into bytes: inout [UInt8]
     ) -> Bool {
+        // Other modules get no copy of this function for their types of text, and reading one
+        // element after another through the protocol costs hundreds of instructions for each.
+        text.withContiguousStorageIfAvailable { decode($0, variant, into: &bytes) }
+            ?? Array(text).withUnsafeBufferPointer { decode($0, variant, into: &bytes) }
+    }
+
+    private static func decode(
+        _ text: UnsafeBufferPointer<UInt8>,
+        _ variant: Variant,
+        into bytes: inout [UInt8]
+    ) -> Bool {
         bytes.reserveCapacity(bytes.count + text.count / 4 * 3 + 2)
         var group: UInt32 = 0
         var digits = 0

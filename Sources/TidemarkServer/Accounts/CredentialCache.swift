@@ -65,4 +65,31 @@ final class CredentialCache<Credential: Sendable>: Sendable {
         changes.add()
     }
 }
+
+/// A cache of the contents of checked texts, such as the session that a signed token names.
+///
+/// For conclusions that never change: whether a credential is still valid is asked for each request.
+/// Only texts that passed are kept, so nobody can fill it without credentials.
+final class CheckedTexts<Content: Sendable>: Sendable {
+    // Texts are found by hashes with a seed of this process, so the time of a search tells nothing
+    // about the texts that are there.
+    private let contents = Lock([String: Content]())
+    private let limit: Int
+
+    /// Creates a cache that is emptied when it has a number of texts.
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// Returns the content of a text; `nil` if it was not checked yet.
+    subscript(text: String) -> Content? { contents.withLock { $0[text] } }
+
+    /// Keeps the content of a text that passed its check.
+    func keep(_ content: Content, of text: String) {
+        contents.withLock { contents in
+            if contents.count >= limit { contents = [:] }
+            contents[text] = content
+        }
+    }
+}
 #endif

@@ -21,6 +21,10 @@ public final class Directory: Sendable {
     let knownSessions: CredentialCache<Session>
     /// The accounts of people whom issuers know, by the names of their records.
     let knownAccounts: CredentialCache<Account>
+    /// The names of the records of API tokens, by their texts.
+    private let tokenNames: CheckedTexts<String>
+    /// The sessions and times in web tokens whose signatures are right, by their texts.
+    private let signedTokens: CheckedTexts<(session: String, issued: Int64)>
     let uses = Lock(SessionUses())
     let state = Lock(State())
     /// Held while limits are read and passed to the store.
@@ -76,6 +80,8 @@ public final class Directory: Sendable {
         knownKeys = CredentialCache(limit: cacheLimit, counting: changes)
         knownSessions = CredentialCache(limit: cacheLimit, counting: changes)
         knownAccounts = CredentialCache(limit: cacheLimit, counting: changes)
+        tokenNames = CheckedTexts(limit: cacheLimit)
+        signedTokens = CheckedTexts(limit: cacheLimit)
         registry = try await Registry(store)
         try await readLimits()
     }
@@ -172,7 +178,11 @@ public final class Directory: Sendable {
 
     /// Returns the token with a text; `nil` if there is none.
     func token(_ text: String) async throws -> APIToken? {
-        try await token(named: APIToken.recordName(of: text).text)
+        if let name = tokenNames[text] { return try await token(named: name) }
+        let name = APIToken.recordName(of: text).text
+        let token = try await token(named: name)
+        if token != nil { tokenNames.keep(name, of: text) }
+        return token
     }
 
     /// Returns the token with the name of its record; `nil` if there is none.
@@ -512,19 +522,28 @@ public final class Directory: Sendable {
     /// The tokens of a session stay valid as long as one of them was used within the session's
     /// lifetime.
     func session(ofWebToken text: String) async throws -> Session? {
-        guard let bytes = [UInt8](base64URL: text), bytes.count == 32 + 8 + 16 else { return nil }
-        let head = bytes[..<40]
-        let code = secret.code(of: head, for: "web token").prefix(16)
-        guard code.isSame(as: bytes[40...]) else { return nil }
-        let id = String(decoding: bytes[..<32], as: UTF8.self)
-        let issued = bytes[32..<40].reduce(Int64(0)) { $0 << 8 | Int64($1) }
-        guard let session = try await session(id) else { return nil }
+        guard let (id, issued) = content(ofWebToken: text), let session = try await session(id)
+        else { return nil }
         let now = Clock.now()
         let isStrict = isStrict(session)
         let isGood = uses.withLock {
             $0.take(issued, of: session, isStrict: isStrict, now: now)
         }
         return isGood ? session : nil
+    }
+
+    /// Returns the session and the time in a web token; `nil` if this server did not sign it.
+    private func content(ofWebToken text: String) -> (session: String, issued: Int64)? {
+        // The key stays the same while the server runs, so a signature stays right.
+        if let known = signedTokens[text] { return known }
+        guard let bytes = [UInt8](base64URL: text), bytes.count == 32 + 8 + 16 else { return nil }
+        let head = bytes[..<40]
+        let code = secret.code(of: head, for: "web token").prefix(16)
+        guard code.isSame(as: bytes[40...]) else { return nil }
+        let session = String(decoding: bytes[..<32], as: UTF8.self)
+        let issued = bytes[32..<40].reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        signedTokens.keep((session, issued), of: text)
+        return (session, issued)
     }
 }
 

@@ -91,9 +91,11 @@ struct ServerSecret: Sendable {
         var mac = keyed
         // The zero byte ends the purpose. Without it, a purpose and its bytes could equal a longer
         // purpose with fewer bytes.
-        mac.update(data: Array(purpose.utf8) + [0])
-        mac.update(data: Array(bytes))
-        return Array(mac.finalize())
+        var message = Array(purpose.utf8)
+        message.append(0)
+        message.append(contentsOf: bytes)
+        mac.update(data: message)
+        return mac.finalize().withUnsafeBytes { [UInt8]($0) }
     }
 
     /// Returns a signed text that contains a value.
@@ -134,8 +136,11 @@ extension Sequence<UInt8> {
     /// Hexadecimal digits in small letters.
     var hexadecimal: String {
         var text: [UInt8] = []
-        let digits = Array("0123456789abcdef".utf8)
-        for byte in self { text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
+        text.reserveCapacity(2 * underestimatedCount)
+        for byte in self {
+            text.append((byte >> 4).hexadecimalDigit)
+            text.append((byte & 15).hexadecimalDigit)
+        }
         return String(decoding: text, as: UTF8.self)
     }
 }
@@ -171,10 +176,15 @@ extension [UInt8] {
     }
 
     /// The SHA-256 of the UTF-8 of a text.
-    static func sha256(_ text: String) -> [UInt8] { [UInt8](SHA256.hash(data: Array(text.utf8))) }
+    static func sha256(_ text: String) -> [UInt8] {
+        SHA256.hash(data: Array(text.utf8)).withUnsafeBytes { [UInt8]($0) }
+    }
 }
 
 extension UInt8 {
+    /// The digit of a number below sixteen, as a small letter from ten on.
+    fileprivate var hexadecimalDigit: UInt8 { self < 10 ? self + 48 : self + 87 }
+
     /// True if it is a letter, a digit, a hyphen or an underscore of ASCII.
     var isASCIIWordByte: Bool {
         switch self {
