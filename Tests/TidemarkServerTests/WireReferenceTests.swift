@@ -166,6 +166,16 @@ import TidemarkWire
         #expect(query == ["a": "1+2/3=", "b": "+", "c": "x=y", "d": "", "ab": "c%"])
     }
 
+    @Test func `A target is split before it is decoded, without empty parts`() {
+        let parts = PercentCoding.split(target: "//a%2Fb/c//?x=1?2&&y=/")
+        #expect(parts.path == ["a/b", "c"])
+        #expect(parts.query == ["x": "1?2", "y": "/"])
+        for (target, path) in [("", []), ("/", []), ("?", []), ("a", ["a"]), ("/a/?", ["a"])] {
+            #expect(PercentCoding.split(target: target).path == path)
+            #expect(PercentCoding.split(target: target).query.isEmpty)
+        }
+    }
+
     @Test func `Only two hexadecimal digits after a percent sign are decoded`() {
         for text in ["%+5", "%-0", "% 5", "%5", "%", "%%", "%g0", "%0g", "%0x", "a%+5b"] {
             #expect(PercentCoding.decoded(text[...]) == text)

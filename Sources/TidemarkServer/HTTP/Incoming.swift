@@ -37,14 +37,9 @@ struct Incoming {
         trace = request.headers[.traceparent].flatMap { TraceContext(traceparent: $0) }
         uuid = UniqueName.make()
         target = request.head.path ?? "/"
-        // As bytes: grouping a target into characters is slow.
-        let end = target.utf8.firstIndex(of: UInt8(ascii: "?")) ?? target.endIndex
-        // Split first, decode second: `%2F` in the name of a container does not end its part. Empty
-        // parts are dropped.
-        path = target.utf8[..<end].split(separator: UInt8(ascii: "/")).map {
-            PercentCoding.decoded(Substring($0))
-        }
-        query = PercentCoding.query(target[end...].dropFirst())
+        let parts = PercentCoding.split(target: target)
+        path = parts.path
+        query = parts.query
         baseURL = options.publicURL ?? Self.baseURL(request, isSecure: options.certificate != nil)
     }
 

@@ -5,21 +5,24 @@
 package enum PercentCoding {
     /// Decodes `%` and two hexadecimal digits; a plus sign stays a plus sign.
     package static func decoded(_ text: Substring) -> String {
-        decoded(text.utf8)
+        var text = text
+        return text.withUTF8 { decoded($0) }
     }
 
-    private static func decoded(_ text: Substring.UTF8View) -> String {
-        guard text.contains(UInt8(ascii: "%")) else { return String(Substring(text)) }
+    private static func decoded(_ text: UnsafeBufferPointer<UInt8>) -> String {
+        guard text.contains(UInt8(ascii: "%")) else { return String(decoding: text, as: UTF8.self) }
         var bytes: [UInt8] = []
-        var rest = text[...]
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), let high = rest.first.flatMap(digit),
-                let low = rest.dropFirst().first.flatMap(digit)
+        bytes.reserveCapacity(text.count)
+        var index = 0
+        while index < text.count {
+            if text[index] == UInt8(ascii: "%"), index + 2 < text.count,
+                let high = digit(text[index + 1]), let low = digit(text[index + 2])
             {
                 bytes.append(high << 4 | low)
-                rest = rest.dropFirst(2)
+                index += 3
             } else {
-                bytes.append(byte)
+                bytes.append(text[index])
+                index += 1
             }
         }
         return String(decoding: bytes, as: UTF8.self)
@@ -35,16 +38,60 @@ package enum PercentCoding {
         }
     }
 
+    /// Returns the parts of the path in a request's target, and the members of its query, decoded.
+    ///
+    /// Empty parts are dropped. O(target).
+    package static func split(
+        target: String
+    ) -> (path: [String], query: [String: String]) {
+        var target = target
+        // As contiguous bytes: a target of tokens is long, and every request has one.
+        return target.withUTF8 { bytes in
+            let end = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
+            var path: [String] = []
+            // Split first, decode second: `%2F` in the name of a container does not end its part.
+            pieces(of: part(bytes, 0..<end), between: UInt8(ascii: "/")) {
+                path.append(decoded($0))
+            }
+            return (path, query(part(bytes, min(end + 1, bytes.count)..<bytes.count)))
+        }
+    }
+
     /// Returns the members of a query; of a duplicate member the first counts.
     package static func query(_ text: Substring) -> [String: String] {
+        var text = text
+        return text.withUTF8 { query($0) }
+    }
+
+    private static func query(_ text: UnsafeBufferPointer<UInt8>) -> [String: String] {
         var query: [String: String] = [:]
-        // As bytes: a query of tokens is long, and grouping it into characters is slow.
-        for pair in text.utf8.split(separator: UInt8(ascii: "&")) {
-            let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
-            let name = decoded(pair[..<end])
-            if query[name] == nil { query[name] = decoded(pair[end...].dropFirst()) }
+        pieces(of: text, between: UInt8(ascii: "&")) { pair in
+            let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.count
+            let name = decoded(part(pair, 0..<end))
+            guard query[name] == nil else { return }
+            query[name] = decoded(part(pair, min(end + 1, pair.count)..<pair.count))
         }
         return query
+    }
+
+    /// Passes each piece between separators to a closure, without the empty ones.
+    private static func pieces(
+        of text: UnsafeBufferPointer<UInt8>,
+        between separator: UInt8,
+        _ pass: (UnsafeBufferPointer<UInt8>) -> Void
+    ) {
+        var start = 0
+        for index in 0...text.count where index == text.count || text[index] == separator {
+            if index > start { pass(part(text, start..<index)) }
+            start = index + 1
+        }
+    }
+
+    private static func part(
+        _ text: UnsafeBufferPointer<UInt8>,
+        _ range: Range<Int>
+    ) -> UnsafeBufferPointer<UInt8> {
+        UnsafeBufferPointer(rebasing: text[range])
     }
 
     /// Returns the members of a form, in which a plus sign is a space.
