@@ -166,6 +166,17 @@ import TidemarkWire
         #expect(query == ["a": "1+2/3=", "b": "+", "c": "x=y", "d": "", "ab": "c%"])
     }
 
+    @Test func `Requests to databases need no router, and others are left to it`() {
+        let path = "/database/1/iCloud.tidemark/development/private/zones/list"
+        #expect(DirectResponder.isDirect(.get, path))
+        #expect(DirectResponder.isDirect(.post, path + "?ckAPIToken=x"))
+        for other in ["", "/", "/database/1/", "/database/1//a", "/database/1/?a", "/database/10"] {
+            #expect(!DirectResponder.isDirect(.post, other))
+        }
+        #expect(!DirectResponder.isDirect(.head, path))
+        #expect(!DirectResponder.isDirect(.post, "http://localhost" + path))
+    }
+
     @Test func `A target is split before it is decoded, without empty parts`() {
         let parts = PercentCoding.split(target: "//a%2Fb/c//?x=1?2&&y=/")
         #expect(parts.path == ["a/b", "c"])

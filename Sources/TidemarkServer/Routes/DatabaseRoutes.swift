@@ -9,6 +9,14 @@ import TidemarkWire
 
 /// `/database/1/…`: CloudKit Web Services.
 extension Server {
+    /// Answers a request to a path below `/database/1/`.
+    func answerWebServices(_ request: Request, _ context: some RequestContext) async -> Response {
+        if let endpoint = PushEndpoint(request) {
+            return await answerPush(endpoint, request, context).fitting(request)
+        }
+        return await answerDatabase(request, from: context.address).fitting(request)
+    }
+
     func answerDatabase(_ request: Request, from address: String?) async -> Response {
         var incoming = Incoming(request, options, from: address)
         let span = RequestSpan(incoming, tracer)

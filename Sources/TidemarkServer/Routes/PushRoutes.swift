@@ -21,11 +21,12 @@ enum PushEndpoint: String, CaseIterable {
     init?(_ request: Request) {
         // The end of the path selects the handler. `pushPlace` then checks all of it.
         let path = request.uri.path
-        guard let found = Self.allCases.first(where: { path.hasSuffix("/" + $0.rawValue) }) else {
-            return nil
-        }
-        self = found
+        guard let found = Self.ends.first(where: { path.hasSuffix($0.text) }) else { return nil }
+        self = found.endpoint
     }
+
+    // Every request to a database is compared with these.
+    private static let ends = allCases.map { (endpoint: $0, text: "/" + $0.rawValue) }
 }
 
 extension Server {

@@ -82,10 +82,7 @@ public final class Server: Sendable {
         let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete, .options]
         for method in methods {
             router.on("/database/1/**", method: method) { request, context in
-                if let endpoint = PushEndpoint(request) {
-                    return await self.answerPush(endpoint, request, context).fitting(request)
-                }
-                return await self.answerDatabase(request, from: context.address).fitting(request)
+                await self.answerWebServices(request, context)
             }
             router.on("/tidemark/1/:container/:environment/:database/**", method: method) {
                 request,
@@ -209,7 +206,7 @@ public final class Server: Sendable {
         var logger = logger
         logger.logLevel = .warning
         return Application(
-            router: router,
+            responder: DirectResponder(server: self, router: router.buildResponder()),
             server: try serverBuilder(reloader),
             configuration: ApplicationConfiguration(
                 address: .hostname(options.host, port: options.port),
