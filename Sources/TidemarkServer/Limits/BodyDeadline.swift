@@ -19,6 +19,8 @@ final class BodyDeadline: ChannelInboundHandler, RemovableChannelHandler {
 
     private let time: TimeAmount
     private var deadline: Scheduled<Void>?
+    /// The request whose head, but not whose end, arrived in the current read.
+    private var begun: HTTPRequest?
     /// True once a body was abandoned: the bytes after it are not read as another request.
     private var isOver = false
 
@@ -29,19 +31,36 @@ final class BodyDeadline: ChannelInboundHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isOver else { return }
         switch unwrapInboundIn(data) {
-        case .head(let head) where !Self.isUpload(head):
-            let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-            deadline = context.eventLoop.scheduleTask(in: time) {
-                let (handler, context) = bound.value
-                handler.isOver = true
-                context.fireErrorCaught(Passed())
-            }
+        case .head(let head): begun = head
+        case .body: break
         case .end:
-            deadline?.cancel()
-            deadline = nil
-        case .head, .body: break
+            begun = nil
+            stop()
         }
         context.fireChannelRead(data)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        // Most requests arrive whole, in one read, and need no timer.
+        if let head = begun {
+            begun = nil
+            if !Self.isUpload(head) { start(context) }
+        }
+        context.fireChannelReadComplete()
+    }
+
+    private func start(_ context: ChannelHandlerContext) {
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        deadline = context.eventLoop.scheduleTask(in: time) {
+            let (handler, context) = bound.value
+            handler.isOver = true
+            context.fireErrorCaught(Passed())
+        }
+    }
+
+    private func stop() {
+        deadline?.cancel()
+        deadline = nil
     }
 
     /// Returns true if a route that receives assets answers a request.
@@ -59,9 +78,6 @@ final class BodyDeadline: ChannelInboundHandler, RemovableChannelHandler {
             && path.count { $0 == UInt8(ascii: "/") } == 6
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) {
-        deadline?.cancel()
-        deadline = nil
-    }
+    func handlerRemoved(context: ChannelHandlerContext) { stop() }
 }
 #endif
