@@ -13,20 +13,24 @@ extension Response {
     init(json body: [UInt8], status: HTTPResponse.Status = .ok, _ incoming: Incoming) {
         let isCoded = body.count >= Gzip.least && incoming.takesGzip
         let coded = isCoded ? Gzip.compressed(body) : nil
+        var headers = Self.fieldsOfJSON
+        if coded != nil { headers.append(HTTPField(name: .contentEncoding, value: "gzip")) }
+        headers.append(HTTPField(name: .requestUUID, value: incoming.uuid))
         self.init(
             status: status,
-            headers: [
-                .contentType: "application/json; charset=UTF-8",
-                .cacheControl: "no-store",
-                .xContentTypeOptions: "nosniff",
-            ],
+            headers: headers,
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: coded ?? body))
         )
-        headers[.vary] = "Accept-Encoding"
-        if coded != nil { headers[.contentEncoding] = "gzip" }
-        headers[.requestUUID] = incoming.uuid
-        headers[.cloudKitVersion] = "1.0"
     }
+
+    // Made once: the value of each new field is checked, and each field that is set is searched.
+    private static let fieldsOfJSON: HTTPFields = [
+        .contentType: "application/json; charset=UTF-8",
+        .cacheControl: "no-store",
+        .xContentTypeOptions: "nosniff",
+        .vary: "Accept-Encoding",
+        .cloudKitVersion: "1.0",
+    ]
 
     /// Creates the answer with the error of a request.
     init(_ error: WebError, _ incoming: Incoming) {
@@ -122,7 +126,8 @@ extension Request {
         )
         // Only an early rejection, before the body is read. A chunked body announces no length, so
         // `collect` counts its bytes.
-        if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit {
+        let length = headers[values: .contentLength].first.flatMap { Int($0) }
+        if let length, length > limit {
             throw tooLong
         }
         do {
