@@ -21,4 +21,18 @@ import TidemarkModel
         let text = String(decoding: json, as: UTF8.self)
         #expect(text == #"{"text":"{","count":2,"inner":{"ratio":0.5},"list":["a","b"]}"#)
     }
+
+    @Test func `Every whole number is written with its digits`() {
+        var numbers: [Int64] = [.min, .min + 1, -10, -9, -1, 0, 1, 9, 10, .max - 1, .max]
+        var power: Int64 = 1
+        for _ in 0..<18 {
+            power *= 10
+            numbers += [power - 1, power, -power]
+        }
+        for number in numbers {
+            var json: [UInt8] = []
+            json.append(jsonNumber: number)
+            #expect(String(decoding: json, as: UTF8.self) == String(number))
+        }
+    }
 }

@@ -177,6 +177,30 @@ import TidemarkWire
         #expect(!DirectResponder.isDirect(.post, "http://localhost" + path))
     }
 
+    @Test func `Records of two users in one answer have their own authorship`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            var web = ""
+            for name in ["ann", "ben"] {
+                web = try await server.signIn(name)
+                let record = #"{"recordName":"\#(name)","recordType":"Note","fields":{}}"#
+                let body = #"{"operations":[{"operationType":"create","record":\#(record)}]}"#
+                let saved = try await server.send("public/records/modify", body, web: web)
+                #expect(saved.status == 200)
+            }
+            let body =
+                #"{"records":[{"recordName":"ann"},{"recordName":"ben"},{"recordName":"ann"}]}"#
+            let answer = try await server.send("public/records/lookup", body, web: web)
+            let records = try #require(answer.json["records"] as? [[String: Any]])
+            let creators = records.map {
+                ($0["created"] as? [String: Any])?["userRecordName"] as? String
+            }
+            try #require(creators.count == 3)
+            #expect(creators[0] != nil && creators[0] == creators[2] && creators[0] != creators[1])
+        }
+    }
+
     @Test func `A target is split before it is decoded, without empty parts`() {
         let parts = PercentCoding.split(target: "//a%2Fb/c//?x=1?2&&y=/")
         #expect(parts.path == ["a/b", "c"])

@@ -15,6 +15,26 @@ extension [UInt8] {
         append(contentsOf: String(number).utf8)
     }
 
+    /// Appends a whole number of the type that most numbers of records have.
+    package mutating func append(jsonNumber number: Int64) {
+        // Without a string: each record that is written has several numbers.
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+            var start = digits.count
+            var rest = number.magnitude
+            repeat {
+                start -= 1
+                let digit = UInt8(truncatingIfNeeded: rest % 10)
+                digits.initializeElement(at: start, to: UInt8(ascii: "0") + digit)
+                rest /= 10
+            } while rest > 0
+            if number < 0 {
+                start -= 1
+                digits.initializeElement(at: start, to: UInt8(ascii: "-"))
+            }
+            append(contentsOf: UnsafeBufferPointer(rebasing: digits[start...]))
+        }
+    }
+
     /// Appends the shortest digits that parse to a finite number.
     package mutating func append(jsonNumber number: Double) {
         append(contentsOf: number.description.utf8)

@@ -119,11 +119,13 @@ extension Response {
 extension Request {
     /// Returns the whole body, up to a limit.
     func collected(upTo limit: Int) async throws(WebError) -> [UInt8] {
-        let tooLong = WebError(
-            "BAD_REQUEST",
-            status: 413,
-            "The body has more than \(limit) bytes, which is the limit."
-        )
+        var tooLong: WebError {
+            WebError(
+                "BAD_REQUEST",
+                status: 413,
+                "The body has more than \(limit) bytes, which is the limit."
+            )
+        }
         // Only an early rejection, before the body is read. A chunked body announces no length, so
         // `collect` counts its bytes.
         let length = headers[values: .contentLength].first.flatMap { Int($0) }

@@ -15,11 +15,18 @@ struct WebWriter {
     /// The shares of roots that were written without their link, because it is not known.
     private(set) var unknownLinks: Set<RecordID> = []
     private var bytes: [UInt8] = []
+    /// The zone and the authorship that were written last, and their JSON.
+    ///
+    /// The records of an answer are often of one zone and of the same save.
+    private var lastZone: (zone: ZoneID, json: [UInt8])?
+    private var lastAuthorship: (authorship: Authorship, json: [UInt8])?
 
     init(_ services: WebServices, _ request: WebRequest) {
         host = services.host
         caller = request.caller
         isExtended = request.isExtended
+        // A record takes hundreds of bytes.
+        bytes.reserveCapacity(1024)
     }
 
     // MARK: Structure
@@ -29,6 +36,8 @@ struct WebWriter {
     mutating func string(_ text: String) { bytes.append(jsonString: text) }
 
     mutating func number(_ number: some BinaryInteger) { bytes.append(jsonNumber: number) }
+
+    mutating func number(_ number: Int64) { bytes.append(jsonNumber: number) }
 
     /// Writes a field's value without its type.
     mutating func value(_ value: FieldValue) { bytes.append(json: value) }
@@ -84,6 +93,9 @@ struct WebWriter {
     }
 
     mutating func zoneID(_ zone: ZoneID) {
+        if let last = lastZone, last.zone == zone { return bytes.append(contentsOf: last.json) }
+        let start = bytes.count
+        defer { lastZone = (zone, Array(bytes[start...])) }
         literal("{\"zoneName\":")
         string(zone.zoneName)
         member("ownerRecordName", ownerName(of: zone))
@@ -106,6 +118,11 @@ struct WebWriter {
     }
 
     private mutating func authorship(_ authorship: Authorship) {
+        if let last = lastAuthorship, last.authorship == authorship {
+            return bytes.append(contentsOf: last.json)
+        }
+        let start = bytes.count
+        defer { lastAuthorship = (authorship, Array(bytes[start...])) }
         literal("{\"timestamp\":")
         number(authorship.time)
         member("userRecordName", authorship.user.map { name(of: $0) })
