@@ -166,6 +166,11 @@ extension JSONReader {
 extension FieldsBuilder {
     /// Appends a value and returns the type that its form determines; `nil` for an empty list.
     mutating func appendWebValue(from reader: inout JSONReader) throws(JSONError) -> FieldType? {
+        if try reader.peek() == .string {
+            // A text is always valid and is its own encoding, so it needs no `FieldValue`.
+            try withScratch { bytes throws(JSONError) in try reader.appendText(to: &bytes) }
+            return .string
+        }
         let offset = reader.offset
         guard let value = try reader.webValue() else { return nil }
         if let problem = value.invalidity { throw JSONError("It \(problem).", at: offset) }

@@ -25,7 +25,7 @@ struct WebRecord {
     var recordType: String?
     var changeTag: String?
     var zone: ZoneID?
-    var fields = Fields()
+    private(set) var fields = Fields()
     var parent = ParentChange.unchanged
     /// The targets of the receipts in the fields.
     var receipts: [ReceiptUse] = []
@@ -35,8 +35,12 @@ struct WebRecord {
 
     var isShare: Bool { recordType == Share.recordType }
     /// True if fields name assets only by their visible checksums.
-    var hasUnresolvedAssets: Bool {
-        fields.contains { field in
+    private(set) var hasUnresolvedAssets = false
+
+    /// Sets the fields, and searches them for such assets.
+    mutating func setFields(_ fields: Fields) {
+        self.fields = fields
+        hasUnresolvedAssets = fields.contains { field in
             guard field.type == .asset || field.type == .assetList else { return false }
             return field.value?.assets.contains(where: WebFieldForm.isUnresolved) ?? false
         }
@@ -133,7 +137,7 @@ extension JSONReader {
             case "recordType": record.recordType = try it.string()
             case "recordChangeTag": record.changeTag = try it.string()
             case "zoneID": record.zone = try it.zoneID()
-            case "fields": record.fields = try it.fields()
+            case "fields": record.setFields(try it.fields())
             case "parent":
                 // `members` skips `null`, so a request can set a parent or leave it, and cannot
                 // remove it.
@@ -159,6 +163,8 @@ extension JSONReader {
     private mutating func fields() throws(JSONError) -> Fields {
         let start = offset
         var builder = FieldsBuilder()
+        // Most records have less, and a buffer that grows is copied several times.
+        builder.reserveCapacity(fields: 8, bytes: 256)
         try builder.readFields(from: &self, removesByNull: true)
         do throws(SyncError) {
             return try builder.finish()

@@ -13,6 +13,8 @@ extension JSONReader {
         _ member: (inout JSONReader, String) throws(JSONError) -> Bool
     ) throws(JSONError) {
         var seen: [String] = []
+        // Most objects have fewer members.
+        seen.reserveCapacity(8)
         // A search of an array is quadratic: only requests that nobody writes have so many members.
         var further: Set<String> = []
         var object = try openObject()
