@@ -31,19 +31,12 @@ package struct TagContent: Hashable, Sendable {
     ///
     /// Only the canonical form is accepted.
     package init?(_ tag: RecordChangeTag) {
-        let content = tag.name.withBytes { utf8 -> TagContent? in
-            var digits = Base36Reader(utf8: utf8)
-            // Position 0 stands for no event, so no version has it.
-            guard let sequence = digits.next(before: UInt8(ascii: "-")), sequence > 0,
-                let bits = digits.next(before: nil), let bits = UInt32(exactly: bits)
-            else { return nil }
-            return TagContent(
-                sequence: SequenceNumber(rawValue: sequence),
-                incarnationBits: bits
-            )
-        }
-        guard let content else { return nil }
-        self = content
+        // Position 0 stands for no event, so no version has it.
+        guard let version = tag.version, version.sequence > 0 else { return nil }
+        self.init(
+            sequence: SequenceNumber(rawValue: version.sequence),
+            incarnationBits: version.incarnationBits
+        )
     }
 
     /// The tag for clients.

@@ -37,32 +37,61 @@ extension ChangeToken: CustomStringConvertible {
 
 /// A record's version as clients see it: opaque text, created and read by the engine only.
 public struct RecordChangeTag: Hashable, Sendable {
-    package let name: Name
+    /// Two tags are equal if their texts are: each text has one content, since numbers are written
+    /// in one form.
+    private enum Content: Hashable {
+        case version(sequence: UInt64, incarnationBits: UInt32)
+        /// A text that no store made.
+        case other(Name)
+    }
+
+    private let content: Content
 
     /// Creates a tag from its text, without checking that a store made it.
     public init(_ text: String) {
-        name = Name(text)
+        let name = Name(text)
+        content = name.withBytes(Self.version(in:)) ?? .other(name)
     }
 
     /// Creates the tag of a version.
     ///
     /// It has the position of the event that made the version, and the low half of the incarnation
-    /// that wrote the event, in base 36 with a hyphen between them. The text is usually short
-    /// enough (15 bytes) to need no allocation.
+    /// that wrote the event. Its text is made when it is asked for.
     package init(sequence: UInt64, incarnationBits: UInt32) {
-        let split = Base36.digitCount(of: sequence)
-        let end = split + 1 + Base36.digitCount(of: UInt64(incarnationBits))
-        let text = String(unsafeUninitializedCapacity: end) { buffer in
-            Base36.write(sequence, to: buffer, endingAt: split)
-            buffer[split] = UInt8(ascii: "-")
-            Base36.write(UInt64(incarnationBits), to: buffer, endingAt: end)
-            return end
-        }
-        self.init(text)
+        content = .version(sequence: sequence, incarnationBits: incarnationBits)
     }
 
-    /// The tag as text.
-    public var text: String { name.string }
+    /// Reads the text of a version; `nil` for any other text.
+    private static func version(in utf8: UnsafeBufferPointer<UInt8>) -> Content? {
+        var digits = Base36Reader(utf8: utf8)
+        guard let sequence = digits.next(before: UInt8(ascii: "-")),
+            let bits = digits.next(before: nil), let bits = UInt32(exactly: bits)
+        else { return nil }
+        return .version(sequence: sequence, incarnationBits: bits)
+    }
+
+    /// The position and the low half of the incarnation; `nil` if no store made the tag.
+    package var version: (sequence: UInt64, incarnationBits: UInt32)? {
+        guard case .version(let sequence, let incarnationBits) = content else { return nil }
+        return (sequence, incarnationBits)
+    }
+
+    /// The tag as text: of a version, both numbers in base 36 with a hyphen between them.
+    public var text: String {
+        switch content {
+        case .other(let name): return name.string
+        case .version(let sequence, let incarnationBits):
+            let bits = UInt64(incarnationBits)
+            let split = Base36.digitCount(of: sequence)
+            let end = split + 1 + Base36.digitCount(of: bits)
+            return String(unsafeUninitializedCapacity: end) { buffer in
+                Base36.write(sequence, to: buffer, endingAt: split)
+                buffer[split] = UInt8(ascii: "-")
+                Base36.write(bits, to: buffer, endingAt: end)
+                return end
+            }
+        }
+    }
 }
 
 extension RecordChangeTag: CustomStringConvertible {

@@ -116,6 +116,8 @@ import TidemarkModel
                 let text = String(sequence, radix: 36) + "-" + String(bits, radix: 36)
                 #expect(content.tag.text == text)
                 #expect(TagContent(content.tag) == content)
+                #expect(RecordChangeTag(text) == content.tag)
+                #expect(Set([RecordChangeTag(text), content.tag]).count == 1)
             }
         }
     }
@@ -126,6 +128,7 @@ import TidemarkModel
     ])
     func `Text that is not a tag is not parsed`(_ text: String) {
         #expect(TagContent(RecordChangeTag(text)) == nil)
+        #expect(RecordChangeTag(text).text == text)
     }
 
     @Test func `A version is identified by its sequence and incarnation`() {

@@ -50,16 +50,16 @@ enum Base36 {
 }
 
 /// Reads numbers in the one form in which they are written.
-package struct Base36Reader {
+struct Base36Reader {
     private let utf8: UnsafeBufferPointer<UInt8>
     private var offset = 0
 
-    package init(utf8: UnsafeBufferPointer<UInt8>) {
+    init(utf8: UnsafeBufferPointer<UInt8>) {
         self.utf8 = utf8
     }
 
     /// Returns the number that ends before a byte, which is skipped too, or at the end.
-    package mutating func next(before end: UInt8?) -> UInt64? {
+    mutating func next(before end: UInt8?) -> UInt64? {
         var number: UInt64 = 0
         var digitCount = 0
         while offset < utf8.count {

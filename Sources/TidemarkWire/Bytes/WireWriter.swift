@@ -60,7 +60,7 @@ struct WireWriter {
 
     /// Appends a version's tag; an empty text means none.
     mutating func append(_ tag: RecordChangeTag?) {
-        append(tag?.name ?? Name(""))
+        append(Name(tag?.text ?? ""))
     }
 
     /// Appends the number of field names, and the names.
