@@ -23,11 +23,13 @@ package struct StoredRecord: Sendable {
         zone: ZoneKey,
         _ payload: ArraySlice<UInt8>
     ) throws(EventFormatError) {
+        // The body is not read here: many callers need only the header.
+        let (event, bodyOffset) = try RecordEvent.read(payload.span.bytes)
         self.sequence = sequence
         self.zone = zone
         self.payload = payload
-        // The body is not read here: many callers need only the header.
-        (event, bodyOffset) = try RecordEvent.read(payload.span.bytes)
+        self.event = event
+        self.bodyOffset = bodyOffset
     }
 
     /// Returns the record's body; only if the event saved it.

@@ -170,6 +170,16 @@ extension RecordBody {
     /// The type's UTF-8 bytes, shared.
     package var recordTypeBytes: ArraySlice<UInt8> { textBytes(.recordType) }
 
+    /// Returns true if the record has a type.
+    ///
+    /// O(bytes of the type).
+    package func hasType(_ type: Name) -> Bool {
+        let span = bytes.span.bytes
+        // The lengths are compared first, because that needs no sum of the lengths before.
+        guard span.word16(at: Text.recordType.lengthOffset) == type.byteCount else { return false }
+        return type.hasBytes(span.extracting(range(of: .recordType)))
+    }
+
     /// The user that saved the record first, as UTF-8, shared; empty if it is not known.
     package var createdUserBytes: ArraySlice<UInt8> { textBytes(.createdUser) }
 
@@ -216,6 +226,9 @@ extension RecordBody {
     ///
     /// They include removals, marked as such: ``Fields/present`` omits them.
     public var fields: Fields { Fields(sound: bytes[(bytes.startIndex + textEnd)...]) }
+
+    /// The number of fields, removals included.
+    package var fieldCount: Int { bytes.span.bytes.word16(at: textEnd) }
 
     private func time(at offset: Int) -> Int64 {
         Int64(bitPattern: bytes.span.bytes.word64(at: offset))

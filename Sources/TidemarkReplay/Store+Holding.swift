@@ -168,7 +168,7 @@ struct HoldingFold {
         switch event.kind {
         case .recordSaved, .recordTouched:
             let body = try PastVersion(event).body()
-            let isMeant = type.map { $0.hasBytes(body.recordTypeBytes.span.bytes) } ?? true
+            let isMeant = type.map { body.hasType($0) } ?? true
             if isMeant, !(unknown?.isEmpty ?? true) { unknown?.remove(namesOf: body) }
             if isMeant, matcher.matches(body) {
                 fulfilling.insert(try places.step(event).place)

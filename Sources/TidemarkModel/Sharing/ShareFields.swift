@@ -216,12 +216,7 @@ extension Record {
 
 extension RecordBody {
     /// True if this is the record of a share.
-    package var isShare: Bool {
-        // The lengths are compared first, because that needs no sum of the lengths before.
-        guard bytes.span.bytes.word16(at: Text.recordType.lengthOffset) == Share.typeName.byteCount
-        else { return false }
-        return Share.typeName.hasBytes(recordTypeBytes.span.bytes)
-    }
+    package var isShare: Bool { hasType(Share.typeName) }
 }
 
 extension RecordBody {

@@ -59,7 +59,7 @@ package struct RecordRules: Sendable {
         }
         let body = try live.readBody()
         let type = saves[index].typeName
-        if !isImport, !type.hasBytes(body.recordTypeBytes.span.bytes) {
+        if !isImport, !body.hasType(type) {
             return .refused(
                 .recordTypeDiffers(
                     saves[index].recordID,
@@ -204,7 +204,7 @@ extension RecordRules {
     /// Returns true if a record cannot be too large after fields of it are saved.
     private func fitsSurely(_ fields: Fields, over old: RecordBody) -> Bool {
         fields.bytes.count + old.bytes.count <= limits.bytesPerRecord
-            && fields.count + old.fields.count <= limits.fieldsPerRecord
+            && fields.count + old.fieldCount <= limits.fieldsPerRecord
     }
 
     /// Returns the verdict on a save by the size of the merged record.
