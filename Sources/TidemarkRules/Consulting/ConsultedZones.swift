@@ -133,49 +133,65 @@ package struct ConsultedZones: Sendable {
         if let part = shared?.zones[zone]?.participations.first?.value {
             identity = part.zoneIdentity(in: database)
         }
-        var consulted = ConsultedZone(
+        var error = refusal(of: zone, in: database, limits)
+        var epoch: ZoneEpoch?
+        if error == nil {
+            let found = try facts.epoch(of: identity)
+            error = try absence(of: zone, identity, found, creating: creation, facts)
+            epoch = found
+        }
+        // The answer rests on the last beginning or end of the zone, which may not be durable yet.
+        let lookedAt = epoch?.end ?? epoch?.key?.creation ?? 0
+        // Made at once: a value that is completed step by step is copied when it is returned.
+        return ConsultedZone(
             zone: zone,
             identity: identity,
-            place: ViewKey(0, 0),
-            probeCount: 0,
-            lookedAt: shared?.lookedAt ?? 0
+            key: epoch.flatMap { $0.end == nil ? $0.key : nil },
+            place: epoch?.place ?? ViewKey(0, 0),
+            probeCount: epoch?.probeCount ?? 0,
+            error: error,
+            lookedAt: max(shared?.lookedAt ?? 0, lookedAt)
         )
+    }
+
+    /// Returns the error for a name that no zone may have, or a zone that the caller does not see.
+    private func refusal(
+        of zone: ZoneID,
+        in database: DatabaseID,
+        _ limits: Limits
+    ) -> SyncError? {
         do throws(SyncError) {
             if !(includesSystem && zone.isSystem) { try limits.check(zone: zone) }
         } catch {
-            consulted.error = error
-            return consulted
+            return error
         }
         let isShown =
             shared.map { $0.zones[zone] != nil }
             ?? (zone.owner == UserID.current.name || zone.owner == database.owner.name)
-        guard isShown else {
-            consulted.error = .zoneNotFound(zone, in: database)
-            return consulted
-        }
-        let epoch = try facts.epoch(of: identity)
-        consulted.place = epoch.place
-        consulted.probeCount = epoch.probeCount
-        // The answer rests on the last beginning or end of the zone, which may not be durable yet.
-        consulted.lookedAt = max(consulted.lookedAt, epoch.end ?? epoch.key?.creation ?? 0)
-        if let key = epoch.key, epoch.end == nil {
-            consulted.key = key
-            return consulted
-        }
+        return isShown ? nil : .zoneNotFound(zone, in: database)
+    }
+
+    /// Returns the error for a zone that does not exist, unless the request creates it.
+    private func absence(
+        of zone: ZoneID,
+        _ identity: ZoneIdentity,
+        _ epoch: ZoneEpoch,
+        creating creation: Creation,
+        _ facts: any Facts
+    ) throws(SyncError) -> SyncError? {
+        if epoch.key != nil, epoch.end == nil { return nil }
         let comesIntoBeing =
             switch creation {
             case .every: true
             case .implicit: identity.isImplicit
             case .none: false
             }
+        if comesIntoBeing { return nil }
         // The reason decides the error: after a purge it is `userDeletedZone` (semantics.md,
         // "Zones").
-        if !comesIntoBeing {
-            let reason = try epoch.key.flatMap { (key) throws(SyncError) in
-                try facts.endReason(of: key)
-            }
-            consulted.error = .zoneGone(zone, reason ?? .deleted)
+        let reason = try epoch.key.flatMap { (key) throws(SyncError) in
+            try facts.endReason(of: key)
         }
-        return consulted
+        return .zoneGone(zone, reason ?? .deleted)
     }
 }
