@@ -55,8 +55,12 @@ extension ZoneViews {
             try source.read(wanted) { event in
                 // A reader skips damage.
                 while position < order.count, sequences[order[position]] <= event.sequence {
-                    if sequences[order[position]] == event.sequence, !event.isNote {
-                        found[order[position]] = Found(zone: event.zone, payload: event.payload)
+                    if sequences[order[position]] == event.sequence {
+                        // Once: each look at the payload copies the event.
+                        let payload = event.payload
+                        if EventKind(of: payload.span.bytes) != .requestNoted {
+                            found[order[position]] = Found(zone: event.zone, payload: payload)
+                        }
                     }
                     position += 1
                 }
