@@ -19,11 +19,13 @@ enum ByteEquality {
             if left != right { return false }
             index += 8
         }
-        while index < count {
-            if first[index] != second[index] { return false }
-            index += 1
+        if index == count { return true }
+        if count >= 8 {
+            // Some of the last eight bytes are compared again, which costs less than a loop.
+            return first.loadUnaligned(fromByteOffset: count - 8, as: UInt64.self)
+                == second.loadUnaligned(fromByteOffset: count - 8, as: UInt64.self)
         }
-        return true
+        return ByteOrder.compare(first, second) == 0
     }
 
     /// Returns true if one of the bytes is zero.

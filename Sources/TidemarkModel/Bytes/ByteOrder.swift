@@ -15,10 +15,22 @@ enum ByteOrder {
             if left != right { return left < right ? -1 : 1 }
             index += 8
         }
-        while index < shared {
-            let difference = Int(first[index]) - Int(second[index])
-            if difference != 0 { return difference }
-            index += 1
+        // Most names of fields and types are shorter than eight bytes: three steps instead of
+        // seven.
+        if index + 4 <= shared {
+            let left = first.loadUnaligned(fromByteOffset: index, as: UInt32.self).bigEndian
+            let right = second.loadUnaligned(fromByteOffset: index, as: UInt32.self).bigEndian
+            if left != right { return left < right ? -1 : 1 }
+            index += 4
+        }
+        if index + 2 <= shared {
+            let left = first.loadUnaligned(fromByteOffset: index, as: UInt16.self).bigEndian
+            let right = second.loadUnaligned(fromByteOffset: index, as: UInt16.self).bigEndian
+            if left != right { return left < right ? -1 : 1 }
+            index += 2
+        }
+        if index < shared, first[index] != second[index] {
+            return first[index] < second[index] ? -1 : 1
         }
         // A name sorts before every longer name that begins with it.
         return first.count - second.count
