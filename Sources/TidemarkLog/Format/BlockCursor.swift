@@ -213,20 +213,23 @@ extension BlockCursor {
     /// Returns the map of a block; empty if the block is malformed, so that walking the block
     /// reports the error.
     fileprivate static func map(of block: DecodedBlock) -> BlockMap {
-        var cursor = BlockCursor(block)
-        var map = BlockMap()
+        let raw = block.bytes
+        let bytes = raw.span.bytes
+        var place = Place(position: block.entry.first.rawValue)
+        // Compaction leaves positions without events.
+        var map = BlockMap(capacity: min(Int(block.entry.positionCount), raw.count / 64))
         var commit = 0
         var envelope = 0..<0
         var offset = 0
         do throws(Malformed) {
-            while try cursor.advance() {
+            while try place.advance(in: bytes, to: .zero) {
                 // Two commit entries never have the same range, even with empty envelopes. A
                 // repeated envelope in another block is in another map.
-                if cursor.place.envelope != envelope {
-                    envelope = cursor.place.envelope
+                if place.envelope != envelope {
+                    envelope = place.envelope
                     commit = map.places.count
                 }
-                let position = cursor.sequence.rawValue - block.entry.first.rawValue
+                let position = place.sequence.rawValue - block.entry.first.rawValue
                 map.append(
                     BlockMap.Place(
                         position: UInt32(position),
@@ -234,8 +237,9 @@ extension BlockCursor {
                         commit: UInt32(commit)
                     )
                 )
-                offset = cursor.place.offset
+                offset = place.offset
             }
+            try BlockCursor(block).checkEnd(place)
         } catch {
             return BlockMap()
         }

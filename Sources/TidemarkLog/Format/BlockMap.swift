@@ -20,6 +20,9 @@ struct BlockMap: Sendable {
     /// In the order of the block.
     private(set) var places: [Place] = []
 
+    /// Starts without events, and with room for some.
+    init(capacity: Int = 0) { places.reserveCapacity(capacity) }
+
     /// Bytes that it takes.
     var byteCount: Int { places.count * MemoryLayout<Place>.stride }
 
