@@ -80,7 +80,9 @@ extension Writer {
         var decision = RecordDecision(
             consulted,
             in: zones,
-            under: schema.map { GrowingSchema($0, for: caller.database, limits: limits) },
+            under: schema.map {
+                GrowingSchema($0, in: caller.database.environment, caller.database.scope)
+            },
             with: access,
             naming: assets,
             over: facts,

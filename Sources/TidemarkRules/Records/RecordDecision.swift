@@ -107,7 +107,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         if let rules = passages.rules {
             neighboursLookedAt = max(neighboursLookedAt, rules.consulted.lookedAt)
         }
-        if let grown = try schema?.grown(by: request.saves, verdicts) {
+        if let grown = try schema?.grown(by: request.saves, verdicts, rules.limits) {
             let change = try SystemChange.schema(from: grown.old, to: grown.new)
             try plan.add(change, of: caller.database, by: author, over: facts)
         }
@@ -282,7 +282,9 @@ package struct RecordDecision: ~Copyable, Sendable {
                 verdicts.append(rules.verdict(on: deletion, items[index]))
             } else {
                 let verdict = try rules.verdict(on: saves, items, at: index, over: facts)
-                if case .save = verdict, let error = try refusal(of: saves, at: index) {
+                if case .save = verdict,
+                    let error = try refusal(of: saves, at: index, rules.limits)
+                {
                     verdicts.append(.refused(error))
                 } else {
                     verdicts.append(verdict)
@@ -321,7 +323,8 @@ package struct RecordDecision: ~Copyable, Sendable {
     /// Returns the error of a save that the rules about records allow; `nil` if the save is valid.
     private mutating func refusal(
         of saves: [RecordSave],
-        at index: Int
+        at index: Int,
+        _ limits: Limits
     ) throws(SyncError) -> SyncError? {
         if let access, !items[index].isLive,
             let error = try access.refusal(ofCreating: saves[index].typeName)
@@ -330,7 +333,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         }
         if let error = plan.assets?.refusals[index] { return error }
         // Last, because it takes note of what the schema would need for this save.
-        return try schema?.refusal(of: saves, at: index)
+        return try schema?.refusal(of: saves, at: index, limits)
     }
 
     /// Rejects all other items of an atomic zone after one item failed.

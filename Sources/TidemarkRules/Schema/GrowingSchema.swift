@@ -19,7 +19,6 @@ package struct GrowingSchema: Sendable {
     private let types: any SchemaTypes
     private let growth: SchemaGrowth
     private let scope: DatabaseScope
-    private let limits: Limits
     /// The type of the last save and its current schema, since the next save usually has the same
     /// type.
     private var last: (name: Name, stored: StoredSchema)?
@@ -31,11 +30,10 @@ package struct GrowingSchema: Sendable {
     private var bringers: [Int] = []
 
     /// Creates the schema for a request to a database.
-    package init(_ types: any SchemaTypes, for database: DatabaseID, limits: Limits) {
+    package init(_ types: any SchemaTypes, in environment: Environment, _ scope: DatabaseScope) {
         self.types = types
-        self.limits = limits
-        growth = SchemaGrowth(in: database.environment)
-        scope = database.scope
+        growth = SchemaGrowth(in: environment)
+        self.scope = scope
     }
 
     /// The position of the last event that the schema depends on.
@@ -48,19 +46,21 @@ package struct GrowingSchema: Sendable {
     /// rejected. Throws if the schema cannot be read.
     package mutating func refusal(
         of saves: [RecordSave],
-        at index: Int
+        at index: Int,
+        _ limits: Limits
     ) throws(SyncError) -> SyncError? {
         let name = saves[index].typeName
         let stored = try stored(name)
         // Not by `fits`, whose call from here would copy the schema and the save.
         if stored.checks.admit(saves[index].fields, as: name, in: scope) { return nil }
-        return try refusal(ofGrowing: stored, for: saves[index], at: index)
+        return try refusal(ofGrowing: stored, for: saves[index], at: index, limits)
     }
 
     private mutating func refusal(
         ofGrowing stored: StoredSchema,
         for save: RecordSave,
-        at index: Int
+        at index: Int,
+        _ limits: Limits
     ) throws(SyncError) -> SyncError? {
         let place = places.firstIndex { $0.name == save.typeName }
         let wanted = place.map { places[$0].wanted }
@@ -76,8 +76,8 @@ package struct GrowingSchema: Sendable {
         let old = wanted ?? stored
         let isNew = old.schema[save.typeName] == nil
         do throws(SyncError) {
-            let grown = try grow(old, for: save)
-            if isNew { try checkRoom(for: save.typeName) }
+            let grown = try grow(old, for: save, limits)
+            if isNew { try checkRoom(for: save.typeName, limits) }
             if let place {
                 places[place].wanted = grown
             } else {
@@ -97,7 +97,8 @@ package struct GrowingSchema: Sendable {
     /// Changes nothing. It is mutating so that a caller's optional schema is not copied for the call.
     package mutating func grown(
         by saves: [RecordSave],
-        _ verdicts: [Verdict]
+        _ verdicts: [Verdict],
+        _ limits: Limits
     ) throws(SyncError) -> (old: Schema, new: Schema)? {
         var grown: [Int: StoredSchema] = [:]
         for index in bringers where verdicts.isSave(index) {
@@ -107,7 +108,7 @@ package struct GrowingSchema: Sendable {
             // Grown again from the stored schema: `wanted` also has the additions of saves that
             // were rejected since.
             let old = grown[place] ?? places[place].stored
-            if !fits(saves[index], old) { grown[place] = try grow(old, for: saves[index]) }
+            if !fits(saves[index], old) { grown[place] = try grow(old, for: saves[index], limits) }
         }
         if grown.isEmpty { return nil }
         var change = (old: Schema(), new: Schema())
@@ -127,7 +128,7 @@ package struct GrowingSchema: Sendable {
     }
 
     /// Rejects a record type above the limit; the type of shares is always allowed.
-    private func checkRoom(for name: Name) throws(SyncError) {
+    private func checkRoom(for name: Name, _ limits: Limits) throws(SyncError) {
         if name == Schema.RecordType.share.name { return }
         let limit = limits.recordTypesPerSchema
         guard try types.hasRoom(for: newTypeCount + 1, limit: limit) else {
@@ -141,7 +142,8 @@ package struct GrowingSchema: Sendable {
 
     private func grow(
         _ old: StoredSchema,
-        for save: RecordSave
+        for save: RecordSave,
+        _ limits: Limits
     ) throws(SyncError) -> StoredSchema {
         let changes = try growth.changes(
             of: old.schema,
