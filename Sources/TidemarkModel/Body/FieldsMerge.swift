@@ -154,6 +154,68 @@ extension Fields {
                 keepsBytes: !isRemoval && entry.stampByteCount == 0
             )
         }
+
+        /// Returns the outcome for a field of the old version that the client does not name.
+        @inline(__always)
+        static func kept(
+            _ entry: FieldEntry,
+            in bytes: RawSpan,
+            _ oldSequence: UInt64,
+            _ extent: SaveExtent
+        ) -> Outcome {
+            let isRemoved = entry.type == FieldEntry.removed
+            if extent == .wholeRecord, !isRemoved {
+                return Outcome(
+                    entry: entry,
+                    isMine: false,
+                    isRemoval: true,
+                    stamp: 0,
+                    keepsBytes: false
+                )
+            }
+            return carried(entry, in: bytes, oldSequence)
+        }
+
+        /// Returns the outcome for a field of the old version that the client sets or removes.
+        @inline(__always)
+        static func replaced(
+            _ entry: FieldEntry,
+            in bytes: RawSpan,
+            by set: FieldEntry,
+            in setBytes: RawSpan,
+            _ oldSequence: UInt64,
+            _ extent: SaveExtent
+        ) -> Outcome {
+            let removes = set.type == FieldEntry.removed
+            // A client that replaces the whole record names every field, so an equal value is no
+            // change by that client.
+            let keepsStamp =
+                removes
+                ? entry.type == FieldEntry.removed
+                : extent == .wholeRecord && set.hasSameValue(in: setBytes, as: entry, in: bytes)
+            return keepsStamp
+                ? carried(entry, in: bytes, oldSequence) : .set(set, isRemoval: removes)
+        }
+
+        /// Returns the outcome for a field of the old version that stays as it is.
+        @inline(__always)
+        private static func carried(
+            _ entry: FieldEntry,
+            in bytes: RawSpan,
+            _ oldSequence: UInt64
+        ) -> Outcome {
+            let before = entry.stamp(in: bytes)
+            return Outcome(
+                entry: entry,
+                isMine: false,
+                isRemoval: entry.type == FieldEntry.removed,
+                // Stamp 0 stands for the event that holds the body. In a new body it would stand for
+                // another event, so it becomes the old event's number.
+                stamp: before == 0 ? oldSequence : before,
+                // An old field without a stamp gets one between name and value.
+                keepsBytes: before != 0
+            )
+        }
     }
 
     /// Visits the fields of the new version in order.
@@ -168,62 +230,31 @@ extension Fields {
         let theirsCount = theirs.word16(at: 0)
         var left = 0
         var right = 0
-        // This is the table of record.md, "Stamps". If the order is negative, only the client names
-        // the field; if positive, only the old version has it; if zero, both.
-        while left < mineCount || right < theirsCount {
-            let set = left < mineCount ? FieldEntry(at: left, in: mine) : nil
-            let kept = right < theirsCount ? FieldEntry(at: right, in: theirs) : nil
-            let order = Self.order(set, in: mine, kept, in: theirs)
+        // This and the two functions below are the table of record.md, "Stamps".
+        while left < mineCount, right < theirsCount {
+            let set = FieldEntry(at: left, in: mine)
+            let kept = FieldEntry(at: right, in: theirs)
+            // Negative if only the client names the field; positive if only the old version has it.
+            let order = theirs.extracting(kept.nameRange).withUnsafeBytes { name in
+                set.compareName(to: name, in: mine)
+            }
             if order <= 0 { left += 1 }
             if order >= 0 { right += 1 }
-            if order < 0, let set {
-                // The removal of a field that the old version does not have leaves no trace.
-                if set.type == FieldEntry.removed { continue }
+            if order > 0 {
+                visit(.kept(kept, in: theirs, oldSequence, extent))
+            } else if order == 0 {
+                visit(.replaced(kept, in: theirs, by: set, in: mine, oldSequence, extent))
+            } else if set.type != FieldEntry.removed {
                 visit(.set(set, isRemoval: false))
-            } else if let kept {
-                let before = kept.stamp(in: theirs)
-                // Stamp 0 stands for the event that holds the body. In a new body it would stand
-                // for another event, so it becomes the old event's number.
-                let carried = before == 0 ? oldSequence : before
-                let wasRemoved = kept.type == FieldEntry.removed
-                var outcome = Outcome(
-                    entry: kept,
-                    isMine: false,
-                    isRemoval: wasRemoved,
-                    stamp: carried,
-                    // An old field without a stamp gets one between name and value.
-                    keepsBytes: before != 0
-                )
-                if order == 0, let set {
-                    let removes = set.type == FieldEntry.removed
-                    // A client that replaces the whole record names every field, so an equal value
-                    // is no change by that client.
-                    let keepsStamp =
-                        removes
-                        ? wasRemoved
-                        : extent == .wholeRecord && set.hasSameValue(in: mine, as: kept, in: theirs)
-                    if !keepsStamp { outcome = .set(set, isRemoval: removes) }
-                } else if extent == .wholeRecord, !wasRemoved {
-                    outcome.isRemoval = true
-                    outcome.stamp = 0
-                    outcome.keepsBytes = false
-                }
-                visit(outcome)
             }
         }
-    }
-
-    /// Compares two fields by name: negative if the first sorts first, positive if the second does.
-    private static func order(
-        _ first: FieldEntry?,
-        in firstBytes: RawSpan,
-        _ second: FieldEntry?,
-        in secondBytes: RawSpan
-    ) -> Int {
-        guard let first else { return 1 }
-        guard let second else { return -1 }
-        return secondBytes.extracting(second.nameRange).withUnsafeBytes { name in
-            first.compareName(to: name, in: firstBytes)
+        for index in left..<mineCount {
+            let set = FieldEntry(at: index, in: mine)
+            // The removal of a field that the old version does not have leaves no trace.
+            if set.type != FieldEntry.removed { visit(.set(set, isRemoval: false)) }
+        }
+        for index in right..<theirsCount {
+            visit(.kept(FieldEntry(at: index, in: theirs), in: theirs, oldSequence, extent))
         }
     }
 
