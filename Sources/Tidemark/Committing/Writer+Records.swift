@@ -121,15 +121,21 @@ extension Writer {
         var zones = ConsultedZones(shared: shared)
         var items: [ConsultedItem] = []
         items.reserveCapacity(request.itemCount)
+        var last = ZoneID.default
+        var zone = 0
         for index in 0..<request.itemCount {
             let record = request.record(at: index)
-            let zone = try zones.index(
-                of: record.zone,
-                in: caller.database,
-                creating: .implicit,
-                facts,
-                reader.options.limits
-            )
+            // Items mostly follow each other in one zone.
+            if index == 0 || record.zone != last {
+                last = record.zone
+                zone = try zones.index(
+                    of: record.zone,
+                    in: caller.database,
+                    creating: .implicit,
+                    facts,
+                    reader.options.limits
+                )
+            }
             let slot = reader.views.hash.slot(ofName: record.name)
             items.append(ConsultedItem(name: record.name, zone: zone, slot: slot))
         }
