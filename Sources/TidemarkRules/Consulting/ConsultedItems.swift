@@ -33,11 +33,11 @@ package struct ConsultedItem: Sendable {
     }
 
     /// Takes in the record's last event.
-    package mutating func take(_ record: StoredRecord) {
-        old = record
+    package mutating func take(_ record: consuming StoredRecord) {
         previous = record.sequence
         previousState = record.event.state
         wasBound = record.event.state == .live && record.event.binds
+        old = record
     }
 
     /// Moves to the next slot, whose event is not known.
@@ -152,7 +152,10 @@ package struct ConsultedItems: Sendable {
                 let version = try facts.version(at: ViewKey(zone: zone, slot: items[index].slot)),
                 let record = try facts.records(at: [version.sequence]).first
             else { return [] }
-            return try take(record, at: index) ? [] : [index]
+            lookedAt = max(lookedAt, record.sequence)
+            let isStranger = try isStranger(record, at: index)
+            items[index].take(record)
+            return isStranger ? [index] : []
         }
         // A zone without a key has no events, and its records are looked up nowhere.
         var slots: [ViewKey] = []
@@ -172,17 +175,17 @@ package struct ConsultedItems: Sendable {
         var strangers: [Int] = []
         for index in open where zones.key(of: items[index].zone) != nil {
             guard version.next()??.sequence != nil, let record = records.next() else { continue }
-            if try !take(record, at: index) { strangers.append(index) }
+            lookedAt = max(lookedAt, record.sequence)
+            if try isStranger(record, at: index) { strangers.append(index) }
+            items[index].take(record)
         }
         return strangers
     }
 
-    /// Takes in the event that was found for an item; returns true if it is of the item's name.
-    private mutating func take(_ record: StoredRecord, at index: Int) throws(SyncError) -> Bool {
-        items[index].take(record)
-        lookedAt = max(lookedAt, record.sequence)
+    /// Returns true if an event in an item's slot is of another name.
+    private func isStranger(_ record: StoredRecord, at index: Int) throws(SyncError) -> Bool {
         let name = items[index].name
-        return try SyncError.wrapping { () throws(EventFormatError) in try record.hasName(name) }
+        return try SyncError.wrapping { () throws(EventFormatError) in try !record.hasName(name) }
     }
 }
 
