@@ -249,7 +249,6 @@ extension BlockCursor {
 
 extension BlockCursor.Place {
     /// Moves to the next event at or after a position; `false` at the end of the bytes.
-    @inline(__always)
     mutating func advance(
         in bytes: RawSpan,
         to target: SequenceNumber
