@@ -93,12 +93,11 @@ struct DeltaPage {
                     noteRow(of: row, at: place)
                     try lines.append(row, in: block, payload, isGone: isGone)
                 }
+                guard reading.order.isOfList else { continue }
                 // After an event that is read later, it is not yet known if the page is full.
-                if byteCount >= byteLimit, entries != nil, reading.order.isOfList,
-                    reading.versions.isEmpty
-                {
-                    return false
-                }
+                if byteCount >= byteLimit, reading.versions.isEmpty { return false }
+                // A list in the order of the log names each event once.
+                break
             }
         }
         return true
