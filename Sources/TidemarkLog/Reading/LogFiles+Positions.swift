@@ -47,11 +47,12 @@ extension LogFiles {
         // No block covers it.
         if wanted.entries.isEmpty { rest.removeFirst() }
         let blocks = blocks(wanted.entries, in: reader, mapping: wanted.isSparse)
-        // One for all blocks, so that its rows are allocated once. By index, because each element
-        // of a loop is copied.
+        // One for all blocks, so that its rows are allocated once; a block rarely has more. By
+        // index, because each element of a loop is copied.
         var run = EventRun(block: [], rows: [])
+        run.rows.reserveCapacity(min(rest.count, 128))
         for index in blocks.indices {
-            let end = rest.firstIndex(after: blocks[index].entry.last)
+            let end = rest.firstIndex(after: wanted.entries[index].last)
             let covered = rest[..<end]
             rest = rest[end...]
             try find(covered, in: blocks[index], of: reader, stopsAtMiss: false, &run)
