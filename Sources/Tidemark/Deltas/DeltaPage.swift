@@ -80,15 +80,7 @@ struct DeltaPage {
                 let payload = bytes.extracting(row.payloadRange)
                 let isGone = entries?[place].isGone ?? false
                 if entries != nil, AudienceEvent.isOne(payload) {
-                    let (state, version) = try AudienceEvent.version(in: payload)
-                    // The event of a share names the version that it shows. Those versions are read
-                    // in a second pass, in log order.
-                    if state == .live, !isGone {
-                        reading.versions.append((version, place))
-                        continue
-                    }
-                    noteRow(of: row, at: place)
-                    lines.append(gone: try AudienceEvent(payload))
+                    try takeAudienceEvent(row, payload, at: place, isGone: isGone, &reading)
                 } else {
                     noteRow(of: row, at: place)
                     try lines.append(row, in: block, payload, isGone: isGone)
@@ -101,6 +93,26 @@ struct DeltaPage {
             }
         }
         return true
+    }
+
+    /// Takes the event of a share, which names the version that it shows.
+    ///
+    /// Those versions are read in a second pass, in log order.
+    @inline(never)
+    private mutating func takeAudienceEvent(
+        _ row: EventRow,
+        _ payload: RawSpan,
+        at place: Int,
+        isGone: Bool,
+        _ reading: inout PageReading
+    ) throws(EventFormatError) {
+        let (state, version) = try AudienceEvent.version(in: payload)
+        if state == .live, !isGone {
+            reading.versions.append((version, place))
+        } else {
+            noteRow(of: row, at: place)
+            lines.append(gone: try AudienceEvent(payload))
+        }
     }
 
     @inline(__always)

@@ -53,21 +53,34 @@ struct DeltaRows {
             // The default for the last argument would be a call.
             rows.append(kind, row.sequence.rawValue, bits, in: block, range, nameByteCount: 0)
         case .tombstone:
-            let (name, type) = try RecordEvent.tombstoneRanges(in: payload, bodyOffset: bodyOffset)
-            let start = row.payloadRange.lowerBound
-            rows.append(
-                .deleted,
-                row.sequence.rawValue,
-                bits,
-                in: block,
-                start + name.lowerBound..<start + type.upperBound,
-                nameByteCount: name.count
-            )
+            try appendDeletion(row, in: block, payload, bodyOffset, bits)
         }
+    }
+
+    // Deletions and shares are rarer than records, whose path is shorter without them.
+    @inline(never)
+    private mutating func appendDeletion(
+        _ row: EventRow,
+        in block: [UInt8],
+        _ payload: RawSpan,
+        _ bodyOffset: Int,
+        _ bits: UInt32
+    ) throws(EventFormatError) {
+        let (name, type) = try RecordEvent.tombstoneRanges(in: payload, bodyOffset: bodyOffset)
+        let start = row.payloadRange.lowerBound
+        rows.append(
+            .deleted,
+            row.sequence.rawValue,
+            bits,
+            in: block,
+            start + name.lowerBound..<start + type.upperBound,
+            nameByteCount: name.count
+        )
     }
 
     /// Appends a share as a participant sees it, and returns true; returns false if the event is
     /// not of a share.
+    @inline(never)
     private mutating func appendShare(
         _ row: EventRow,
         _ bytes: ArraySlice<UInt8>,
