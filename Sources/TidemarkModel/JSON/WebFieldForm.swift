@@ -6,7 +6,9 @@
 ///
 /// Unknown members are ignored. Numbers may be strings. The type of a value without a type is
 /// derived from its form. `null` removes the field.
-package struct WebFieldForm {
+package final class WebFieldForm {
+    // A class, because readers are copied to look ahead, and each copy has the form.
+
     /// The asset of a receipt; `nil` for a text that is not a receipt.
     package let assetOfReceipt: (String) -> AssetReference?
     /// The name of the caller's user, as the owner of zones; `nil` if nobody is signed in.

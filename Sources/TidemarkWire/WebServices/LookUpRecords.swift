@@ -34,7 +34,7 @@ extension WebServices {
         let results = try await ask { (it) throws(SyncError) in
             try await it.fetchRecords(fetch, as: request.caller)
         }
-        writer.literal("{\"records\":")
+        writer.openRecords(names.count)
         await write(into: &writer, request) { writer in
             writer.list(zip(names, results)) { writer, item in
                 let ((name, own), result) = item

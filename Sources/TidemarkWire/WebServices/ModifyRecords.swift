@@ -53,7 +53,7 @@ extension WebServices {
             }
             outcomes = modification.outcomes(of: result)
         }
-        writer.literal("{\"records\":")
+        writer.openRecords(outcomes.count)
         await write(into: &writer, request) { writer in
             writer.list(zip(modification.operations, outcomes)) { writer, item in
                 let (operation, outcome) = item

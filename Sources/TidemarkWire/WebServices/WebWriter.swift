@@ -25,8 +25,6 @@ struct WebWriter {
         host = services.host
         caller = request.caller
         isExtended = request.isExtended
-        // A record takes hundreds of bytes.
-        bytes.reserveCapacity(1024)
     }
 
     // MARK: Structure
@@ -41,6 +39,13 @@ struct WebWriter {
 
     /// Writes a field's value without its type.
     mutating func value(_ value: FieldValue) { bytes.append(json: value) }
+
+    /// Opens an answer of a number of records.
+    mutating func openRecords(_ count: Int) {
+        // Most records take less. Without room for them, the bytes move each time that it runs out.
+        bytes.reserveCapacity(count * 768 + 256)
+        literal("{\"records\":")
+    }
 
     /// Writes values with commas between.
     mutating func list<Values: Sequence>(
@@ -226,6 +231,11 @@ struct WebWriter {
         utf8.withUnsafeBufferPointer { bytes.append(jsonUTF8: $0) }
     }
 
+    /// The member with the type of a field, by the type's raw value.
+    private static let typeMembers: [[UInt8]] = (0...UInt8.max).map { rawValue in
+        FieldType(rawValue: rawValue).map { Array(",\"type\":\"\($0.webName)\"".utf8) } ?? []
+    }
+
     private mutating func fields(of record: Record) {
         literal("{")
         var isFirst = true
@@ -242,18 +252,21 @@ struct WebWriter {
                 // Straight from the body: no string is made for the most frequent type.
                 text(field.valueBytes)
             } else if let value = field.value {
-                self.value(value, of: field.name, in: record)
+                self.value(value, of: field, in: record)
             } else {
                 literal("null")
             }
-            literal(",\"type\":\"")
-            bytes.append(contentsOf: type.webName.utf8)
-            literal(field.isEncrypted ? "\",\"isEncrypted\":true}" : "\"}")
+            bytes.append(contentsOf: Self.typeMembers[Int(type.rawValue)])
+            literal(field.isEncrypted ? ",\"isEncrypted\":true}" : "}")
         }
         literal("}")
     }
 
-    private mutating func value(_ value: FieldValue, of field: String, in record: Record) {
+    private mutating func value(
+        _ value: FieldValue,
+        of field: Fields.Element,
+        in record: Record
+    ) {
         switch value {
         // JavaScript holds whole numbers exactly only up to 2^53.
         case .int64(let number) where numbersAsStrings: string(String(number))
@@ -262,9 +275,9 @@ struct WebWriter {
             list(numbers) { $0.string(String($1)) }
         case .doubleList(let numbers) where numbersAsStrings:
             list(numbers) { $0.string($1.description) }
-        case .asset(let asset): self.asset(asset, field, 0, in: record)
+        case .asset(let asset): self.asset(asset, field.name, 0, in: record)
         case .assetList(let assets):
-            list(assets.enumerated()) { $0.asset($1.element, field, $1.offset, in: record) }
+            list(assets.enumerated()) { $0.asset($1.element, field.name, $1.offset, in: record) }
         default: bytes.append(json: value)
         }
     }
