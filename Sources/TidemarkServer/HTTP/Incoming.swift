@@ -8,7 +8,9 @@ import TidemarkModel
 import TidemarkWire
 
 /// A request as it arrived, before its sender is known.
-struct Incoming {
+///
+/// A class, because many steps of a request keep it, and each copy would count a dozen references.
+final class Incoming: Sendable {
     let request: Request
     /// The id of this request and its answer.
     let uuid: String
@@ -22,25 +24,30 @@ struct Incoming {
     /// The address of the client, if it is known.
     let address: String?
     /// The trace that a commit of the request belongs to.
-    var trace: TraceContext?
+    let trace: TraceContext?
 
     // This runs for every request, before anything is authenticated, so each member is a copy or
     // one pass over the target.
-    init(_ request: Request, _ options: ServerOptions, from address: String? = nil) {
+    init(
+        _ request: Request,
+        _ options: ServerOptions,
+        from address: String? = nil,
+        trace: TraceContext? = nil
+    ) {
         self.request = request
         // The last entry is the proxy's; those before it come from the client and are not trusted.
         let forwarded =
             options.trustsProxy
             ? request.headers[.forwardedFor]?.split(separator: ",").last?.filter { $0 != " " } : nil
         self.address = forwarded ?? address
-        // An invalid header is ignored, as the specification of `traceparent` demands.
-        trace = request.headers[.traceparent].flatMap { TraceContext(traceparent: $0) }
+        self.trace = trace ?? request.trace
         uuid = UniqueName.make()
         target = request.head.path ?? "/"
         let parts = PercentCoding.split(target: target)
         path = parts.path
         query = parts.query
-        baseURL = options.publicURL ?? Self.baseURL(request, isSecure: options.certificate != nil)
+        baseURL =
+            options.publicURL ?? Incoming.baseURL(request, isSecure: options.certificate != nil)
     }
 
     private static func baseURL(_ request: Request, isSecure: Bool) -> String {
@@ -77,5 +84,14 @@ struct Incoming {
 
     /// True if the answer may contain Tidemark's extensions.
     var isExtended: Bool { header(.tidemarkExtensions) == "1" }
+}
+
+extension Request {
+    /// The trace in the header `traceparent`; `nil` without a valid one.
+    ///
+    /// An invalid header is ignored, as the specification demands.
+    var trace: TraceContext? {
+        headers[.traceparent].flatMap { TraceContext(traceparent: $0) }
+    }
 }
 #endif

@@ -46,7 +46,7 @@ extension Server {
             let found = try await authenticated(incoming)
             return await answer(incoming, name, by: found)
         } catch {
-            var line = RequestLine(incoming, RequestSpan(incoming, tracer))
+            var line = RequestLine(incoming, RequestSpan(incoming.request, tracer))
             line.endpoint = "administration"
             let failure = WebError(any: error)
             line.code = failure.code
@@ -77,7 +77,7 @@ extension Server {
         _ name: String,
         by administrator: Operator
     ) async -> Response {
-        var line = RequestLine(incoming, RequestSpan(incoming, tracer))
+        var line = RequestLine(incoming, RequestSpan(incoming.request, tracer))
         line.endpoint = "administration"
         line.administrator = administrator.name
         do {

@@ -89,7 +89,7 @@ extension Server {
     /// Answers a request that waits for a notification.
     func answerCourier(_ request: Request, _ context: some RequestContext) async -> Response {
         let incoming = Incoming(request, options, from: context.address)
-        var line = RequestLine(incoming, RequestSpan(incoming, tracer))
+        var line = RequestLine(incoming, RequestSpan(incoming.request, tracer))
         line.endpoint = "courier"
         metrics.begins()
         var response: Response

@@ -18,9 +18,8 @@ extension Server {
     }
 
     func answerDatabase(_ request: Request, from address: String?) async -> Response {
-        var incoming = Incoming(request, options, from: address)
-        let span = RequestSpan(incoming, tracer)
-        incoming.trace = span.trace
+        let span = RequestSpan(request, tracer)
+        let incoming = Incoming(request, options, from: address, trace: span.trace)
         var origin = incoming.origin
         var line = RequestLine(incoming, span)
         metrics.begins()

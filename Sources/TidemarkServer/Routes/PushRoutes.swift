@@ -56,7 +56,7 @@ extension Server {
     ) async -> Response {
         let incoming = Incoming(request, options, from: context.address)
         var origin = incoming.origin
-        var line = RequestLine(incoming, RequestSpan(incoming, tracer))
+        var line = RequestLine(incoming, RequestSpan(incoming.request, tracer))
         line.endpoint = endpoint.rawValue
         metrics.begins()
         var response: Response

@@ -7,7 +7,6 @@ import Hummingbird
 import NIOCore
 import TidemarkModel
 import TidemarkWire
-import Tracing
 
 /// `/tidemark/1/CONTAINER/ENVIRONMENT/DATABASE/METHOD`: the methods of `DatabaseService`, for
 /// Tidemark's own clients.
@@ -17,8 +16,9 @@ extension Server {
         from address: String?,
         over connection: (any Channel)?
     ) async -> Response {
-        let incoming = Incoming(request, options, from: address)
-        var call = ServiceCall(incoming, connection, tracer)
+        let span = RequestSpan(request, tracer)
+        let incoming = Incoming(request, options, from: address, trace: span.trace)
+        var call = ServiceCall(incoming, connection, span)
         metrics.begins()
         do throws(SyncError) {
             try await prepare(&call)
@@ -44,7 +44,7 @@ extension Server {
 
     /// A request on its way to its answer.
     struct ServiceCall {
-        var incoming: Incoming
+        let incoming: Incoming
         let connection: (any Channel)?
         var origin: String?
         var line: RequestLine
@@ -53,11 +53,9 @@ extension Server {
         var found: Callers.Found?
         var response = Response(status: .ok)
 
-        init(_ incoming: Incoming, _ connection: (any Channel)?, _ tracer: any Tracer) {
+        init(_ incoming: Incoming, _ connection: (any Channel)?, _ span: RequestSpan) {
             self.connection = connection
-            let span = RequestSpan(incoming, tracer)
             self.incoming = incoming
-            self.incoming.trace = span.trace
             origin = incoming.origin
             line = RequestLine(incoming, span)
         }

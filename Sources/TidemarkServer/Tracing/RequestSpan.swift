@@ -3,6 +3,7 @@
 
 #if Server
 import HTTPTypes
+import Hummingbird
 import TidemarkModel
 import Tracing
 
@@ -14,11 +15,11 @@ struct RequestSpan {
     /// The trace that a commit of the request belongs to.
     let trace: TraceContext?
 
-    init(_ incoming: Incoming, _ tracer: any Tracer) {
+    init(_ request: Request, _ tracer: any Tracer) {
         var context = InstrumentationContext.topLevel
-        tracer.extract(incoming.request.headers, into: &context, using: HeaderFields())
+        tracer.extract(request.headers, into: &context, using: HeaderFields())
         span = tracer.startSpan(
-            incoming.request.method.rawValue,
+            request.method.rawValue,
             context: context,
             ofKind: .server,
             at: DefaultTracerClock.now,
@@ -30,7 +31,7 @@ struct RequestSpan {
         var own: [String: String] = [:]
         tracer.inject(span.context, into: &own, using: WrittenFields())
         trace =
-            own["traceparent"].flatMap { TraceContext(traceparent: $0) } ?? incoming.trace
+            own["traceparent"].flatMap { TraceContext(traceparent: $0) } ?? request.trace
     }
 
     /// Ends the span.
