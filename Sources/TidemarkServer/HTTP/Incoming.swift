@@ -4,6 +4,7 @@
 #if Server
 import HTTPTypes
 import Hummingbird
+import NIOCore
 import TidemarkModel
 import TidemarkWire
 
@@ -21,8 +22,8 @@ final class Incoming: Sendable {
     let query: [String: String]
     /// The address of the server as this client sees it: scheme, host and port.
     let baseURL: String
-    /// The address of the client, if it is known.
-    let address: String?
+    private let forwardedAddress: String?
+    private let socketAddress: SocketAddress?
     /// The trace that a commit of the request belongs to.
     let trace: TraceContext?
 
@@ -31,15 +32,15 @@ final class Incoming: Sendable {
     init(
         _ request: Request,
         _ options: ServerOptions,
-        from address: String? = nil,
+        from socketAddress: SocketAddress? = nil,
         trace: TraceContext? = nil
     ) {
         self.request = request
+        self.socketAddress = socketAddress
         // The last entry is the proxy's; those before it come from the client and are not trusted.
-        let forwarded =
+        forwardedAddress =
             options.trustsProxy
             ? request.headers[.forwardedFor]?.split(separator: ",").last?.filter { $0 != " " } : nil
-        self.address = forwarded ?? address
         self.trace = trace ?? request.trace
         uuid = UniqueName.make()
         target = request.head.path ?? "/"
@@ -57,6 +58,9 @@ final class Incoming: Sendable {
         let isHost = host.utf8.allSatisfy { $0.isASCIIWordByte || [46, 58, 91, 93].contains($0) }
         return (isSecure ? "https://" : "http://") + (isHost ? host : "localhost")
     }
+
+    /// The address of the client, if it is known.
+    var address: String? { forwardedAddress ?? socketAddress?.ipAddress }
 
     func header(_ name: HTTPField.Name) -> String? { request.headers[name] }
 

@@ -20,9 +20,7 @@ struct ServerContext: RemoteAddressRequestContext {
 
 extension RequestContext {
     /// The address of the connection's other end, if the context knows it.
-    var address: String? {
-        (self as? any RemoteAddressRequestContext)?.remoteAddress?.ipAddress
-    }
+    var address: SocketAddress? { (self as? any RemoteAddressRequestContext)?.remoteAddress }
 
     /// The connection, if the context knows it.
     var connection: (any Channel)? { (self as? ServerContext)?.channel }

@@ -4,6 +4,7 @@
 #if Server
 import HTTPTypes
 import Hummingbird
+import NIOCore
 import TidemarkModel
 import TidemarkWire
 
@@ -64,7 +65,7 @@ extension Server {
     func changeAccount(
         _ request: Request,
         _ action: String,
-        from address: String?
+        from address: SocketAddress?
     ) async -> Response {
         let incoming = Incoming(request, options, from: address)
         do {

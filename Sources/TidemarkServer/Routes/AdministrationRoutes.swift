@@ -38,7 +38,11 @@ extension Server {
     private static let callByteLimit = 32 << 20
 
     /// Answers a call from the network.
-    func administer(_ request: Request, _ name: String, from address: String?) async -> Response {
+    func administer(
+        _ request: Request,
+        _ name: String,
+        from address: SocketAddress?
+    ) async -> Response {
         let incoming = Incoming(request, options, from: address)
         metrics.begins()
         do {

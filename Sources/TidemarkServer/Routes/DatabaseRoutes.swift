@@ -4,6 +4,7 @@
 #if Server
 import HTTPTypes
 import Hummingbird
+import NIOCore
 import TidemarkModel
 import TidemarkWire
 
@@ -17,7 +18,7 @@ extension Server {
         return await answerDatabase(request, from: context.address).fitting(request)
     }
 
-    func answerDatabase(_ request: Request, from address: String?) async -> Response {
+    func answerDatabase(_ request: Request, from address: SocketAddress?) async -> Response {
         let span = RequestSpan(request, tracer)
         let incoming = Incoming(request, options, from: address, trace: span.trace)
         var origin = incoming.origin

@@ -13,7 +13,7 @@ import TidemarkWire
 extension Server {
     func answerService(
         _ request: Request,
-        from address: String?,
+        from address: SocketAddress?,
         over connection: (any Channel)?
     ) async -> Response {
         let span = RequestSpan(request, tracer)

@@ -4,6 +4,7 @@
 #if Server
 import HTTPTypes
 import Hummingbird
+import NIOCore
 import TidemarkModel
 import TidemarkWire
 
@@ -50,7 +51,7 @@ extension Server {
         }
     }
 
-    func signIn(_ request: Request, from address: String?) async -> Response {
+    func signIn(_ request: Request, from address: SocketAddress?) async -> Response {
         let incoming = Incoming(request, options, from: address)
         var token: APIToken?
         var form: [String: String] = [:]
