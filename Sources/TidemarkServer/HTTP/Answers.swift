@@ -137,7 +137,7 @@ extension Request {
             return Array(buffer.readableBytesView)
         } catch is NIOTooManyBytesError {
             throw tooLong
-        } catch is BodyDeadline.Passed {
+        } catch is ExchangeHandler.BodyTimeout {
             throw WebError(
                 "BAD_REQUEST",
                 status: 408,

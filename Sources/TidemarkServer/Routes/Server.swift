@@ -242,9 +242,7 @@ public final class Server: Sendable {
         )
         let connection = HTTP1Channel.Configuration(
             additionalChannelHandlers: [
-                BodyDeadline(self.options.bodyTimeout),
-                AnswerDeadline(self.options.answerTimeout),
-                ContinueAnswer(),
+                ExchangeHandler(body: self.options.bodyTimeout, answer: self.options.answerTimeout)
             ],
             idleTimeout: TimeAmount(options.idleTimeout),
             httpDecoderConfiguration: decoder
