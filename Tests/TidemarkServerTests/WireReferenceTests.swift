@@ -205,7 +205,10 @@ import TidemarkWire
         let parts = PercentCoding.split(target: "//a%2Fb/c//?x=1?2&&y=/")
         #expect(parts.path == ["a/b", "c"])
         #expect(parts.query == ["x": "1?2", "y": "/"])
-        for (target, path) in [("", []), ("/", []), ("?", []), ("a", ["a"]), ("/a/?", ["a"])] {
+        let others: [(String, [String])] = [
+            ("", []), ("/", []), ("?", []), ("a", ["a"]), ("/a/?", ["a"]),
+        ]
+        for (target, path) in others {
             #expect(PercentCoding.split(target: target).path == path)
             #expect(PercentCoding.split(target: target).query.isEmpty)
         }
