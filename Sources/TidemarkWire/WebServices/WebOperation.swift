@@ -4,7 +4,10 @@
 import TidemarkModel
 
 /// One operation of `records/modify`, as it was sent.
-struct WebOperation {
+///
+/// A class, as its record: several steps take each operation of a batch, and a copy would count a
+/// dozen references.
+final class WebOperation {
     enum Kind: String {
         case create, update, forceUpdate, replace, forceReplace, delete, forceDelete
 
@@ -14,13 +17,19 @@ struct WebOperation {
         var replaces: Bool { self == .replace || self == .forceReplace }
     }
 
-    var kind = Kind.create
-    var record = WebRecord()
-    var desiredKeys: [String]?
+    let kind: Kind
+    let record: WebRecord
+    let desiredKeys: [String]?
+
+    init(_ kind: Kind, _ record: WebRecord, _ desiredKeys: [String]?) {
+        self.kind = kind
+        self.record = record
+        self.desiredKeys = desiredKeys
+    }
 }
 
 /// A record of a request.
-struct WebRecord {
+final class WebRecord {
     var recordName: String?
     var recordType: String?
     var changeTag: String?
@@ -38,7 +47,7 @@ struct WebRecord {
     private(set) var hasUnresolvedAssets = false
 
     /// Sets the fields, and searches them for such assets.
-    mutating func setFields(_ fields: Fields) {
+    func setFields(_ fields: Fields) {
         self.fields = fields
         hasUnresolvedAssets = fields.contains { field in
             guard field.type == .asset || field.type == .assetList else { return false }
@@ -102,35 +111,35 @@ extension FieldValue {
 extension JSONReader {
     mutating func operation(_ receipts: ReceiptUses) throws(JSONError) -> WebOperation {
         let start = offset
-        var operation = WebOperation()
-        var hasKind = false
+        var kind: WebOperation.Kind?
+        var record: WebRecord?
+        var desiredKeys: [String]?
         try members { (it, name) throws(JSONError) in
             switch name {
             case "operationType":
                 let text = try it.string()
-                guard let kind = WebOperation.Kind(rawValue: text) else {
+                guard let named = WebOperation.Kind(rawValue: text) else {
                     throw JSONError(
                         "There is no operationType \"\(text)\"; the types are create, update, forceUpdate, replace, "
                             + "forceReplace, delete, forceDelete.",
                         at: start
                     )
                 }
-                operation.kind = kind
-                hasKind = true
-            case "record": operation.record = try it.record(receipts)
-            case "desiredKeys": operation.desiredKeys = try it.strings()
+                kind = named
+            case "record": record = try it.record(receipts)
+            case "desiredKeys": desiredKeys = try it.strings()
             default: return false
             }
             return true
         }
-        guard hasKind else {
+        guard let kind else {
             throw JSONError("The member \"operationType\" is missing.", at: start)
         }
-        return operation
+        return WebOperation(kind, record ?? WebRecord(), desiredKeys)
     }
 
     private mutating func record(_ receipts: ReceiptUses) throws(JSONError) -> WebRecord {
-        var record = WebRecord()
+        let record = WebRecord()
         try members { (it, name) throws(JSONError) in
             switch name {
             case "recordName": record.recordName = try it.string()
