@@ -201,6 +201,21 @@ import TidemarkWire
         }
     }
 
+    @Test func `Random numbers of requests at the same time differ`() async {
+        let numbers = await withTaskGroup(of: [UInt64].self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    var random = RequestRandom()
+                    return (0..<1000).map { _ in random.next() }
+                }
+            }
+            var numbers = Set<UInt64>()
+            for await some in group { numbers.formUnion(some) }
+            return numbers
+        }
+        #expect(numbers.count == 8000)
+    }
+
     @Test func `A target is split before it is decoded, without empty parts`() {
         let parts = PercentCoding.split(target: "//a%2Fb/c//?x=1?2&&y=/")
         #expect(parts.path == ["a/b", "c"])

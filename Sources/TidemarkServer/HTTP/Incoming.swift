@@ -42,7 +42,8 @@ final class Incoming: Sendable {
             options.trustsProxy
             ? request.headers[.forwardedFor]?.split(separator: ",").last?.filter { $0 != " " } : nil
         self.trace = trace ?? request.trace
-        uuid = UniqueName.make()
+        var random = RequestRandom()
+        uuid = UniqueName.make(using: &random)
         target = request.head.path ?? "/"
         let parts = PercentCoding.split(target: target)
         path = parts.path

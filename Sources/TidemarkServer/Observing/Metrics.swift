@@ -16,6 +16,16 @@ final class Metrics: Sendable {
         var seconds = 0.0
         /// The number of requests that took at most each bound.
         var counts = [Int](repeating: 0, count: Metrics.bounds.count)
+
+        mutating func add(_ seconds: Double) {
+            count += 1
+            self.seconds += seconds
+            // Prometheus wants cumulative counts: a request counts under every bound that it did
+            // not exceed.
+            for index in counts.indices where seconds <= Metrics.bounds[index] {
+                counts[index] += 1
+            }
+        }
     }
 
     private struct State {
@@ -41,15 +51,8 @@ final class Metrics: Sendable {
         state.withLock { state in
             state.open -= 1
             state.answered[Answered(endpoint: endpoint, status: status), default: 0] += 1
-            var times = state.times[endpoint] ?? Times()
-            times.count += 1
-            times.seconds += seconds
-            // Prometheus wants cumulative counts: a request counts under every bound that it did
-            // not exceed.
-            for (index, bound) in Self.bounds.enumerated() where seconds <= bound {
-                times.counts[index] += 1
-            }
-            state.times[endpoint] = times
+            // In place: a copy of the counts would be an allocation for each request.
+            state.times[endpoint, default: Times()].add(seconds)
         }
     }
 
