@@ -127,16 +127,22 @@ extension Request {
             )
         }
         // Only an early rejection, before the body is read. A chunked body announces no length, so
-        // `collect` counts its bytes.
+        // its bytes are counted below.
         let length = headers[values: .contentLength].first.flatMap { Int($0) }
         if let length, length > limit {
             throw tooLong
         }
         do {
-            let buffer = try await body.collect(upTo: limit)
-            return Array(buffer.readableBytesView)
-        } catch is NIOTooManyBytesError {
-            throw tooLong
+            // Straight into the bytes: `collect` has a buffer of its own, from which they would be
+            // copied again.
+            var bytes: [UInt8] = []
+            for try await part in body {
+                guard part.readableBytes <= limit - bytes.count else { throw tooLong }
+                bytes.append(contentsOf: part.readableBytesView)
+            }
+            return bytes
+        } catch let error as WebError {
+            throw error
         } catch is ExchangeHandler.BodyTimeout {
             throw WebError(
                 "BAD_REQUEST",
