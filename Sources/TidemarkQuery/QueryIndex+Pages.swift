@@ -33,8 +33,8 @@ extension QueryIndex {
         // The signature detects mistakes, not forgery. The zones come from the caller, and the
         // values of a cursor are only bound as parameters, so a forged cursor leads to another
         // place and to no other records.
-        let signature = QueryCursor.signature(of: query, zones: scope.map { [$0] } ?? zones)
-        if let cursor, cursor.signature != signature {
+        let signedZones = scope.map { [$0] } ?? zones
+        if let cursor, cursor.signature != QueryCursor.signature(of: query, zones: signedZones) {
             throw SyncError(
                 .invalidArguments,
                 "The cursor belongs to another query or other zones; repeat the query unchanged."
@@ -43,7 +43,7 @@ extension QueryIndex {
         let catalog = catalog.withLock { $0 }
         // A type without a table has never had a record.
         guard let type = catalog.type(named: query.recordType), !zones.isEmpty, limit > 0 else {
-            return QueryPage(records: [], next: nil)
+            return QueryPage(records: [], bytes: [], next: nil)
         }
         var statement = QueryStatement(type, zones: zones, now: now, searchedFields: searchedFields)
         // One row more tells whether another page follows. Rows that `shows` leaves out do not
@@ -58,19 +58,18 @@ extension QueryIndex {
         }
         try Self.check(statement, zoneCount: zones.count)
         let isShown = try selection.shows(query, now, searchedFields, and: shows)
-        let size = PageSize(count: limit, byteCount: byteLimit)
+        let form = PageForm(
+            query: query,
+            zones: zones,
+            signedZones: signedZones,
+            size: PageSize(count: limit, byteCount: byteLimit)
+        )
         do {
             while true {
                 try await make(statement.neededIndexes)
                 do {
                     return try read { database in
-                        let sql = try choose(selection, statement.arguments, database)
-                        return try read(
-                            prepare(sql, database),
-                            statement.arguments,
-                            PageForm(signature: signature, zones: zones, size: size),
-                            isShown
-                        )
+                        try read(selection, statement.arguments, form, isShown, database)
                     }
                 } catch let error as QueryIndexError {
                     // An update with many changes drops indexes first.
@@ -168,76 +167,115 @@ extension QueryIndex {
 
     /// The constants of a page.
     private struct PageForm {
-        var signature: UInt64
+        var query: Query
         var zones: [UInt64]
+        /// The zones that the signature of a cursor has.
+        var signedZones: [UInt64]
         var size: PageSize
     }
 
-    /// A row of a page, whose body is among the page's bytes.
-    private struct PageRow {
-        var sequence: UInt64
-        var zone: UInt64
-        var checksum: Int64
-        var body = 0..<0
-
-        /// The row's record; throws for a body that is not the one that was stored.
-        func record(_ body: ArraySlice<UInt8>) throws(QueryIndexError) -> IndexedRecord {
-            guard let body = try? RecordBody(stored: body), body.checksum(at: sequence) == checksum
-            else {
-                throw QueryIndexError(
-                    .damaged,
-                    "The query index has no sound body of event \(sequence)."
-                )
-            }
-            return IndexedRecord(sequence: sequence, zone: zone, body: body)
-        }
-    }
-
     private func read(
-        _ statement: PreparedStatement,
+        _ selection: Selection,
         _ arguments: [SQLValue],
         _ form: PageForm,
-        _ shows: ((IndexedRecord) throws -> Bool)?
+        _ shows: ((IndexedRecord) throws -> Bool)?,
+        _ database: Database
     ) throws -> QueryPage {
+        let sql = try choose(selection, arguments, database)
+        let statement = try prepare(sql, database)
         // A statement that is not finished would keep its snapshot of the database.
         defer { statement.reset() }
         statement.bind(arguments)
-        let orderEnd = statement.columnCount - 2
-        var rows: [PageRow] = []
-        // The bodies of all rows, which share one allocation.
+        let bodyColumn = statement.columnCount - 1
+        var rows: [QueryPage.Row] = []
         var bytes: [UInt8] = []
         var next: QueryCursor?
-        var hasMore = false
+        var last: UInt64?
         while try statement.step() {
-            var row = PageRow(
-                sequence: UInt64(bitPattern: statement.int64(at: 0)),
-                zone: form.zones.count == 1
-                    ? form.zones[0] : UInt64(bitPattern: statement.int64(at: orderEnd - 1)),
-                checksum: statement.int64(at: orderEnd)
-            )
+            let sequence = UInt64(bitPattern: statement.int64(at: 0))
+            let zone =
+                form.zones.count == 1
+                ? form.zones[0] : UInt64(bitPattern: statement.int64(at: 1))
+            let checksum = statement.int64(at: bodyColumn - 1)
             if let shows {
-                let body = statement.bytes(at: orderEnd + 1)
-                if try !shows(row.record(body[...])) { continue }
+                let body = statement.bytes(at: bodyColumn)
+                try Self.check(body.span.bytes, from: 0, of: sequence, checksum)
+                let record = IndexedRecord(
+                    sequence: sequence,
+                    zone: zone,
+                    body: RecordBody(sound: body[...])
+                )
+                if try !shows(record) { continue }
             }
             // The page was full. Only this further row shows that the cursor leads to anything.
-            if next != nil {
-                hasMore = true
+            if let last {
+                next = QueryCursor(
+                    signature: QueryCursor.signature(of: form.query, zones: form.signedZones),
+                    values: try place(of: last, selection, arguments, database)
+                )
                 break
             }
             let start = bytes.count
-            statement.append(bytesAt: orderEnd + 1, to: &bytes)
-            row.body = start..<bytes.count
-            rows.append(row)
+            statement.append(bytesAt: bodyColumn, to: &bytes)
+            try Self.check(bytes.span.bytes, from: start, of: sequence, checksum)
+            rows.append(QueryPage.Row(sequence: sequence, zone: zone, body: start..<bytes.count))
             // After the row was added: a page has at least one record, however large.
             if rows.count == form.size.count || bytes.count >= form.size.byteCount {
-                let values = (1..<orderEnd).map { statement.value(at: $0) }
-                next = QueryCursor(signature: form.signature, values: values)
+                last = sequence
+            } else if rows.count == Self.sampleCount {
+                bytes.reserveCapacity(Self.expectedByteCount(bytes.count, form.size.count))
             }
         }
-        let records = try rows.map { (row) throws(QueryIndexError) in
-            try row.record(bytes[row.body])
+        return QueryPage(records: rows, bytes: bytes, next: next)
+    }
+
+    /// The number of records after which the size of a page is estimated.
+    private static let sampleCount = 8
+
+    /// Returns the expected size of the bodies of a page, given the size of the first ones.
+    ///
+    /// The room is made at once, because each growth copies all bodies. It is at most 64 KiB, because
+    /// the query may have found no more records.
+    private static func expectedByteCount(_ sampleByteCount: Int, _ count: Int) -> Int {
+        // A seventh more than the average of eight, for records of different sizes.
+        min(sampleByteCount * min(count, 1_024) / (sampleCount - 1), 64 << 10)
+    }
+
+    /// Throws for bytes that, from an offset on, are not the body that was stored.
+    private static func check(
+        _ bytes: RawSpan,
+        from start: Int,
+        of sequence: UInt64,
+        _ checksum: Int64
+    ) throws(QueryIndexError) {
+        let body = bytes.extracting(start..<bytes.byteCount)
+        guard RecordBody.checksum(of: body, at: sequence) == checksum,
+            RecordBody.isFramed(bytes, from: start)
+        else {
+            // A body that is missing has no number.
+            let event = sequence > 0 ? "event \(sequence)" : "a record"
+            throw QueryIndexError(.damaged, "The query index has no sound body of \(event).")
         }
-        return QueryPage(records: records, next: hasMore ? next : nil)
+    }
+
+    /// Returns the values by which a row of a page is sorted.
+    ///
+    /// The statement of the page is not finished, so that both read one state of the database.
+    private func place(
+        of sequence: UInt64,
+        _ selection: Selection,
+        _ arguments: [SQLValue],
+        _ database: Database
+    ) throws -> [SQLValue] {
+        // Not by `prepare`, which may evict the statement of the page. There is at most one of these
+        // for each statement that it counts.
+        let statement = try PreparedStatement(selection.place, database)
+        defer { statement.reset() }
+        statement.bind(arguments.dropLast() + [SQLValue.int(Int64(bitPattern: sequence))])
+        guard try statement.step() else {
+            throw QueryIndexError(.damaged, "The query index has no row of event \(sequence).")
+        }
+        return (0..<statement.columnCount).map { statement.value(at: $0) }
     }
 }
 

@@ -228,25 +228,37 @@ extension Queries {
             searchedFields: search.searchedFields,
             shows: shows(in: search.place)
         )
+        let (records, last) = self.records(of: page, search)
+        return (records, page.next, last)
+    }
+
+    /// Returns the records of a page, and the last of the events that saved them.
+    private func records(
+        of page: QueryPage,
+        _ search: IndexSearch
+    ) -> (records: [Record], last: SequenceNumber) {
         var incarnations = IncarnationReader(line: reader.line)
         let access = search.place.shown?.access
         var records: [Record] = []
         records.reserveCapacity(page.records.count)
         var newest: UInt64 = 0
-        // Most pages are of one zone: the last one is looked up once.
-        var place: (key: UInt64, zone: ZoneID?) = (0, nil)
-        for found in page.records {
-            newest = max(newest, found.sequence)
-            if found.zone != place.key || place.zone == nil {
-                place = (found.zone, search.place.zones[ZoneKey(rawValue: found.zone)])
+        var start = 0
+        // Most pages are of one zone: it is looked up once for all neighbours.
+        while start < page.records.count {
+            let key = page.records[start].zone
+            let end = page.records[start...].firstIndex { $0.zone != key } ?? page.records.count
+            let found = page.records[start..<end]
+            start = end
+            guard let zone = search.place.zones[ZoneKey(rawValue: key)] else { continue }
+            for row in found {
+                newest = max(newest, row.sequence)
+                let tag = incarnations.tag(of: SequenceNumber(rawValue: row.sequence))
+                var record = Record(zone: zone, changeTag: tag, body: page.body(of: row))
+                if let access { record = record.shown(to: access) }
+                if let selection = search.selection { record = record.narrowed(to: selection) }
+                records.append(record)
             }
-            guard let zone = place.zone else { continue }
-            let tag = incarnations.tag(of: SequenceNumber(rawValue: found.sequence))
-            var record = Record(zone: zone, changeTag: tag, body: found.body)
-            if let access { record = record.shown(to: access) }
-            if let selection = search.selection { record = record.narrowed(to: selection) }
-            records.append(record)
         }
-        return (records, page.next, SequenceNumber(rawValue: newest))
+        return (records, SequenceNumber(rawValue: newest))
     }
 }

@@ -63,10 +63,10 @@ struct QueryStatement: Sendable {
     /// The maximum number of values in a statement: SQLite's default limit.
     static let valueCountLimit = 32_766
 
-    /// Selects the sequence numbers, sort values, checksums and bodies of a page's records.
+    /// Selects the sequence numbers, zones if there are several, checksums and bodies of a page's
+    /// records.
     ///
-    /// The last sort value is the zone, if there are several. The limit applies if the selection is
-    /// exact.
+    /// The limit, which applies if the selection is exact, is the last of the arguments.
     ///
     /// Returns `nil` if the cursor does not match, because a field has since received values of
     /// another type. Throws `limitExceeded` for a sort by a field without a column.
@@ -91,6 +91,7 @@ struct QueryStatement: Sendable {
         return Selection(
             table: type.name,
             values: order.map(\.expression),
+            hasZones: zones.count > 1,
             conditions: [isInZones] + conditions,
             order: order.map(\.text),
             limit: limit,

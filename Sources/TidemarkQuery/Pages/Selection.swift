@@ -12,6 +12,8 @@ struct Selection: Sendable {
     let table: String
     /// The values by which rows are sorted, as SQL.
     let values: [String]
+    /// True if rows can be of several zones.
+    let hasZones: Bool
     /// The conditions, which must all hold.
     let conditions: [String]
     /// The terms of the order.
@@ -39,12 +41,20 @@ struct Selection: Sendable {
     ///
     /// If SQLite sorted the rows, it would read the bodies of all rows that fulfil the conditions.
     var inOrder: String {
+        // The number from the table of the bodies, where it is the key: an index has it behind all
+        // its values.
         """
-        SELECT sequence, \(values.joined(separator: ", ")), checksum, body FROM \(table) \
+        SELECT record,\(hasZones ? " zone," : "") checksum, body FROM \(table) \
         LEFT JOIN (SELECT sequence AS record, checksum, body FROM bodies) ON record = sequence \
         WHERE \(conditions.joined(separator: " AND ")) \
         ORDER BY \(order.joined(separator: ", ")) LIMIT \(limit)
         """
+    }
+
+    /// The SQL that reads the values by which a row is sorted; the row's number takes the place of
+    /// the limit among the parameters.
+    var place: String {
+        "SELECT \(values.joined(separator: ", ")) FROM \(table) WHERE sequence = \(limit)"
     }
 
     /// The SQL for any other plan: it joins the bodies last, of the page's rows only.
@@ -61,7 +71,7 @@ struct Selection: Sendable {
     private func sorted(by order: [String], prefix: String) -> String {
         """
         SELECT page.*, checksum, body FROM (\
-        SELECT sequence AS id, \(values.joined(separator: ", ")) FROM \(table) \
+        SELECT sequence AS id\(hasZones ? ", zone" : "") FROM \(table) \
         WHERE \(prefix)\(conditions.joined(separator: " AND ")) \
         ORDER BY \(order.joined(separator: ", ")) LIMIT \(limit)\
         ) AS page LEFT JOIN bodies ON bodies.sequence = page.id
