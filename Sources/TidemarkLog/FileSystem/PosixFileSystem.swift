@@ -41,10 +41,8 @@ package struct PosixFileSystem: FileSystem {
     package func isInPlace() throws(FileError) -> Bool {
         guard let held else { return true }
         // By the path, without the held directory, which would always lead to itself.
-        guard let there = try PosixFileSystem().readStatus(held.path),
-            let mine = try readStatus(held.path)
-        else { return false }
-        return there.st_dev == mine.st_dev && there.st_ino == mine.st_ino
+        guard let there = try PosixFileSystem().readStatus(held.path) else { return false }
+        return held.has(there)
     }
 
     package func currentPath(of path: String) -> String? {
@@ -239,6 +237,13 @@ private final class HeldDirectory: Sendable {
 
     deinit {
         closeDescriptor(descriptor)
+    }
+
+    /// Returns true if a status is of the directory.
+    func has(_ there: stat) -> Bool {
+        var mine = stat()
+        return fstat(descriptor, &mine) == 0 && there.st_dev == mine.st_dev
+            && there.st_ino == mine.st_ino
     }
 
     /// Returns the directory and the rest of a path that begins with its own; `nil` for any other

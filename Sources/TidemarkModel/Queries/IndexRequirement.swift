@@ -31,7 +31,8 @@ extension Query {
     ///
     /// O(size of the query).
     public var requirements: [IndexRequirement] {
-        var requirements = predicate.requirements
+        var requirements: [IndexRequirement] = []
+        predicate.collect(&requirements)
         for descriptor in sortDescriptors {
             // An order by distance needs the index of a distance test (Docs/queries.md, "Indexes").
             let kind: IndexKind = descriptor.origin == nil ? .sortable : .queryable
@@ -52,7 +53,7 @@ extension Query.Predicate {
         return found.eachOnce
     }
 
-    private func collect(_ found: inout [Query.IndexRequirement]) {
+    fileprivate func collect(_ found: inout [Query.IndexRequirement]) {
         switch self {
         // Every record matches, and every record has a name, so the index of names lists all of
         // them.
