@@ -31,9 +31,10 @@ extension LogFiles {
     func block(
         _ entry: BlockEntry,
         in reader: SegmentReader,
-        keeping: Bool
+        keeping: Bool,
+        mapping: Bool = false
     ) throws(LogError) -> DecodedBlock? {
-        try blocks([entry], in: reader, keeping: keeping).first.flatMap(sound)
+        try blocks([entry], in: reader, keeping: keeping, mapping: mapping).next().flatMap(sound)
     }
 
     /// Returns some blocks of a segment, from the cache or the file.
@@ -42,35 +43,18 @@ extension LogFiles {
         in reader: SegmentReader,
         keeping: Bool = true,
         mapping: Bool = false
-    ) -> [BlockAhead] {
-        func key(_ entry: BlockEntry) -> BlockCache.Key {
-            BlockCache.Key(segment: reader.id, offset: entry.offset)
-        }
-        var missing: [BlockEntry] = []
-        var blocks = entries.map { entry in
-            var kept = cache.block(key(entry))
-            if let block = kept {
-                if mapping, block.map == nil {
-                    let mapped = block.mapped()
-                    cache.keep(mapped, key(entry))
-                    kept = mapped
-                }
-            } else {
-                missing.append(entry)
+    ) -> BlocksAhead {
+        let blocks = entries.map { entry in
+            let key = BlockCache.Key(segment: reader.id, offset: entry.offset)
+            var kept = cache.block(key)
+            if mapping, let block = kept, block.map == nil {
+                let mapped = block.mapped()
+                cache.keep(mapped, key)
+                kept = mapped
             }
             return BlockAhead(entry: entry, block: kept.map { .success($0) })
         }
-        guard !missing.isEmpty else { return blocks }
-        var decoded = reader.decode(missing, mapping: mapping)[...]
-        // In the order of `missing`, and thereby of `decoded`.
-        for index in blocks.indices where blocks[index].block == nil {
-            let result = decoded.popFirst()
-            blocks[index].block = result
-            if keeping, case .success(let block) = result {
-                cache.keep(block, key(block.entry))
-            }
-        }
-        return blocks
+        return BlocksAhead(blocks, of: reader, mapping: mapping, keeping: keeping ? cache : nil)
     }
 
     /// Returns a block decoded ahead; `nil` if the block is damaged and was skipped.
@@ -103,9 +87,9 @@ extension LogFiles {
     }
 }
 
-/// A block that was decoded ahead of its reader, or the error of decoding it.
+/// A block to decode ahead of its reader; once that is done, the block or the error.
 struct BlockAhead {
-    /// The maximum number of blocks decoded at once: 1 MiB, which stays in the processor's cache.
+    /// The maximum number of blocks decoded ahead: 1 MiB, which stays in the processor's cache.
     static let countLimit = 64
 
     let entry: BlockEntry

@@ -232,7 +232,7 @@ extension LogFiles {
         of reader: SegmentReader
     ) throws(LogError) -> LogEvent? {
         guard entry.first <= sequence, sequence <= entry.last,
-            let block = try blocks([entry], in: reader, mapping: true).first.flatMap(sound)
+            let block = try block(entry, in: reader, keeping: true, mapping: true)
         else { return nil }
         var cursor = BlockCursor(block)
         guard try advance(&cursor, of: reader, to: sequence, by: block.map),

@@ -253,11 +253,11 @@ extension SegmentFold {
         let base = directory.count
         for entry in blocks { _ = built.add(entry) }
         var stripe = DecodedStripe()
-        for (entry, result) in zip(blocks, reader.decode(blocks, mapping: false)) {
+        for next in BlocksAhead(blocks.map { BlockAhead(entry: $0) }, of: reader) {
             do throws(LogError) {
-                stripe.add(try result.get(), entry)
+                stripe.add(try next.block?.get(), next.entry)
             } catch {
-                stripe.add(nil, entry)
+                stripe.add(nil, next.entry)
                 try meet(error)
             }
         }

@@ -1,7 +1,6 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import TidemarkLock
 
 /// One segment file, open for reading, with its dictionary and the places of its blocks.
@@ -18,8 +17,6 @@ final class SegmentReader: Sendable {
     /// The stripes, ascending; a segment that takes events has none.
     let stripes: [Stripe]
     private let entries: Lock<[BlockEntry]>
-    /// With fewer blocks, waking another thread (about 6 µs per block) costs more than it saves.
-    private static let sharedBlockCount = 12
     /// Decoders that are not in use.
     private let decoders = Lock<[BlockDecoder]>([])
 
@@ -117,29 +114,13 @@ final class SegmentReader: Sendable {
         return DecodedBlock(bytes: raw, entry: entry)
     }
 
-    /// Reads, checks and decodes some blocks; if there are many, on two threads at once.
-    ///
-    /// Decoding is most of the cost of a long read, and a device's first sync waits for all of it.
-    func decode(_ entries: [BlockEntry], mapping: Bool) -> [Result<DecodedBlock, LogError>] {
-        @Sendable func run(_ entries: ArraySlice<BlockEntry>) -> [Result<DecodedBlock, LogError>] {
-            entries.map { entry in
-                Result { () throws(LogError) in
-                    let block = try decode(entry)
-                    // Now, while the block is in the processor's cache.
-                    return mapping ? block.mapped() : block
-                }
-            }
+    /// Reads, checks and decodes a block, with a map if `mapping` is true.
+    func decoded(_ entry: BlockEntry, mapping: Bool) -> Result<DecodedBlock, LogError> {
+        Result { () throws(LogError) in
+            let block = try decode(entry)
+            // Now, while the block is in the processor's cache.
+            return mapping ? block.mapped() : block
         }
-        guard entries.count >= Self.sharedBlockCount else { return run(entries[...]) }
-        let middle = entries.count / 2
-        let halves = [entries[..<middle], entries[middle...]]
-        let results = Lock([[Result<DecodedBlock, LogError>]](repeating: [], count: halves.count))
-        // `decode` takes a decoder for each block. The pool keeps two, one for each lane.
-        DispatchQueue.concurrentPerform(iterations: halves.count) { lane in
-            let decoded = run(halves[lane])
-            results.withLock { $0[lane] = decoded }
-        }
-        return results.withLock { $0[0] + $0[1] }
     }
 
     private func takeDecoder() -> BlockDecoder {

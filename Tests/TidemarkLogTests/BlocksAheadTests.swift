@@ -1,0 +1,60 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+import SimulatedDisk
+import TestSupport
+import Testing
+
+@testable import TidemarkLog
+
+@Suite struct BlocksAheadTests {
+    /// A log of about a hundred blocks.
+    private func makeLog(cacheByteCount: Int) throws -> SegmentLog {
+        var configuration = LogConfiguration()
+        configuration.cacheByteCount = cacheByteCount
+        let log = try SegmentLog.openAndSeal(
+            "/long.tide",
+            creating: true,
+            configuration: configuration,
+            environment: .fixed(SimulatedFileSystem(keepsTrace: false)),
+            onDurable: { _ in }
+        ).log
+        for number in 0..<1_000 {
+            _ = try log.append(.sample(number, zones: [1, 2], byteCount: 600))
+        }
+        try log.blockUntilDurable(log.lastSequence)
+        return log
+    }
+
+    @Test(arguments: [0, 64 << 20])
+    func `A long read stops at any event, beside others`(cacheByteCount: Int) async throws {
+        let log = try makeLog(cacheByteCount: cacheByteCount)
+        let sequences = try log.lines().map(\.sequence)
+        let all = sequences.map { SequenceNumber(rawValue: $0) }
+        try #require(sequences.count == 2_000)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for reader in 0..<4 {
+                group.addTask {
+                    var numbers = SeededGenerator(seed: UInt64(reader))
+                    for _ in 0..<20 {
+                        let count = Int.random(in: 1...all.count, using: &numbers)
+                        var found: [UInt64] = []
+                        try log.read(all) { event in
+                            found.append(event.sequence.rawValue)
+                            return found.count < count
+                        }
+                        #expect(found == Array(sequences.prefix(count)))
+                        found = []
+                        try log.scan(from: all[0], through: log.durableSequence) { event in
+                            found.append(event.sequence.rawValue)
+                            return found.count < count
+                        }
+                        #expect(found == Array(sequences.prefix(count)))
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        try log.close()
+    }
+}
