@@ -94,18 +94,25 @@ extension LogOpening {
     ) throws(LogError) -> SegmentReader {
         let spare = try SpareSegment.prepare(
             room: min(room, configuration.segmentByteCount),
+            isUsedAtOnce: true,
             number: 0,
             store: store,
             in: folder,
             sample: sample,
             environment: environment
         )
-        return try spare.becomeSegment(
-            id,
-            incarnation: incarnation,
-            in: folder,
-            environment: environment
-        )
+        do throws(LogError) {
+            return try spare.becomeSegment(
+                id,
+                incarnation: incarnation,
+                in: folder,
+                environment: environment
+            )
+        } catch {
+            // The disk may have no room for what `prepare` left unsynced: free the space at once.
+            try? fileSystem.remove(spare.path)
+            throw error
+        }
     }
 
     /// Creates a manifest file and makes it the current one.

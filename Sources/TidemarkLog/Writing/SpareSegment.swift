@@ -16,8 +16,11 @@ struct SpareSegment: Sendable {
     var room: Int { Int(template.allocatedByteCount) - template.framesOffset }
 
     /// Prepares a spare segment with room for a number of bytes of frames.
+    ///
+    /// One that becomes a segment at once is not synced here: `becomeSegment` syncs all of it.
     static func prepare(
         room: Int,
+        isUsedAtOnce: Bool = false,
         number: UInt64,
         store: StoreID,
         in folder: StoreFolder,
@@ -49,7 +52,7 @@ struct SpareSegment: Sendable {
             do throws(FileError) {
                 try file.allocate(to: byteCount)
                 if !stored.isEmpty { try file.write(stored.span.bytes, at: offset) }
-                try file.sync()
+                if !isUsedAtOnce { try file.sync() }
             } catch {
                 // Free the space at once; report only the first failure.
                 try? fileSystem.remove(path)

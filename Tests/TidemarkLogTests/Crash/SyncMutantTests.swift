@@ -49,4 +49,13 @@ import Testing
         #expect(places.filter { $0.purpose == nil }.map(\.call.description) == [])
         #expect(Set(places.map(\.purpose)) == Set(SyncPurpose.allCases))
     }
+
+    @Test func `The segment that an opening begins is synced once, with its header`() throws {
+        let files = SimulatedFileSystem()
+        let log = try CrashWorkload.open(files, seed: 3).log
+        // Spares that are prepared later have other numbers.
+        let syncs = files.trace.filter { $0.kind == .sync && $0.path.hasSuffix("/spare-0.tmp") }
+        #expect(syncs.count == 1)
+        try log.close()
+    }
 }
