@@ -9,7 +9,7 @@ package import TidemarkLog
 /// Only used pages are covered. LMDB writes a commit into unused pages, so a page in use after one
 /// commit is unchanged until after the next. The checks are thus valid while the next commit is
 /// written and after it, even if it was interrupted.
-package struct ViewChecks: Equatable {
+package struct ViewChecks: Equatable, Sendable {
     /// The store that the index belongs to.
     package var store: StoreID
     /// LMDB's number of the commit after which the checks were written.
@@ -22,7 +22,7 @@ package struct ViewChecks: Equatable {
     package var chunks: [Chunk]
 
     /// Sixteen pages.
-    package struct Chunk: Equatable {
+    package struct Chunk: Equatable, Sendable {
         /// The used pages of the chunk, the first one in the lowest bit; never a meta page.
         package var used: UInt16
         /// The XXH3-64 of its bytes, with zeros for pages that are not in use.

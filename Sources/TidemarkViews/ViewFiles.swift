@@ -16,7 +16,7 @@ import Glibc
 /// LMDB opens its own files on the machine's file system, so the others are there too and never on
 /// a simulated one. LMDB's lock file is never opened here: closing any descriptor of it would drop
 /// the locks that LMDB holds.
-package struct ViewFiles {
+package struct ViewFiles: Sendable {
     package let folder: String
     private let fileSystem: any FileSystem
 

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
+import TidemarkLock
 package import TidemarkLog
 
 /// Verifying the files with plain reads, before LMDB uses them.
@@ -20,8 +22,44 @@ extension ViewFiles {
         }
         let file = try openData()
         let newest = try verifyMetaPages(file, checks)
+        try verifyChunks(file, checks)
+        return (checks, newest)
+    }
+
+    /// The number of chunks that a thread verifies before it takes the next ones: 4 MiB of the usual
+    /// pages.
+    private static let partChunkCount = 64
+
+    /// Verifies all used pages, on each thread that is free; throws the error of the first damaged
+    /// chunk.
+    private func verifyChunks(
+        _ file: any LogFile,
+        _ checks: ViewChecks
+    ) throws(ViewIndexError) {
+        let partCount = (checks.chunks.count + Self.partChunkCount - 1) / Self.partChunkCount
+        let found = Lock<(part: Int, error: ViewIndexError)?>(nil)
+        DispatchQueue.concurrentPerform(iterations: partCount) { part in
+            do throws(ViewIndexError) {
+                let start = part * Self.partChunkCount
+                let end = min(start + Self.partChunkCount, checks.chunks.count)
+                try verifyChunks(start..<end, file, checks)
+            } catch {
+                found.withLock { first in
+                    if first.map({ part < $0.part }) ?? true { first = (part, error) }
+                }
+            }
+        }
+        if let error = found.withLock({ $0?.error }) { throw error }
+    }
+
+    private func verifyChunks(
+        _ indexes: Range<Int>,
+        _ file: any LogFile,
+        _ checks: ViewChecks
+    ) throws(ViewIndexError) {
         var chunk = ChunkReader(self, file, pageByteCount: checks.pageByteCount)
-        for (index, expected) in checks.chunks.enumerated() {
+        for index in indexes {
+            let expected = checks.chunks[index]
             let found = try chunk.hash(index, used: expected.used)
             guard found == expected.hash else {
                 let offset = index * ViewChecks.chunkPageCount * checks.pageByteCount
@@ -31,7 +69,6 @@ extension ViewFiles {
                 )
             }
         }
-        return (checks, newest)
     }
 
     /// Verifies all files while another process may be writing.
