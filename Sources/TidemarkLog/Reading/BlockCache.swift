@@ -15,6 +15,10 @@ package struct CacheUse: Hashable, Sendable {
 }
 
 /// A cache of decoded blocks with a limit in bytes; the least recently used block is removed first.
+///
+/// Long reads bring blocks that may never be asked for again. These pass through an eighth of the
+/// cache: a longer read uses the rest only if that has room, and removes nobody's blocks. A block that
+/// is asked for again soon after it was removed is kept like any other.
 final class BlockCache: Sendable {
     /// The identity of a block while its file exists.
     struct Key: Hashable {
@@ -24,10 +28,23 @@ final class BlockCache: Sendable {
         var offset: UInt32
     }
 
-    /// One kept block, in a ring ordered by use: slot 0 is the ring's anchor.
+    /// The rings of slots, each from its oldest to its newest; the raw value is the slot of the
+    /// anchor.
+    fileprivate enum Ring: Int, CaseIterable {
+        /// Blocks in the order of their last use.
+        case used
+        /// Blocks of long reads, in the order in which they came.
+        case passing
+        /// The keys of blocks that were removed from `passing`, without the blocks.
+        case passed
+    }
+
     fileprivate struct Slot {
         var key: Key
         var block: DecodedBlock?
+        /// The size of the block, also after it was removed.
+        var byteCount = 0
+        var ring = Ring.used
         var older: Int
         var newer: Int
     }
@@ -36,7 +53,8 @@ final class BlockCache: Sendable {
         var places: [Key: Int] = [:]
         var slots: [Slot]
         var free: [Int] = []
-        var byteCount = 0
+        /// The sizes of the blocks in each ring.
+        var byteCounts = [Int](repeating: 0, count: Ring.allCases.count)
         var use = CacheUse()
     }
 
@@ -46,8 +64,10 @@ final class BlockCache: Sendable {
     init(byteCount budget: Int) {
         self.budget = budget
         let nowhere = Key(segment: SegmentID(first: .zero), offset: 0)
-        let anchor = Slot(key: nowhere, block: nil, older: 0, newer: 0)
-        state = Lock(State(slots: [anchor]))
+        let anchors = Ring.allCases.map { ring in
+            Slot(key: nowhere, block: nil, older: ring.rawValue, newer: ring.rawValue)
+        }
+        state = Lock(State(slots: anchors))
     }
 
     /// The numbers of lookups that found a block and that did not.
@@ -56,73 +76,113 @@ final class BlockCache: Sendable {
     /// Returns the block if it is in the cache.
     func block(_ key: Key) -> DecodedBlock? {
         state.withLock { state -> DecodedBlock? in
-            guard let index = state.places[key] else {
+            guard let index = state.places[key], let block = state.slots[index].block else {
                 state.use.missCount += 1
                 return nil
             }
             state.use.hitCount += 1
-            state.unlink(index)
-            state.linkNewest(index)
-            return state.slots[index].block
+            // Two pages of a long read have a block in common, which does not make it a used one.
+            if state.slots[index].ring == .used { state.move(index, to: .used) }
+            return block
         }
     }
 
     /// Adds a block, replacing one without a map; a block larger than the whole limit is not added.
-    func keep(_ block: DecodedBlock, _ key: Key) {
+    ///
+    /// `isPassing` is true for a block of a long read.
+    func keep(_ block: DecodedBlock, _ key: Key, isPassing: Bool = false) {
         // Otherwise one block would evict all others and then itself.
         guard block.byteCount <= budget else { return }
         state.withLock { state in
+            var ring = isPassing ? Ring.passing : .used
             if let index = state.places[key] {
+                ring = state.slots[index].ring
                 // Two threads may have decoded the same block. Without a map, the new one has no
                 // advantage.
-                guard block.map != nil else { return }
-                state.byteCount += block.byteCount - (state.slots[index].block?.byteCount ?? 0)
-                state.slots[index].block = block
-                return state.dropOldest(over: budget)
+                guard ring == .passed || block.map != nil else { return }
+                state.remove(index)
+                if ring == .passed { ring = .used }
             }
-            let index = state.takeSlot()
-            state.slots[index].key = key
-            state.slots[index].block = block
-            state.places[key] = index
-            state.byteCount += block.byteCount
-            state.linkNewest(index)
-            state.dropOldest(over: budget)
+            state.add(block, key, to: ring)
+            state.shrink(to: budget)
         }
     }
 }
 
 extension BlockCache.State {
-    fileprivate mutating func takeSlot() -> Int {
+    /// Adds a block whose key has no slot.
+    fileprivate mutating func add(
+        _ block: DecodedBlock,
+        _ key: BlockCache.Key,
+        to ring: BlockCache.Ring
+    ) {
+        let index = takeSlot()
+        slots[index].key = key
+        slots[index].block = block
+        slots[index].byteCount = block.byteCount
+        places[key] = index
+        link(index, in: ring)
+    }
+
+    /// Removes a slot with its block.
+    fileprivate mutating func remove(_ index: Int) {
+        unlink(index)
+        slots[index].block = nil
+        places[slots[index].key] = nil
+        free.append(index)
+    }
+
+    /// Moves a slot to a ring as its newest.
+    fileprivate mutating func move(_ index: Int, to ring: BlockCache.Ring) {
+        unlink(index)
+        link(index, in: ring)
+    }
+
+    /// Removes blocks until the others fit.
+    fileprivate mutating func shrink(to budget: Int) {
+        while byteCount(.passing) > budget / 8, let oldest = oldest(in: .passing) {
+            if byteCount(.used) + byteCount(.passing) <= budget {
+                move(oldest, to: .used)
+            } else {
+                slots[oldest].block = nil
+                move(oldest, to: .passed)
+            }
+        }
+        while byteCount(.used) + byteCount(.passing) > budget, let oldest = oldest(in: .used) {
+            remove(oldest)
+        }
+        while byteCount(.passed) > budget, let oldest = oldest(in: .passed) { remove(oldest) }
+    }
+
+    private func byteCount(_ ring: BlockCache.Ring) -> Int { byteCounts[ring.rawValue] }
+
+    private func oldest(in ring: BlockCache.Ring) -> Int? {
+        let index = slots[ring.rawValue].newer
+        return index == ring.rawValue ? nil : index
+    }
+
+    private mutating func takeSlot() -> Int {
         if let index = free.popLast() { return index }
-        // A placeholder: `keep` sets the key and the block, and `linkNewest` the links.
+        // A placeholder: `add` sets the key and the block, and `link` the rest.
         slots.append(slots[0])
         return slots.count - 1
     }
 
-    fileprivate mutating func unlink(_ index: Int) {
-        let slot = slots[index]
-        slots[slot.older].newer = slot.newer
-        slots[slot.newer].older = slot.older
+    private mutating func unlink(_ index: Int) {
+        let (older, newer) = (slots[index].older, slots[index].newer)
+        slots[older].newer = newer
+        slots[newer].older = older
+        byteCounts[slots[index].ring.rawValue] -= slots[index].byteCount
     }
 
-    fileprivate mutating func linkNewest(_ index: Int) {
-        let newest = slots[0].older
+    private mutating func link(_ index: Int, in ring: BlockCache.Ring) {
+        let anchor = ring.rawValue
+        let newest = slots[anchor].older
+        slots[index].ring = ring
         slots[index].older = newest
-        slots[index].newer = 0
+        slots[index].newer = anchor
         slots[newest].newer = index
-        slots[0].older = index
-    }
-
-    fileprivate mutating func dropOldest(over budget: Int) {
-        while byteCount > budget { dropOldest() }
-    }
-
-    private mutating func dropOldest() {
-        let oldest = slots[0].newer
-        unlink(oldest)
-        byteCount -= slots[oldest].block?.byteCount ?? 0
-        slots[oldest].block = nil
-        places[slots[oldest].key] = nil
-        free.append(oldest)
+        slots[anchor].older = index
+        byteCounts[anchor] += slots[index].byteCount
     }
 }

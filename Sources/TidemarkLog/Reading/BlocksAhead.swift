@@ -26,6 +26,8 @@ final class BlocksAhead: Sequence, IteratorProtocol {
     /// The cache that takes the decoded blocks; `nil` for none.
     private let cache: BlockCache?
     private let blocks: [BlockAhead]
+    /// True for a long read, whose blocks pass through a part of the cache.
+    private let isPassing: Bool
     private let shared: SharedDecoding?
     /// The index of the next block.
     private var index = 0
@@ -34,6 +36,9 @@ final class BlocksAhead: Sequence, IteratorProtocol {
 
     /// With fewer blocks, waking another thread (about 6 µs) costs more than it saves.
     private static let sharedBlockCount = 12
+    /// A read of so many neighbouring blocks that are not in the cache is a long one: a page of a
+    /// first sync has ten.
+    private static let passingBlockCount = 4
     private static let hasProcessors = sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1
 
     /// Creates the sequence of some blocks, of which those that are kept need no decoding.
@@ -48,6 +53,8 @@ final class BlocksAhead: Sequence, IteratorProtocol {
         self.cache = cache
         self.blocks = blocks
         let missing = blocks.filter { $0.block == nil }.map(\.entry)
+        // Blocks with maps are those of scattered records.
+        isPassing = missing.count >= Self.passingBlockCount && !mapping
         guard missing.count >= Self.sharedBlockCount, Self.hasProcessors else {
             shared = nil
             return
@@ -77,7 +84,8 @@ final class BlocksAhead: Sequence, IteratorProtocol {
 
     private func keep(_ block: Result<DecodedBlock, LogError>) {
         guard let cache, case .success(let block) = block else { return }
-        cache.keep(block, BlockCache.Key(segment: reader.id, offset: block.entry.offset))
+        let key = BlockCache.Key(segment: reader.id, offset: block.entry.offset)
+        cache.keep(block, key, isPassing: isPassing)
     }
 }
 
