@@ -44,7 +44,8 @@ extension Queries {
         let picture = try reader.picture(.visible)
         let query = try readable(request.query, as: caller, picture)
         let place = try place(of: request.zone, as: caller, picture)
-        if request.cursor == nil, !indexes.isNear(picture.bound),
+        let isNear = request.cursor == nil ? indexes.isNear(picture.bound) : nil
+        if isNear == false,
             let page = try smallPage(query, rules, place, limit, request, picture)
         {
             reader.observer?.notes(.queried(byIndex: false))
@@ -62,7 +63,10 @@ extension Queries {
             guard let found = QueryCursor(bytes: cursor.bytes) else { throw .damagedCursor }
             return found
         }
-        let found = try await indexes.ask(through: picture.bound) { index in
+        let found = try await indexes.ask(
+            through: picture.bound,
+            isPlaceKnown: isNear != nil
+        ) { index in
             let page = try await self.page(search, after: cursor, index)
             if rules.isTypeKnown || !page.records.isEmpty || cursor != nil { return page }
             // Imported records can be queried without being in the schema.

@@ -71,9 +71,11 @@ final class StoreQueries: Sendable {
 
     /// Queries the index once it has reached a position.
     ///
-    /// A damaged index is deleted and rebuilt.
+    /// A damaged index is deleted and rebuilt. `isPlaceKnown` is true directly after ``isNear(_:)``
+    /// has found that the store was not moved.
     func ask<Answer: Sendable>(
         through bound: SequenceNumber,
+        isPlaceKnown: Bool = false,
         _ body: (QueryIndex) async throws -> Answer
     ) async throws(SyncError) -> Answer {
         var attemptCount = 0
@@ -82,7 +84,8 @@ final class StoreQueries: Sendable {
             // One index serves all callers: the first that meets the damage replaces it.
             let discardCount = state.withLock(\.discardCount)
             do {
-                return try await body(try await index(through: bound))
+                let isPlaceKnown = isPlaceKnown && attemptCount == 1
+                return try await body(try await index(through: bound, isPlaceKnown: isPlaceKnown))
             } catch let error as QueryIndexError {
                 guard error.reason == .damaged, attemptCount < Self.attemptLimit else {
                     throw SyncError(error)
@@ -120,10 +123,15 @@ final class StoreQueries: Sendable {
         }
     }
 
-    private func index(through bound: SequenceNumber) async throws -> QueryIndex {
+    private func index(
+        through bound: SequenceNumber,
+        isPlaceKnown: Bool = false
+    ) async throws -> QueryIndex {
+        var isPlaceKnown = isPlaceKnown
         while true {
-            let index = try open()
+            let index = try open(isPlaceKnown: isPlaceKnown)
             if index.position.reached >= bound { return index }
+            isPlaceKnown = false
             try await catchUp(through: bound, index).value
         }
     }
@@ -165,12 +173,11 @@ final class StoreQueries: Sendable {
     private static let closing = SyncError(.serviceUnavailable, "The store is being closed.")
 
     /// Returns true if the index is at a position, or so near that a query need not use another
-    /// way.
+    /// way; `nil` if it cannot be opened, and a query that waits for it gets the error.
     ///
-    /// If it is not, an update of the index starts in the background, and no caller waits for it.
-    func isNear(_ bound: SequenceNumber) -> Bool {
-        // A query that waits for the index gets its error.
-        guard let index = try? open() else { return true }
+    /// If it is not near, an update of the index starts in the background, and no caller waits for it.
+    func isNear(_ bound: SequenceNumber) -> Bool? {
+        guard let index = try? open() else { return nil }
         if index.position.sequence + nearCount >= bound.rawValue { return true }
         _ = try? catchUp(through: bound, index)
         return false
@@ -210,11 +217,13 @@ public struct QueryIndexProgress: Hashable, Sendable {
 extension StoreQueries {
     private static let fileName = "index.sqlite"
 
-    private func open() throws -> QueryIndex {
+    private func open(isPlaceKnown: Bool = false) throws -> QueryIndex {
         // Under the lock, so that two queries do not open the file twice.
         try state.withLock { state in
             // One that was opened before the store was moved would open the rest by the old path.
-            if let opened = state.opened, state.isInMemory || place() != nil { return opened }
+            if let opened = state.opened, isPlaceKnown || state.isInMemory || place() != nil {
+                return opened
+            }
             let folder = place()
             let index = try read(folder)
             state.opened = index

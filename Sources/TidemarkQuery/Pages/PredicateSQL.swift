@@ -265,7 +265,11 @@ extension QueryStatement {
         let words = search.foldedWords
         let columns: [Column]
         switch search.key {
-        case nil: columns = type.columns.filter { $0.kind.holdsWords && isSearched($0.fieldName) }
+        case nil:
+            let searched = searchedFields.map { Set($0.map { Name($0) }) }
+            columns = type.columns.filter { column in
+                column.kind.holdsWords && searched?.contains(column.fieldName) ?? true
+            }
         case .field(let name)?: columns = type.columns(of: name).filter(\.kind.holdsWords)
         case .system?: columns = []
         }

@@ -8,7 +8,8 @@ struct QueryStatement: Sendable {
     let type: TypeTable
     let now: Int64
     private let zones: [UInt64]
-    private let searchedFields: Set<Name>?
+    /// The fields that a full-text search reads; `nil` for all.
+    let searchedFields: [String]?
     /// The values of the parameters, starting with `?1`.
     private(set) var arguments: [SQLValue] = []
     private(set) var neededIndexes: [NeededIndex] = []
@@ -25,11 +26,8 @@ struct QueryStatement: Sendable {
         self.type = type
         self.zones = zones
         self.now = now
-        self.searchedFields = searchedFields.map { Set($0.map { Name($0) }) }
+        self.searchedFields = searchedFields
     }
-
-    /// Returns true if a full-text search reads a field.
-    func isSearched(_ field: Name) -> Bool { searchedFields?.contains(field) ?? true }
 
     /// Binds a value, and returns its parameter.
     mutating func parameter(_ value: SQLValue) -> String {
