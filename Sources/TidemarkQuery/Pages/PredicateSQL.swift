@@ -59,12 +59,8 @@ extension QueryStatement {
 // MARK: Comparisons
 
 extension QueryStatement {
-    /// Returns the names of the columns whose values a comparison compares directly.
-    func columnNames(for comparison: Query.Comparison) -> [String] {
-        switch comparison.relation {
-        case .contains, .containsAll, .containsAny, .memberBeginsWith: return []
-        default: break
-        }
+    /// Returns the names of the columns whose values a comparison compares.
+    private func columnNames(for comparison: Query.Comparison) -> [String] {
         switch comparison.key {
         case .system(let field): return [field.columnName]
         case .field(let name):
@@ -102,6 +98,12 @@ extension QueryStatement {
         default: break
         }
         let names = columnNames(for: comparison)
+        // A comparison of folded texts cannot use an index. An inequality or a search for absent
+        // values, which are written above, usually selects most records, which an index would not
+        // narrow.
+        if isNarrowing, comparison.options.isEmpty {
+            for name in names { need(.column(table: type.name, name: name)) }
+        }
         let conditions = names.map { condition($0, comparison) }
         return conditions.isEmpty ? "FALSE" : "(\(conditions.joined(separator: " OR ")))"
     }

@@ -109,10 +109,7 @@ struct QueryStatement: Sendable {
         // query create indexes.
         let written = (arguments, neededIndexes, searchedWordCount)
         let condition = sql(for: predicate)
-        if Self.depth(of: condition) <= Self.depthLimit, !type.isFull {
-            noteIndexes(for: predicate)
-            return (condition, true)
-        }
+        if Self.depth(of: condition) <= Self.depthLimit, !type.isFull { return (condition, true) }
         (arguments, neededIndexes, searchedWordCount) = written
         sets = []
         return ("TRUE", false)
@@ -135,25 +132,6 @@ struct QueryStatement: Sendable {
             }
         }
         return deepest
-    }
-
-    // MARK: Indexes
-
-    /// Collects the indexes of columns that narrow the search, from the parts of the predicate that
-    /// must all hold.
-    private mutating func noteIndexes(for predicate: Query.Predicate) {
-        switch predicate {
-        case .and(let parts): for part in parts { noteIndexes(for: part) }
-        // A comparison of folded texts cannot use an index. An inequality or a search for absent
-        // values usually selects most records, which an index would not narrow.
-        case .comparison(let comparison)
-        where comparison.options.isEmpty && comparison.relation != .notEqual
-            && comparison.operand != .null:
-            for name in columnNames(for: comparison) {
-                need(.column(table: type.name, name: name))
-            }
-        default: break
-        }
     }
 
     // MARK: Order
