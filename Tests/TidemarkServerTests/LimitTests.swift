@@ -93,6 +93,66 @@ import Tidemark
         }
     }
 
+    @Test func `A full answer names the records to look up later`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let current = try await server.send("private/users/current", web: web)
+            let user = UserID(try #require(current.json["userRecordName"] as? String))
+            let caller = Caller(
+                database: DatabaseID(owner: user),
+                user: user,
+                authentication: .administrator(id: "test")
+            )
+            let names = (0..<8).map { "r\($0)" }
+            for name in names {
+                // Each character is an escape of six bytes in JSON.
+                let save = RecordSave(
+                    RecordID(recordName: name),
+                    type: "Note",
+                    fields: ["text": .string(String(repeating: "\u{1}", count: 900_000))],
+                    policy: .allKeys
+                )
+                let saved = try await server.store.modifyRecords(
+                    ModifyRecordsRequest(saves: [save]),
+                    as: caller
+                )
+                _ = try saved.saves[0].get()
+            }
+            func look(up names: [String]) async throws -> Answer {
+                let records = names.map { #"{"recordName":"\#($0)"}"# }.joined(separator: ",")
+                return try await server.send(
+                    "private/records/lookup",
+                    #"{"records":[\#(records)]}"#,
+                    web: web
+                )
+            }
+            let answer = try await look(up: names)
+            #expect(answer.status == 200)
+            #expect(answer.body.count < 40 << 20)
+            let records = answer.list("records")
+            #expect(records.count == 8)
+            #expect(records.prefix(7).allSatisfy { $0["fields"] != nil })
+            #expect(records.last?["recordName"] as? String == "r7")
+            #expect(records.last?["serverErrorCode"] as? String == "TRY_AGAIN_LATER")
+            #expect(records.last?["retryAfter"] as? Int == 1)
+            #expect(try await look(up: ["r7"]).list("records").first?["fields"] != nil)
+
+            // A save of another field is small, but its answer has the whole record.
+            let operations = names.map { name in
+                #"{"operationType":"forceUpdate","record":{"recordName":"\#(name)","#
+                    + #""recordType":"Note","fields":{"title":{"value":"\#(name)"}}}}"#
+            }
+            let saved = try await server.send(
+                "private/records/modify",
+                #"{"operations":[\#(operations.joined(separator: ","))]}"#,
+                web: web
+            )
+            let fields = saved.list("records").map { $0["fields"] as? [String: Any] ?? [:] }
+            #expect(fields.map(\.count) == Array(repeating: 2, count: 7) + [1])
+            #expect(fields.last?["title"] != nil)
+        }
+    }
+
     @Test func `A client cannot forge its address`() async throws {
         var options = ServerOptions()
         options.rateLimits[.address] = Throttling.Rate(1, per: .seconds(600))

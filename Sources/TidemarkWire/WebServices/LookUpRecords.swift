@@ -39,6 +39,8 @@ extension WebServices {
             writer.list(zip(names, results)) { writer, item in
                 let ((name, own), result) = item
                 switch result {
+                case .success where writer.isFull:
+                    writer.failure(.answerIsFull, ofRecord: name)
                 case .success(let record):
                     let keys = isUniform ? nil : (own ?? desiredKeys)
                     writer.record(record.narrowed(to: keys.map { FieldSelection($0) }))

@@ -60,7 +60,8 @@ extension WebServices {
                 let name = operation.record.recordName ?? ""
                 switch outcome {
                 case .success(let record?):
-                    let keys = operation.desiredKeys ?? desiredKeys
+                    var keys = operation.desiredKeys ?? desiredKeys
+                    if writer.isFull { keys = operation.sentKeys(of: keys) }
                     writer.record(
                         record.narrowed(to: keys.map { FieldSelection($0) }),
                         shortGUID: shortGUID(operation, record, request.caller)
@@ -88,6 +89,16 @@ extension WebServices {
             !record.zone.isDefault, !record.body.isShare
         else { return nil }
         return host.shortGUID(of: record.recordID, as: caller)
+    }
+}
+
+extension WebOperation {
+    /// Returns those of the selected fields that the operation sets.
+    ///
+    /// For an answer that is full: the record is saved, so this cannot be an error. The client has
+    /// these values, and the request's limit bounds their bytes.
+    fileprivate func sentKeys(of selected: [String]?) -> [String] {
+        record.fields.map(\.name).filter { selected?.contains($0) ?? true }
     }
 }
 

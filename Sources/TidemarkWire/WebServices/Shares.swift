@@ -142,7 +142,7 @@ extension WebWriter {
         literal("},\"share\":")
         record(metadata.share)
         if let root = metadata.root { member("rootRecordName", root.recordName) }
-        if let root = metadata.rootRecord {
+        if let root = metadata.rootRecord, !isFull {
             literal(",\"rootRecord\":")
             record(root.narrowed(to: link.rootDesiredKeys.map { FieldSelection($0) }))
         }

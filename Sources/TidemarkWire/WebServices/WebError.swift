@@ -55,6 +55,14 @@ public struct WebError: Error, Hashable, Sendable {
         "Authentication failed"
     )
 
+    /// The error for a record that no longer fits in the answer.
+    static let answerIsFull = WebError(
+        "TRY_AGAIN_LATER",
+        status: 503,
+        "The answer is full. Look up this record in another request.",
+        retryAfter: 1
+    )
+
     /// Returns the error for a path without an endpoint.
     public static func noHandler(_ path: String) -> WebError {
         WebError("NOT_FOUND", status: 404, "could not find handler for endpoint \(path)")

@@ -13,7 +13,8 @@ public struct WebServices: Sendable {
     /// The maximum number of operations, records or tokens in one request, and of records in one
     /// answer.
     public var itemLimit = 200
-    /// The bytes of an answer from which on each further zone has a page of one record.
+    /// The bytes of an answer from which on each further zone has a page of one record, a record
+    /// that is looked up fails, and a saved record has only the fields of its operation.
     static let answerByteLimit = 32 << 20
 
     /// Answers for a service.

@@ -74,6 +74,9 @@ struct WebWriter {
     /// The number of bytes that were written.
     var byteCount: Int { bytes.count }
 
+    /// True if no more large values should be written.
+    var isFull: Bool { bytes.count >= WebServices.answerByteLimit }
+
     /// Removes everything after a number of bytes.
     mutating func cut(to byteCount: Int) {
         bytes.removeLast(bytes.count - byteCount)
@@ -148,7 +151,7 @@ struct WebWriter {
         literal(",")
         error.appendMembers(to: &bytes)
         member("uuid", UniqueName.make())
-        if isExtended, let conflict = error.conflict {
+        if isExtended, !isFull, let conflict = error.conflict {
             literal(",\"serverRecord\":")
             record(conflict.server)
             if let ancestor = conflict.ancestor {
