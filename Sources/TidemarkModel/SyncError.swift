@@ -63,8 +63,8 @@ public struct SyncError: Error, Hashable, Sendable {
 
     /// Creates an error.
     ///
-    /// The message names the cause, the place, and the expected and actual values. The description
-    /// adds `remedy`, or else the remedy of the code.
+    /// The message names the cause, the place, and the expected and actual values; a message above
+    /// 4,000 bytes loses its middle. The description adds `remedy`, or else the remedy of the code.
     public init(
         _ code: Code,
         _ message: String,
@@ -77,13 +77,13 @@ public struct SyncError: Error, Hashable, Sendable {
     ) {
         content = Content(
             code,
-            message,
+            message.boundedForErrors,
             retryAfter,
             conflict,
             partialErrors,
             userDidResetEncryptedData,
             isHistoryPruned,
-            remedy
+            remedy?.boundedForErrors
         )
     }
 

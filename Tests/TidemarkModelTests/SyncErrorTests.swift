@@ -13,6 +13,20 @@ import Testing
         #expect(SyncError.Code.limitExceeded.rawValue == 27)
     }
 
+    @Test func `An error that quotes too much keeps its beginning and its end`() {
+        for filler in ["x", "ä", "€", "😀"] {
+            let name = String(repeating: filler, count: 100_000)
+            let error = SyncError(.invalidArguments, "There is no '\(name)'; use another.")
+            #expect(error.message.utf8.count < 3_100)
+            #expect(error.message.hasPrefix("There is no '\(filler)"))
+            #expect(error.message.contains("\(filler)…\(filler)"))
+            #expect(error.message.hasSuffix("\(filler)'; use another."))
+            #expect(JSONError(name, at: 1).description.utf8.count < 3_100)
+        }
+        let fitting = String(repeating: "x", count: 4_000)
+        #expect(SyncError(.invalidArguments, fitting).message == fitting)
+    }
+
     @Test func `Every code has a remedy`() {
         for code in SyncError.Code.allCases {
             #expect(code.remedy.hasSuffix("."), "\(code)")

@@ -34,6 +34,30 @@ import TidemarkWire
         }
     }
 
+    @Test func `A reason does not repeat megabytes of a request`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let long = String(repeating: "x", count: 1_000_000)
+            for (path, body) in [
+                ("records/modify", #"{"operations":[{"operationType":"\#(long)"}]}"#),
+                ("records/modify", #"{"\#(long)":1,"\#(long)":1}"#),
+                (
+                    "records/query",
+                    #"{"query":{"recordType":"Note","filterBy":[{"comparator":"\#(long)","#
+                        + #""fieldName":"a","fieldValue":{"value":1}}]}}"#
+                ),
+            ] {
+                let answer = try await server.send("private/\(path)", body, web: web)
+                check(answer, path)
+                #expect(answer.status == 400, "\(path): \(answer.text.prefix(300))")
+                #expect(answer.body.count < 5_000, "\(path)")
+            }
+            let answer = try await server.send("private/x\(long.prefix(10_000))", web: web)
+            #expect(answer.status == 404)
+            #expect(answer.body.count < 5_000)
+        }
+    }
+
     private static let nested = String(repeating: "[", count: 100_000)
 
     private static let bodies = [

@@ -11,7 +11,7 @@ package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Describes one failure.
     package init(_ message: String, at offset: Int) {
         self.offset = offset
-        self.message = message
+        self.message = message.boundedForErrors
     }
 
     /// The message and the place.

@@ -60,8 +60,7 @@ extension WebServices {
                 let name = operation.record.recordName ?? ""
                 switch outcome {
                 case .success(let record?):
-                    var keys = operation.desiredKeys ?? desiredKeys
-                    if writer.isFull { keys = operation.sentKeys(of: keys) }
+                    let keys = operation.answeredKeys(desiredKeys, isFull: writer.isFull)
                     writer.record(
                         record.narrowed(to: keys.map { FieldSelection($0) }),
                         shortGUID: shortGUID(operation, record, request.caller)
@@ -93,12 +92,15 @@ extension WebServices {
 }
 
 extension WebOperation {
-    /// Returns those of the selected fields that the operation sets.
+    /// Returns the fields that an answer has; `nil` for all.
     ///
-    /// For an answer that is full: the record is saved, so this cannot be an error. The client has
-    /// these values, and the request's limit bounds their bytes.
-    fileprivate func sentKeys(of selected: [String]?) -> [String] {
-        record.fields.map(\.name).filter { selected?.contains($0) ?? true }
+    /// In an answer that is full, these are selected fields that the operation sets. The record is
+    /// saved, so this cannot be an error. The client has these values, and the request's limit
+    /// bounds their bytes.
+    fileprivate func answeredKeys(_ defaults: [String]?, isFull: Bool) -> [String]? {
+        let selected = desiredKeys ?? defaults
+        guard isFull else { return selected }
+        return record.fields.map(\.name).filter { selected?.contains($0) ?? true }
     }
 }
 

@@ -28,7 +28,7 @@ public struct WebError: Error, Hashable, Sendable {
     ) {
         self.code = code
         self.status = status
-        self.reason = reason
+        self.reason = reason.boundedForErrors
         self.retryAfter = retryAfter
         self.redirectURL = redirectURL
     }
