@@ -369,7 +369,27 @@ package final class LMDBViewIndex: ViewIndex {
         }
         // The checkpoint is already committed. Checks that could not be written now are written
         // before the next checkpoint, and an open before that accepts the index as it is.
-        try? bringChecksForward()
+        try? finish(checkpoint, in: environment)
+    }
+
+    /// The number of unused bytes from which the pages that a checkpoint freed are made usable for
+    /// the next one.
+    private static let reusedByteCount: UInt64 = 1 << 20
+
+    /// Writes the checks of a checkpoint, and a commit without changes after a large one.
+    ///
+    /// LMDB reuses a page only in the second commit after the one that freed it. Because of the
+    /// empty commit, that is the next checkpoint. The file then has as many free pages as one
+    /// checkpoint changes, not as two.
+    private func finish(
+        _ checkpoint: ViewCheckpoint,
+        in environment: LMDBEnvironment
+    ) throws(ViewIndexError) {
+        try bringChecksForward()
+        guard spareByteCount > Self.reusedByteCount else { return }
+        let state = try environment.write(ViewBatch(), store: store, checkpoint: checkpoint)
+        progress.withLock { $0.state = state }
+        try bringChecksForward()
     }
 
     /// Writes the checks of the last commit, unless they are on disk.

@@ -296,6 +296,49 @@ struct LMDBViewIndexTests {
         #expect(index.checkpoint == .at(2))
     }
 
+    @Test func `The free pages of an index are those that its last checkpoint replaced`() throws {
+        let index = try open(.writing)
+        var generator = SeededGenerator(seed: 24)
+        for step in 1...10 as ClosedRange<UInt64> {
+            var records = ViewBatch()
+            for number in 0..<10_000 as Range<UInt64> {
+                let slot = generator.next()
+                let sequence = step * 10_000 + number
+                records.put(.word(sequence, tag: 1), in: .names, for: ViewKey(3, slot))
+                records.put(.word(slot, tag: 1), in: .sync, for: ViewKey(3, sequence))
+            }
+            try index.apply(records, checkpoint: .at(step))
+        }
+        // Every checkpoint changes each page of the names, which are somewhat more than half.
+        let spare = index.spareByteCount
+        let used = index.byteCount - spare
+        #expect(spare > used * 2 / 5)
+        #expect(spare < used * 7 / 10)
+        #expect(try index.snapshot().checkpoint == .at(10))
+        // The checks are those of the last commit.
+        #expect(try open(.readingLive).snapshot().entries(.names).count == 100_000)
+        let digest = try index.snapshot().digest(.names)
+        let copy = scratch.path("copy")
+        try index.compactCopy(to: copy)
+        let copied = try LMDBViewIndex.open(copy, access: .readingStill, store: .sample)
+        #expect(try copied.snapshot().digest(.names) == digest)
+    }
+
+    @Test func `An index with empty commits after its checkpoints opens at the last checkpoint`()
+        throws
+    {
+        do {
+            let index = try open(.writing)
+            try index.apply(batch(1, keys: 0..<50_000), checkpoint: .at(1))
+            try index.apply(batch(2, keys: 0..<50_000), checkpoint: .at(2))
+            #expect(index.spareByteCount > 1 << 20)
+        }
+        // Opening for reading verifies every page with the checks.
+        let still = try open(.readingStill)
+        #expect(still.checkpoint == .at(2))
+        #expect(try still.snapshot().entries(.names).allSatisfy { $0.value == .word(2, tag: 1) })
+    }
+
     @Test func `A digest does not depend on order and changes with the contents`() throws {
         let index = try open(.writing)
         try index.apply(batch(1), checkpoint: .at(1))

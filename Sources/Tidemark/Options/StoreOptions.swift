@@ -50,7 +50,7 @@ public struct StoreOptions: Hashable, Sendable {
     public var cacheByteCount = 16 << 20
     /// The greatest length of a segment of the log: at most 2 GiB, whatever is set.
     ///
-    /// A segment has a sixteenth of the log's length, and at least 2 MiB, until that is more.
+    /// A segment has a twenty-fourth of the log's length, and at least 2 MiB, until that is more.
     public var segmentByteCount = 64 << 20
     /// The number of events after which the zone views are written to disk in the background.
     ///

@@ -59,7 +59,11 @@ package enum Layout {
     /// The smallest segment, and the growth step of small stores.
     package static let smallestSegmentByteCount = 1 << 20
     /// The divisor of the log's length that gives the length of its next segment.
-    package static let logShareDivisor = 16
+    ///
+    /// Up to one and a half such segments are zeros, which count as spare space.
+    package static let segmentShareDivisor = 24
+    /// The divisor of the log's length that gives the length to which compaction merges segments.
+    static let mergedShareDivisor = 16
     /// A manifest is allocated in steps of this.
     package static let manifestByteCount = 64 << 10
 
@@ -71,7 +75,7 @@ package enum Layout {
     /// Returns the length up to which compaction merges neighboring segments: a part of all finished
     /// ones, so that little space is needed to write one.
     static func mergedByteCount(of finished: UInt64, segmentByteCount: Int) -> UInt64 {
-        let share = finished / UInt64(logShareDivisor)
+        let share = finished / UInt64(mergedShareDivisor)
         return min(max(share, UInt64(stripeByteCount)), UInt64(segmentByteCount))
     }
 

@@ -20,7 +20,7 @@ extension SegmentLog {
         let log = Int(files.segments.reduce(UInt64(0)) { $0 + ($1.framesEnd ?? 0) })
         let active = Int(files.segments.last?.reader?.header.allocatedByteCount ?? 0)
         let wanted = max(
-            (log + active) / Layout.logShareDivisor,
+            (log + active) / Layout.segmentShareDivisor,
             2 * Layout.smallestSegmentByteCount,
             4 * largestBound.load(ordering: .relaxed)
         )
