@@ -17,8 +17,8 @@ public struct WorkProgress: Hashable, Codable, Sendable {
     }
 }
 
-/// Work that may take more than a second: compaction, erasure, backup, restore, verification, reads
-/// as of a point, and queries of the past.
+/// Work that may take more than a second: compaction, erasure, backup, restore, verification,
+/// exports, reads as of a point, and queries of the past.
 ///
 /// Long work reports its progress to a registered closure, and ends with `operationCancelled`, or
 /// ``LogError/Code/cancelled``, soon after its task was cancelled. The store is then in the same
@@ -73,6 +73,18 @@ public enum LongWork {
         // `withValue` does not keep the type of the error, so the error is in a `Result`.
         let result = $watch.withValue(watch) { Result { () throws(Failure) in try body() } }
         return try result.get()
+    }
+
+    /// Runs work that may suspend, and whose reads of the log report progress and end when the task
+    /// is cancelled.
+    ///
+    /// Not for work that changes a store: it says itself where it may end.
+    package static func watching<Answer>(
+        isolation: isolated (any Actor)? = #isolation,
+        during body: () async throws -> Answer
+    ) async rethrows -> Answer {
+        let watch = Watch(isCancelled: { Task.isCancelled }, report: report)
+        return try await $watch.withValue(watch, operation: body, isolation: isolation)
     }
 
     /// Reports the progress of the current work; throws `cancelled` if the work is to end.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import GeneratedQueries
+import Synchronization
 import TestSupport
 import Testing
 import Tidemark
@@ -63,6 +64,48 @@ import TidemarkModel
             #expect(ids == ids.sorted() && ids.count == found.count)
         }
         #expect(zoneKinds.count == 3, "zones began, ended, and both: \(zoneKinds)")
+    }
+
+    @Test func `Reading differing records reports progress, and ends when it is cancelled`()
+        async throws
+    {
+        let store = try Store.open(at: folder.path(), access: .creating)
+        let zone = ZoneID(zoneName: "many")
+        let caller = Caller(user: "anna")
+        _ = try await store.modifyZones(ModifyZonesRequest(saves: [zone]), as: caller)
+        for start in stride(from: 0, to: 1_200, by: 400) {
+            let saves = try (start..<start + 400).map { number in
+                RecordSave(
+                    RecordID(recordName: "r\(number)", zone: zone),
+                    type: "Note",
+                    fields: try Fields(["n": .int64(Int64(number))])
+                )
+            }
+            _ = try await store.modifyRecords(ModifyRecordsRequest(saves: saves), as: caller)
+        }
+        let reports = Mutex([WorkProgress]())
+        var recordCount = 0
+        try await LongWork.reporting { report in
+            reports.withLock { $0.append(report) }
+        } during: {
+            try await store.visitDifferences(after: 0, of: caller.database) { difference in
+                if case .record = difference { recordCount += 1 }
+                return true
+            }
+        }
+        #expect(recordCount == 1_200)
+        // Those of the walk count events, which are more than records.
+        let ofRecords = reports.withLock { $0 }.filter { $0.total == 1_200 }
+        #expect(ofRecords.map(\.done) == [0, 512, 1_024])
+        let task = Task {
+            try await store.visitDifferences(after: 0, of: caller.database) { _ in
+                withUnsafeCurrentTask { $0?.cancel() }
+                return true
+            }
+        }
+        let error = await #expect(throws: SyncError.self) { try await task.value }
+        #expect(error?.code == .operationCancelled)
+        try store.close()
     }
 
     private func fields(_ record: Record) -> [String: FieldValue] {

@@ -5,6 +5,7 @@
 import Foundation
 import Hummingbird
 import HummingbirdTesting
+import Synchronization
 import TestSupport
 import Testing
 import Tidemark
@@ -124,8 +125,10 @@ struct AdministeredStore: Sendable {
 }
 
 /// A transport to a service in the same process: everything goes through bytes.
-private struct BytesTransport: AdministrationTransport {
+struct BytesTransport: AdministrationTransport {
     let service: any AdministrationService
+    /// Called when the service reports progress, on the thread that works.
+    var onReport: @Sendable () -> Void = {}
 
     func send(
         _ call: [UInt8],
@@ -144,13 +147,20 @@ private struct BytesTransport: AdministrationTransport {
         _ receive: ([UInt8]) async throws -> Void
     ) async throws {
         let call = try AdministrationLines.call(type, from: bytes)
+        // Progress is reported on any thread, and lines are received one after another.
+        let reports = Mutex([[UInt8]]())
         do {
-            try await AdministrationLines.answer(
-                call,
-                by: service,
-                report: { _, _ in },
-                write: receive
-            )
+            try await AdministrationLines.answer(call, by: service) { done, total in
+                onReport()
+                reports.withLock { $0.append(AdministrationLines.progress(done, of: total)) }
+            } write: { line in
+                let before = reports.withLock { reports in
+                    defer { reports = [] }
+                    return reports
+                }
+                for report in before { try await receive(report) }
+                try await receive(line)
+            }
         } catch let error as SyncError {
             try await receive(AdministrationLines.failure(error))
         }

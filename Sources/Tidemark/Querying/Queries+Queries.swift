@@ -21,7 +21,10 @@ extension Queries {
         let limit = try queryLimit(request.limit)
         guard let indexes, position == nil else {
             reader.observer?.notes(.queried(byIndex: false))
-            return try scan(request, as: caller, asOf: position, limit: limit)
+            // It may read a zone's events and records.
+            return try await reader.blockingWork.run { () throws(SyncError) in
+                try self.scan(request, as: caller, asOf: position, limit: limit)
+            }
         }
         // A caller without read permission adds no indexes.
         _ = try readable(request.query, as: caller, try reader.picture(.visible))

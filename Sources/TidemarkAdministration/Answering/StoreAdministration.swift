@@ -58,7 +58,10 @@ public struct StoreAdministration: AdministrationService {
             try await LongWork.reporting { progress in
                 report(progress.done, progress.total)
             } during: {
-                try await handler.answer(call, self, receive)
+                if Call.writes { return try await handler.answer(call, self, receive) }
+                return try await LongWork.watching {
+                    try await handler.answer(call, self, receive)
+                }
             }
         }
     }

@@ -74,11 +74,9 @@ public struct ReplayCall: StoreCall {
             comparesViews
             ? try ViewsCheck.begin(at: path)
             : (try LogReader(path, fileSystem: PosixFileSystem()), nil as ViewsCheck?)
-        return try LongWork.run { () throws in
-            // The log includes what this process acknowledged but has not yet marked so.
-            if administration.openStore != nil { try reader.settle() }
-            return try replay(reader, begun)
-        }
+        // The log includes what this process acknowledged but has not yet marked so.
+        if administration.openStore != nil { try reader.settle() }
+        return try replay(reader, begun)
     }
 
     /// Throws for a position of which the log no longer has the full state.

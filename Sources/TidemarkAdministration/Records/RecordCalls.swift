@@ -63,11 +63,7 @@ public struct RecordsCall: StoreCall {
     ) async throws -> Nothing {
         let store = try administration.store
         return try await passing(to: receive) { take in
-            // Synchronous work does not notice that its task is cancelled. `LongWork.run` ends it
-            // then, and reports its progress.
-            try LongWork.run { () throws(SyncError) in
-                try store.visitRecords(of: database, in: zone, asOf: position, take)
-            }
+            try store.visitRecords(of: database, in: zone, asOf: position, take)
             return Nothing()
         }
     }
@@ -107,11 +103,9 @@ public struct CommitsCall: StoreCall {
         // A part of a commit under its request's id would stand against the whole one.
         let end = try position.map { try store.commitEnd(atOrBefore: $0) }
         return try await passing(to: receive) { take in
-            try LongWork.run { () throws(SyncError) in
-                try store.visitCommits(through: end) { line in
-                    guard let line = wanted(line) else { return true }
-                    return take(line)
-                }
+            try store.visitCommits(through: end) { line in
+                guard let line = wanted(line) else { return true }
+                return take(line)
             }
             return Nothing()
         }

@@ -57,18 +57,17 @@ struct CompactCommand: AsyncParsableCommand {
         policy.history = keepHistory
         policy.tombstones = tombstones
         let call = CompactionCall(policy, isDryRun: dryRun)
-        func compact(by service: any AdministrationService) async throws {
-            try print(
-                try await Progress.showing("events") { report in
-                    try await service.answer(call, report: report)
-                }
-            )
-        }
         // A dry run only reads, so it works while another process has the store open for writing.
         if dryRun {
-            try await store.ask(compact)
+            try await store.ask { service in try print(try await service.answer(call)) }
         } else {
-            try await store.administer { service in try await compact(by: service) }
+            try await store.administer { service in
+                try print(
+                    try await Progress.showing("events") { report in
+                        try await service.answer(call, report: report)
+                    }
+                )
+            }
         }
     }
 

@@ -104,11 +104,15 @@ struct StoreArgument: ParsableArguments {
     }
 
     /// Runs a command that only reads: on files, or at a server.
+    ///
+    /// Shows the progress of its calls.
     func ask(_ command: (any AdministrationService) async throws -> Void) async throws {
         guard let remote = try remote else {
-            return try await read { store in try await command(service(of: store)) }
+            return try await read { store in
+                try await command(ShownAdministration(service(of: store)))
+            }
         }
-        try await asking { try await command(remote) }
+        try await asking { try await command(ShownAdministration(remote)) }
     }
 
     /// Runs a command of an app's user that only reads, as ``ask(_:)`` does.

@@ -11,22 +11,35 @@ import Darwin
 #endif
 
 /// A progress bar on standard error: only on a terminal, and only once a second has passed.
-struct Progress: ~Copyable {
-    private let isShown: Bool
+struct Progress: ~Copyable, Sendable {
+    /// Writes to the terminal; `nil` if there is none, or nothing more is shown.
+    private var write: (@Sendable (String) -> Void)?
     private let start = ContinuousClock.now
-    private var nextDrawing: Duration = .seconds(1)
+    private var nextDrawing: Duration
     private var hasDrawn = false
     private static let barWidth = 30
 
-    init(descriptor: Int32 = STDERR_FILENO) {
-        isShown = isatty(descriptor) == 1
+    /// A bar on standard error.
+    init() {
+        let isTerminal = isatty(STDERR_FILENO) == 1
+        self.init(after: .seconds(1), isTerminal ? Self.writeToStandardError : nil)
+    }
+
+    /// A bar that is written by a closure, from a time on; `nil` shows nothing.
+    init(after delay: Duration, _ write: (@Sendable (String) -> Void)?) {
+        self.write = write
+        nextDrawing = delay
+    }
+
+    private static let writeToStandardError: @Sendable (String) -> Void = { text in
+        try? writeAll(Array(text.utf8)[...], to: STDERR_FILENO, name: "standard error")
     }
 
     /// Updates the progress: the part done, from 0 to 1 if known, and the count.
     ///
     /// Cheap enough to call for every thousand records: it draws at most ten times a second.
     mutating func update(part: Double?, _ counted: @autoclosure () -> String) {
-        guard isShown else { return }
+        guard write != nil else { return }
         let elapsed = start.duration(to: .now)
         guard elapsed >= nextDrawing else { return }
         // Counted from this drawing and not from the one that was due, so that a slow terminal does
@@ -40,6 +53,12 @@ struct Progress: ~Copyable {
     mutating func finish() {
         if hasDrawn { draw("") }
         hasDrawn = false
+    }
+
+    /// Takes the bar away, and shows none from here on.
+    mutating func end() {
+        finish()
+        write = nil
     }
 
     /// One drawing of the bar.
@@ -58,8 +77,7 @@ struct Progress: ~Copyable {
 
     private func draw(_ line: String) {
         // Back to the first column, erase the line, write.
-        let text = "\r\u{1B}[K\(line)"
-        try? writeAll(Array(text.utf8)[...], to: STDERR_FILENO, name: "standard error")
+        write?("\r\u{1B}[K\(line)")
     }
 }
 

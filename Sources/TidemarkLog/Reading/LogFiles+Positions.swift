@@ -21,7 +21,9 @@ extension LogFiles {
         var rest = sequences[...]
         var guess = ZoneGuess()
         var goesOn = true
+        let watch = sequences.count < Self.manyPositions ? nil : LongWork.watch
         while goesOn, let sequence = rest.first {
+            try watch?.step(UInt64(rest.startIndex), of: UInt64(sequences.count))
             // Looked up again for each run of positions, because compaction may have replaced
             // segments meanwhile.
             guard let (reader, _) = try readerOrNext(at: sequence) else { return }
@@ -35,6 +37,9 @@ extension LogFiles {
             }
         }
     }
+
+    /// The number of positions from which reading them is long work of its own.
+    private static let manyPositions = 4_096
 
     /// Reads from the next blocks of a segment, and removes the positions that they cover; returns
     /// `false` to stop.

@@ -76,6 +76,11 @@ struct RecordPairs {
     func visit(_ visit: (Pair) throws -> Bool) throws -> Bool {
         // In runs, so that the number of bodies in memory does not depend on the zone.
         for start in stride(from: 0, to: entries.count, by: Self.runLength) {
+            do throws(LogError) {
+                try LongWork.step(start, of: entries.count)
+            } catch {
+                throw SyncError(error)
+            }
             let run = entries[start..<min(start + Self.runLength, entries.count)]
             let records = try records(of: run)
             for entry in run {

@@ -47,18 +47,20 @@ extension Store {
             try DifferingRecords(past, after: first, through: last, of: database, in: zone)
         }
         let name = name.map { Name($0) }
-        for zone in differing.zones {
-            if name == nil, let difference = zone.difference, try !visit(.zone(difference)) {
-                return
-            }
-            let pairs = try RecordPairs(zone, of: name, past.log)
-            let goesOn = try pairs.visit { pair in
-                guard let difference = RecordDifference(from: pair.before, to: pair.after) else {
-                    return true
+        // The bodies may be as long to read as the stretch.
+        try LongWork.run { () throws -> Void in
+            for zone in differing.zones {
+                if name == nil, let difference = zone.difference, try !visit(.zone(difference)) {
+                    return
                 }
-                return try visit(.record(difference))
+                let pairs = try RecordPairs(zone, of: name, past.log)
+                let goesOn = try pairs.visit { pair in
+                    guard let difference = RecordDifference(from: pair.before, to: pair.after)
+                    else { return true }
+                    return try visit(.record(difference))
+                }
+                if !goesOn { return }
             }
-            if !goesOn { return }
         }
     }
 }

@@ -317,6 +317,8 @@ extension SyncError {
     fileprivate init(ofCall error: any Error) {
         switch error {
         case let error as SyncError: self = error
+        case let error as LogError where error.code == .cancelled:
+            self = SyncError(.operationCancelled, error.description)
         case let error as LogError: self = SyncError(.internalError, error.description)
         case is CancellationError:
             self = SyncError(.operationCancelled, "The call was cancelled.")

@@ -12,7 +12,7 @@ import TidemarkModel
 /// Long work tells how far it is, ends when its task is cancelled, and leaves the store as it was.
 @Suite struct LongWorkTests {
     enum Work: CaseIterable, CustomTestStringConvertible {
-        case compact, compactDry, backUp, fork, verify, erase, estimate, changesOfPast
+        case compact, compactDry, backUp, fork, verify, erase, estimate, changesOfPast, queryOfPast
 
         var testDescription: String { "\(self)" }
     }
@@ -61,6 +61,10 @@ import TidemarkModel
         case .changesOfPast:
             let request = ZoneChangesRequest(zone: client.zone)
             _ = try await client.store.zoneChanges(request, as: client.caller, asOf: past)
+        case .queryOfPast:
+            let query = Query(recordType: "Note", predicate: .always)
+            let request = QueryRequest(query, in: client.zone)
+            _ = try await client.store.query(request, as: client.caller, asOf: past)
         }
     }
 

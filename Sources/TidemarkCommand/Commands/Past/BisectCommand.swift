@@ -145,9 +145,7 @@ extension BisectCommand {
             after: first,
             through: last
         )
-        let holding = try await Progress.showing("events") { report in
-            try await service.answer(call, report: report)
-        }
+        let holding = try await service.answer(call)
         if holding.heldAtFirst {
             throw CommandError(
                 "The state is already bad as of event \(first): a record matches the predicate. "
