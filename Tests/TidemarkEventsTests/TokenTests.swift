@@ -76,6 +76,21 @@ import TidemarkModel
         }
     }
 
+    @Test func `A token of a newer version is rejected, although its check is right`() {
+        var bytes = content().token(of: store, hash: hash).bytes
+        let end = bytes.count - 8
+        for version in [UInt8(1), 2] {
+            bytes[0] = version
+            let check = hash.tokenCheck(bytes.span.bytes.extracting(0..<end))
+            bytes.store(integer: check, at: end)
+            let found = try? TokenContent(ChangeToken(bytes: bytes), store: store, hash: hash)
+            #expect((found == content()) == (version == 1))
+        }
+        #expect(throws: TokenDefect.damaged) {
+            try TokenContent(ChangeToken(bytes: bytes), store: store, hash: hash)
+        }
+    }
+
     @Test func `A token of another store is reported as otherStore`() {
         let other = StoreID(low: 3, high: 2)
         let token = content().token(of: other, hash: StoreHash(store: other))

@@ -163,4 +163,24 @@ import Testing
         #expect(error?.message == message)
         #expect(error?.offset == offset)
     }
+
+    @Test func `A value of an unknown type is rejected, and absent in the log`() throws {
+        let authorship = Authorship(time: 0, user: nil)
+        let header = RecordHeader(
+            recordName: "a",
+            recordType: "T",
+            created: authorship,
+            modified: authorship
+        )
+        let body = RecordBody(header, fields: try Fields(["new": 1, "old": 2]))
+        var bytes = Array(body.bytes)
+        let row = bytes.count - body.fields.bytes.count + 2
+        // Types go up to 8, and from 17 to 24 for lists.
+        bytes[row + 5] = 14
+        let error = #expect(throws: BodyError.self) { try RecordBody(validating: bytes[...]) }
+        #expect(error?.message == "There is no field type 14.")
+        let stored = try RecordBody(stored: bytes[...])
+        #expect(stored.fields["new"] == nil)
+        #expect(stored.fields["old"] == .int64(2))
+    }
 }

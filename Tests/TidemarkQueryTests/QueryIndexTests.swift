@@ -75,6 +75,32 @@ import TidemarkModel
         #expect(try await find("TRUEPREDICATE", in: index) == [])
     }
 
+    @Test(arguments: [Catalog.format - 1, Catalog.format + 1])
+    func `An index of another version is made anew`(version: Int) async throws {
+        let folder = try ScratchFolder()
+        let path = folder.path("index.sqlite")
+        do {
+            let index = try QueryIndex(path: path, identity: "one")
+            try await index.apply(
+                [try save("a", ["title": "Hello"], at: 5)],
+                through: IndexPosition(sequence: 9)
+            )
+            index.close()
+        }
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        let range = try #require(bytes.firstRange(of: Data("\(Catalog.format) one".utf8)))
+        bytes.replaceSubrange(range, with: Data("\(version) one".utf8))
+        try bytes.write(to: URL(fileURLWithPath: path))
+        let index = try QueryIndex(path: path, identity: "one")
+        #expect(index.position.sequence == 0)
+        #expect(try await find("TRUEPREDICATE", in: index) == [])
+        try await index.apply(
+            [try save("a", ["title": "Hello"], at: 5)],
+            through: IndexPosition(sequence: 9)
+        )
+        #expect(try await find("TRUEPREDICATE", in: index) == [5])
+    }
+
     @Test func `An index whose creation was interrupted starts again`() async throws {
         let folder = try ScratchFolder()
         let path = folder.path("index.sqlite")

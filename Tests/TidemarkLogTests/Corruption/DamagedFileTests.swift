@@ -131,6 +131,72 @@ import Testing
         }
     }
 
+    @Test func `An edit of a newer version is rejected, and not skipped`() throws {
+        let store = try SmallStore(.closed)
+        let bytes = try store.disk.contents(of: store.manifest)
+        let header = try FileHeader(decoding: bytes.span.bytes, expecting: .manifest)
+        var last = 0..<header.framesOffset
+        while last.upperBound < bytes.count,
+            let frame = FrameHeader(
+                decoding: bytes.span.bytes.extracting(last.upperBound..<bytes.count),
+                salt: header.salt,
+                offset: UInt64(last.upperBound)
+            )
+        {
+            last = last.upperBound..<last.upperBound + Int(frame.byteCount)
+        }
+        let place = FramePlace(
+            salt: header.salt,
+            offset: UInt64(last.upperBound),
+            syncedOffset: UInt64(last.upperBound),
+            chain: chainWord(after: bytes.span.bytes.extracting(last))
+        )
+        var edit = [UInt8](repeating: 0, count: ManifestEdit.byteCount)
+        edit[0] = 9
+        let frame = place.controlFrame(
+            .edits,
+            next: .zero,
+            lastTime: 0,
+            lastReceived: 0,
+            payload: edit
+        )
+        let range = last.upperBound..<last.upperBound + frame.count
+        let disk = try store.damaging(store.manifest) { bytes in
+            if bytes.count < range.upperBound {
+                bytes += [UInt8](repeating: 0, count: range.upperBound - bytes.count)
+            }
+            bytes.replaceSubrange(range, with: frame)
+        }
+        #expect { try SmallStore.open(disk) } throws: { isNewer($0, store.manifest) }
+        #expect {
+            try LogReader(SmallStore.path, fileSystem: disk)
+        } throws: {
+            isNewer($0, store.manifest)
+        }
+    }
+
+    private func isNewer(_ error: any Error, _ path: String) -> Bool {
+        (error as? LogError)?.code == .newerVersion && (error as? LogError)?.path == path
+    }
+
+    @Test func `A frame of an unknown kind is damage`() throws {
+        let store = try SmallStore(.vouched)
+        let path = try #require(try store.segments.last)
+        let bytes = try store.disk.contents(of: path)
+        let header = try FileHeader(decoding: bytes.span.bytes, expecting: .segment)
+        let disk = try store.damaging(path) { bytes in
+            let start = header.framesOffset
+            let checked = start..<start + Layout.frameHeaderByteCount - 8
+            bytes[start + 4] = 9
+            let seed = Layout.seed(salt: header.salt, offset: UInt64(start))
+            let checksum = xxh3(Array(bytes[checked]).span.bytes, seed: seed)
+            bytes.store(integer: checksum, at: checked.upperBound)
+        }
+        #expect(store.wrong(disk, path) == nil)
+        #expect(throws: LogError.self) { try SmallStore.open(disk) }
+        #expect(store.wrongToReader(disk, demandsDamage: true) == nil)
+    }
+
     @Test func `A file of a newer version is rejected as newer, not as damaged`() throws {
         let store = try SmallStore(.closed)
         for path in try store.segments + [store.manifest] {
@@ -140,9 +206,7 @@ import Testing
                 let checked = Array(bytes[0..<248])
                 bytes.store(integer: xxh3(checked.span.bytes, seed: 0), at: 248)
             }
-            #expect { try SmallStore.open(disk) } throws: {
-                ($0 as? LogError)?.code == .newerVersion && ($0 as? LogError)?.path == path
-            }
+            #expect { try SmallStore.open(disk) } throws: { isNewer($0, path) }
         }
     }
 
