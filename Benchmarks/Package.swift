@@ -69,6 +69,7 @@ let package = Package(
             name: "HotPaths",
             dependencies: [
                 "Workload", "CAllocations", .product(name: "Tidemark", package: "tidemark"),
+                .product(name: "TidemarkReplay", package: "tidemark"),
             ],
             packageAccess: false,
             swiftSettings: inside

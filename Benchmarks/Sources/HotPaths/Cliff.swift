@@ -42,7 +42,9 @@ package struct Cliff: Sendable {
     }
 
     /// All of them.
-    package static let all = lists + schema + wide + subscribed + open + deletions + past + space
+    package static let all: [Cliff] =
+        lists + schema + wide + subscribed + open + successive + deletions + removals + differences
+        + past + space
 }
 
 /// Processor time of all threads, which other processes do not change.
