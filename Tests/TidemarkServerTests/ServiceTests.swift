@@ -350,10 +350,13 @@ import TidemarkWire
             credentials: .apiToken("a"),
             options: options
         )
+        let start = ContinuousClock.now
         let error = try await #require(throws: SyncError.self) {
             try await nowhere.service.zones(as: Caller())
         }
         #expect(error.code == .networkUnavailable)
+        // The server's machine refuses at once. The time for connecting is ten seconds.
+        #expect(ContinuousClock.now - start < .seconds(8))
         await nowhere.close()
         for address in ["", "localhost", "ftp://h", "http://", "http://u:p@h", "http://h?q"] {
             #expect(throws: SyncError.self, "\(address)") {

@@ -104,6 +104,23 @@ import TidemarkModel
         #expect((0..<12).map { patience.wait(before: $0) }.max() == .seconds(30))
     }
 
+    @Test func `A call that waits to be repeated ends as cancelled`() async throws {
+        let (waits, continuation) = AsyncStream.makeStream(of: Void.self)
+        let patience = Patience(wait: { _ in
+            continuation.yield()
+            try await Task.sleep(for: .seconds(600))
+        })
+        let call = Task {
+            try await patience.repeating { () throws(SyncError) in
+                throw SyncError(.networkFailure, "")
+            }
+        }
+        for await _ in waits { break }
+        call.cancel()
+        let error = try await #require(throws: SyncError.self) { try await call.value }
+        #expect(error.code == .operationCancelled)
+    }
+
     @Test func `Handles work on a remote service`() async throws {
         let hosted = try ServiceHost.lossy.open()
         let database = Database(hosted.service(of: "anna"), as: Caller(user: "anna"))

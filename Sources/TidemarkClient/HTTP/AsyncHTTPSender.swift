@@ -31,6 +31,9 @@ struct AsyncHTTPSender: HTTPSender {
             connect: TimeAmount(options.connectTimeout),
             read: TimeAmount(pause)
         )
+        // `Patience` repeats calls, with waits that the app can set. Otherwise each repetition would
+        // last as long as a connection may take, also if the server refuses it at once.
+        configuration.connectionPool.retryConnectionEstablishment = false
         // For HTTP/2, one connection carries all requests, and this limit does not apply.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionLimit
         if options.compresses == true {
@@ -193,6 +196,13 @@ extension SyncError {
         case let error as HTTPClientError
         where [.connectTimeout, .getConnectionFromPoolTimeout].contains(error):
             self.init(.networkUnavailable, "The server cannot be reached: \(error).")
+        case let error as HTTPClientError where error.isFromProxy:
+            self.init(
+                .networkUnavailable,
+                "The proxy gives no connection to the server: \(error).",
+                remedy:
+                    "Check ConnectionOptions.proxy, and that the proxy allows the server's port."
+            )
         // The request may have arrived, and may have been done.
         case let error as HTTPClientError where [.deadlineExceeded, .readTimeout].contains(error):
             self.init(.networkFailure, "The server did not answer in time: \(error).")
@@ -209,6 +219,16 @@ extension SyncError {
             self.init(.networkUnavailable, "The server cannot be reached: \(error).")
         default: self.init(.networkFailure, "The connection to the server was lost: \(error).")
         }
+    }
+}
+
+extension HTTPClientError {
+    /// True if a proxy did not open a tunnel, so that the request has not left it.
+    fileprivate var isFromProxy: Bool {
+        [
+            .proxyAuthenticationRequired, .invalidProxyResponse, .httpProxyHandshakeTimeout,
+            .socksHandshakeTimeout,
+        ].contains(self)
     }
 }
 

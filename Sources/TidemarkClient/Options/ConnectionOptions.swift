@@ -6,9 +6,10 @@ public import TidemarkWire
 
 /// The options of a connection to a server: its timeouts and its proxy.
 public struct ConnectionOptions: Sendable {
-    /// A proxy between the client and the server.
+    /// A proxy between the client and the server, which looks the server's name up.
     public enum Proxy: Hashable, Sendable {
-        /// An HTTP proxy, through which TLS is tunnelled by `CONNECT`.
+        /// An HTTP proxy, through which all connections are tunnelled by `CONNECT`, with or without
+        /// TLS.
         case http(host: String, port: Int)
         /// An HTTP proxy that requires a user name and a password.
         case authenticated(host: String, port: Int, user: String, password: String)

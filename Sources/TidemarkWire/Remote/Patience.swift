@@ -52,9 +52,16 @@ public struct Patience: Sendable {
             do throws(SyncError) {
                 return try await body()
             } catch {
-                guard repetition < repetitions, let wait = wait(after: error, repetition),
-                    await pause(wait)
-                else { throw error }
+                guard repetition < repetitions, let wait = wait(after: error, repetition) else {
+                    throw error
+                }
+                guard await pause(wait) else {
+                    guard Task.isCancelled else { throw error }
+                    throw SyncError(
+                        .operationCancelled,
+                        "The call was cancelled while it waited to be repeated."
+                    )
+                }
                 repetition += 1
             }
         }

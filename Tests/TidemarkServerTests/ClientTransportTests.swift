@@ -1,0 +1,169 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import NIOCore
+import NIOPosix
+import ServiceConformance
+import Testing
+import TidemarkLock
+import TidemarkModel
+import TidemarkWire
+
+@testable import TidemarkClient
+@testable import TidemarkServer
+
+/// The connections of a client: through proxies, to servers that do not answer, with tokens that are
+/// valid once.
+@Suite struct ClientTransportTests {
+    @Test(arguments: ["http", "authenticated", "socks"])
+    func `Requests and streams go through a proxy`(kind: String) async throws {
+        // The base64 of `user:word`.
+        let proxy = try await TestProxy(
+            authorization: kind == "authenticated" ? "Basic dXNlcjp3b3Jk" : nil
+        )
+        try await ServerHost.socket.run { hosted in
+            var options = ConnectionOptions()
+            options.proxy =
+                switch kind {
+                case "http": .http(host: "127.0.0.1", port: proxy.port)
+                case "socks": .socks(host: "127.0.0.1", port: proxy.port)
+                default:
+                    .authenticated(
+                        host: "127.0.0.1",
+                        port: proxy.port,
+                        user: "user",
+                        password: "word"
+                    )
+                }
+            let web = try await hosted.signIn("anna")
+            let connection = try hosted.connect(
+                .user(apiToken: hosted.server.token, webAuthToken: web),
+                options
+            )
+            let phone = HostedDevice(
+                service: connection.service,
+                caller: Caller(user: hosted.user("anna"), device: "phone")
+            )
+            try await phone.createZone()
+            try await phone.save("r", ["n": 1])
+            let asset = try await phone.service.uploadAsset(
+                [1, 2, 3],
+                UploadAssetRequest(zone: phone.zone),
+                as: phone.caller
+            )
+            #expect(asset.byteCount == 3)
+            await connection.close()
+            // The name is not looked up here. Requests and uploads have connections of their own.
+            let way = kind == "socks" ? "SOCKS" : "CONNECT"
+            let place = "\(way) localhost:\(hosted.server.client.port ?? 0)"
+            #expect(Set(proxy.asked) == [place])
+            #expect(proxy.asked.count >= 2)
+        }
+        try await proxy.close()
+    }
+
+    @Test func `A proxy that refuses a client is named in the error`() async throws {
+        let proxy = try await TestProxy(authorization: "Basic dXNlcjp3b3Jk")
+        var options = ConnectionOptions()
+        options.patience = Patience(repetitions: 1, wait: { _ in })
+        options.proxy = .http(host: "127.0.0.1", port: proxy.port)
+        let connection = try ServerConnection(
+            to: "http://localhost:1",
+            credentials: .apiToken("a"),
+            options: options
+        )
+        let error = try await #require(throws: SyncError.self) {
+            try await connection.service.zones(as: Caller())
+        }
+        #expect(error.code == .networkUnavailable)
+        #expect(error.message.contains("The proxy"))
+        #expect(proxy.asked == ["CONNECT localhost:1", "CONNECT localhost:1"])
+        await connection.close()
+        try await proxy.close()
+    }
+
+    /// Runs a body with the port of a server that takes connections and never answers, and with the
+    /// number of its connections.
+    private func withSilentServer(_ body: (Int, Lock<Int>) async throws -> Void) async throws {
+        let visits = Lock(0)
+        let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .childChannelInitializer { channel in
+                visits.withLock { $0 += 1 }
+                return channel.eventLoop.makeSucceededVoidFuture()
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        do {
+            try await body(listener.localAddress?.port ?? 0, visits)
+        } catch {
+            try? await listener.close()
+            throw error
+        }
+        try await listener.close()
+    }
+
+    @Test func `A server that does not answer in time is asked again, then reported`() async throws
+    {
+        try await withSilentServer { port, visits in
+            var options = ConnectionOptions()
+            options.requestTimeout = .milliseconds(300)
+            options.patience = Patience(repetitions: 2, wait: { _ in })
+            let connection = try ServerConnection(
+                to: "http://127.0.0.1:\(port)",
+                credentials: .apiToken("a"),
+                options: options
+            )
+            let error = try await #require(throws: SyncError.self) {
+                try await connection.service.zones(as: Caller())
+            }
+            #expect(error.code == .networkFailure)
+            #expect(error.message.contains("did not answer in time"))
+            #expect(visits.withLock { $0 } == 3)
+            await connection.close()
+        }
+    }
+
+    @Test func `A call in progress ends as soon as its task is cancelled`() async throws {
+        try await withSilentServer { port, visits in
+            let connection = try ServerConnection(
+                to: "http://127.0.0.1:\(port)",
+                credentials: .apiToken("a")
+            )
+            let service = connection.service
+            let call = Task { try await service.zones(as: Caller()).count }
+            try await waitUntil { visits.withLock { $0 } > 0 }
+            let start = ContinuousClock.now
+            call.cancel()
+            let error = try await #require(throws: SyncError.self) { try await call.value }
+            #expect(error.code == .operationCancelled)
+            // The time limits are a minute.
+            #expect(ContinuousClock.now - start < .seconds(20))
+            #expect(visits.withLock { $0 } == 1)
+            await connection.close()
+        }
+    }
+
+    @Test func `A client keeps the token of each answer, also where each is valid once`()
+        async throws
+    {
+        var options = ServerOptions()
+        options.tokenRotation = .strict
+        try await ServerHost.socket.run(options: options) { hosted in
+            let anna = try await hosted.device("anna")
+            try await anna.createZone()
+            for number in 0..<3 { try await anna.save("r\(number)", ["n": 1]) }
+            // An answer with an error has a token too, and so has the head of a stream.
+            await #expect(throws: SyncError.self) {
+                try await anna.service.zoneChanges(
+                    ZoneChangesRequest(zone: ZoneID(zoneName: "None")),
+                    as: anna.caller
+                )
+            }
+            let token = try await anna.service.notificationToken(as: anna.caller)
+            let stream = try await anna.service.notifications(since: token, as: anna.caller)
+            #expect(try await anna.changes().changes.count == 3)
+            withExtendedLifetime(stream) {}
+        }
+    }
+}
+#endif
