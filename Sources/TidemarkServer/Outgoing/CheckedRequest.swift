@@ -27,7 +27,10 @@ enum CheckedRequest {
         within patience: Duration = .seconds(20),
         trust: TLSConfiguration? = nil
     ) async throws -> [UInt8] {
-        guard let parts = URLComponents(string: request.url), let host = parts.host else {
+        // The host is read as the client below reads it. In another spelling of the name, `dnsOverride`
+        // would have no effect. `URLComponents` also decodes international names, which no name
+        // server knows.
+        guard let url = URL(string: request.url), let host = url.host else {
             throw Failure(description: "The address cannot be read.")
         }
         let address = try await Self.address(of: host)
@@ -39,7 +42,7 @@ enum CheckedRequest {
                     + "with --webhook-network."
             )
         }
-        guard parts.scheme == "https" || isAllowed else {
+        guard url.scheme == "https" || isAllowed else {
             throw Failure(description: "Requests to public addresses need https.")
         }
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
