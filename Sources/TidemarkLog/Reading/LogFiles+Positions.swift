@@ -52,15 +52,14 @@ extension LogFiles {
         // No block covers it.
         if wanted.entries.isEmpty { rest.removeFirst() }
         let blocks = blocks(wanted.entries, in: reader, mapping: wanted.isSparse)
-        // One for all blocks, so that its rows are allocated once; a block rarely has more. By
-        // index, because each element of a loop is copied.
+        // One for all blocks, so that its rows are allocated once; a block rarely has more.
         var run = EventRun(block: [], rows: [])
         run.rows.reserveCapacity(min(rest.count, 128))
-        for index in blocks.indices {
-            let end = rest.firstIndex(after: wanted.entries[index].last)
+        while let next = blocks.next() {
+            let end = rest.firstIndex(after: next.entry.last)
             let covered = rest[..<end]
             rest = rest[end...]
-            try find(covered, in: blocks[index], of: reader, stopsAtMiss: false, &run)
+            try find(covered, in: next, of: reader, stopsAtMiss: false, &run)
             if !run.rows.isEmpty, !take(run) { return false }
         }
         return true
