@@ -392,6 +392,9 @@ import Tidemark
             says --import - -- true
             says --import a.tide --import b.tide -- true
             says --export no/such/folder -- echo ran
+            says --export - -- echo ran
+            mkdir folder; says --export folder -- echo ran
+            ln -s target link; says --export link -- echo ran; readlink link
             echo nonsense >bad.jsonl; says --import bad.jsonl -- echo ran
             says --import missing.jsonl -- echo ran
             """
@@ -405,6 +408,10 @@ import Tidemark
                 Error: --import needs a file: the command has standard input.
                 Error: A server has one store: --import takes one store at most.
                 Error: no/such/folder cannot be created: No such file or directory. Check the path.
+                Error: --export needs a file: the command has standard output.
+                Error: folder is a folder, a link or a device, which an export does not replace. Name a file.
+                Error: link is a folder, a link or a device, which an export does not replace. Name a file.
+                target
                 Error: bad.jsonl: line 1: Expected an object; found 'n'. (at byte 0)
                 Error: missing.jsonl cannot be opened: No such file or directory. Check the path.
 

@@ -112,6 +112,9 @@ struct ExecCommand: AsyncParsableCommand, FolderCommand {
         if imports.contains("-") {
             throw ValidationError("--import needs a file: the command has standard input.")
         }
+        if export == "-" {
+            throw ValidationError("--export needs a file: the command has standard output.")
+        }
         guard imports.filter(isFolder).count < 2 else {
             throw ValidationError("A server has one store: --import takes one store at most.")
         }

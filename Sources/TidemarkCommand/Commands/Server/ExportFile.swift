@@ -25,7 +25,16 @@ final class ExportFile {
     private static let pieceByteCount = 64 << 10
 
     /// Creates the file under a temporary name, so that a failure to create it is reported at once.
+    ///
+    /// Only a file is replaced by it. A folder or a pipe cannot be, and in the place of a link, such as
+    /// `/dev/stdout`, nobody would look for a file.
     init(_ path: String) throws {
+        var status = stat()
+        guard lstat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
+            throw CommandError(
+                "\(path) is a folder, a link or a device, which an export does not replace. Name a file."
+            )
+        }
         self.path = path
         // In the same folder, because a file is renamed only within a file system.
         part = "\(path).\(String(UInt32.random(in: 0 ... .max), radix: 16)).part"
