@@ -216,6 +216,56 @@ import TidemarkModel
         }
     }
 
+    @Test func `A stream continues only after an id of its user's events`() async throws {
+        let foreign = Kept()
+        try await ServerUnderTest.run { other in
+            let stream = try await StreamReader(other, try await other.signIn("ann"), client: "b")
+            let id = try #require(try await stream.next()).id
+            foreign.position.withLock { $0 = id }
+        }
+        try await ServerUnderTest.run { server in
+            let ann = try await server.signIn("ann")
+            let ben = try await server.signIn("ben")
+            for web in [ann, ben] { try await server.subscribe(web) }
+            let stream = try await StreamReader(server, ann, client: "b")
+            #expect(try await stream.next()?.name == "ready")
+            try await server.save(["n1"], ann, client: "a")
+            let id = try #require(try await stream.next()).id
+
+            func status(_ web: String, after id: String) async throws -> UInt {
+                try await StreamReader(server, web, client: "c", after: id).status
+            }
+            #expect(try await status(ben, after: id) == 400)
+            #expect(try await status(ann, after: String(id.dropLast())) == 400)
+            #expect(try await status(ann, after: id + "A") == 400)
+            let feed = try await server.send("private/changes/database", "{}", web: ann)
+            let place = try #require(feed.json["syncToken"] as? String)
+            #expect(try await status(ann, after: place) == 400)
+
+            // An id of another store, such as one from before a restore, says that something was
+            // missed. The stream then continues.
+            let old = foreign.position.withLock { $0 }
+            let missed = try await StreamReader(server, ann, client: "c", after: old)
+            let reset = try #require(try await missed.next())
+            #expect(reset.name == "reset")
+            try await server.save(["n2"], ann, client: "a")
+            #expect(try await missed.next()?.record == "n2")
+            let again = try await StreamReader(server, ann, client: "c", after: reset.id)
+            #expect(try await again.next()?.name == "ready")
+            #expect(try await again.next()?.record == "n2")
+
+            // An empty id does not hide the parameter.
+            let both = try await server.send(
+                "private/changes/stream?since=x",
+                "",
+                .get,
+                web: ann,
+                headers: [.lastEventID: ""]
+            )
+            #expect(both.status == 400)
+        }
+    }
+
     @Test func `A slow reader receives everything once and keeps one pending mark`() async throws {
         try await ServerUnderTest.run { server in
             let web = try await server.signIn("ann")

@@ -25,9 +25,11 @@ extension Server {
         } catch {
             throw error.webError
         }
-        let text = incoming.header(.lastEventID) ?? incoming.query["since"] ?? ""
-        var start = text.isEmpty ? nil : ChangeToken(text)
-        if start == nil, !text.isEmpty {
+        // An empty id is that of a client which has had no event.
+        let text = [incoming.header(.lastEventID), incoming.query["since"]]
+            .compactMap(\.self).first { !$0.isEmpty }
+        var start = text.flatMap { ChangeToken($0) }
+        if start == nil, let text {
             throw .badRequest("\"\(text)\" is not the id of an event of a stream.")
         }
         var isComplete = true
