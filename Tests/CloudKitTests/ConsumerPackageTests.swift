@@ -40,6 +40,25 @@ struct ConsumerPackageTests {
 
         """
 
+    /// A test that runs only where a server is set, which this package has no client for.
+    private static let serverTest = """
+        import CloudKit
+        import Foundation
+        import Testing
+
+        @Test(.enabled(if: ProcessInfo.processInfo.environment["TIDEMARK_URL"] != nil))
+        func saysThatTheClientIsMissing() async throws {
+            do {
+                _ = try await CKContainer.default().privateCloudDatabase.allRecordZones()
+                Issue.record("a server was asked without the client")
+            } catch let error as CKError {
+                #expect(error.code == .serviceUnavailable)
+                #expect(error.localizedDescription.contains("trait Client"))
+            }
+        }
+
+        """
+
     /// A package in a folder is known by the folder's name.
     private static var package: String { root.lastPathComponent.lowercased() }
 
@@ -61,6 +80,8 @@ struct ConsumerPackageTests {
                     .write(to: copies.appending(path: file.lastPathComponent))
             }
         }
+        try Data(Self.serverTest.utf8)
+            .write(to: folder.appending(path: "Tests/ConsumerSwift6Tests/ServerTest.swift"))
         try Data(Self.manifest.utf8).write(to: folder.appending(path: "Package.swift"))
         // The same versions of what both need.
         try FileManager.default.copyItem(
@@ -72,6 +93,15 @@ struct ConsumerPackageTests {
         #expect(status == 0, "\(text.suffix(4000))")
         #expect(text.contains("passed after"), "\(text.suffix(4000))")
         for mode in ["Swift5", "Swift6"] { #expect(text.contains("Consumer\(mode)Tests")) }
+
+        let name = "saysThatTheClientIsMissing"
+        let (failed, said) = try swift(
+            ["test", "--disable-xctest", "--skip-build", "--filter", name],
+            in: folder,
+            with: ["TIDEMARK_URL": "http://127.0.0.1:1", "TIDEMARK_API_TOKEN": "token"]
+        )
+        #expect(failed == 0, "\(said.suffix(4000))")
+        #expect(said.contains("Test \(name)() passed"), "\(said.suffix(4000))")
     }
 
     @Test(arguments: ["", "Shims", "Observing", "Client", "Server"])
@@ -111,12 +141,17 @@ struct ConsumerPackageTests {
     }
 
     /// Runs a command of Swift's in a package; gives its status and what it wrote.
-    private func swift(_ arguments: [String], in folder: URL) throws -> (Int32, String) {
+    private func swift(
+        _ arguments: [String],
+        in folder: URL,
+        with variables: [String: String] = [:]
+    ) throws -> (Int32, String) {
         let log = folder.appending(path: "log.txt")
         _ = FileManager.default.createFile(atPath: log.path, contents: nil)
         let output = try FileHandle(forWritingTo: log)
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
+        process.environment = ProcessInfo.processInfo.environment.merging(variables) { $1 }
         process.arguments = ["swift"] + arguments + ["--package-path", folder.path]
         process.standardOutput = output
         process.standardError = output
