@@ -373,10 +373,15 @@ import Tidemark
             cmp fourth first; cmp fifth first
             "$tidemark" exec --lose 1 -- ./ask public/zones/list; echo " $?"
             "$tidemark" exec --throttle 1 -- ./ask public/zones/list | grep -o '"retryAfter":1'
+            "$tidemark" exec --throttle 1 -- sh -c '
+                for method in OPTIONS GET; do
+                    curl -s -o /dev/null -w "%{http_code}\\n" -X $method "$TIDEMARK_URL/courier/x"
+                done'
             """
         )
         #expect(
-            outcome.output == "000\n200\n429\nanother\n{} 52\n\"retryAfter\":1\n"
+            outcome.output
+                == "000\n200\n429\nanother\n{} 52\n\"retryAfter\":1\n200\n429\n"
         )
     }
 

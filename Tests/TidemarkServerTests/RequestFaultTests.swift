@@ -61,6 +61,11 @@ import Testing
             (0..<50).map { counts.next(to: "/assets/\($0)") }
                 == (0..<50).map { again.next(to: "/assets/x\($0)") }
         )
+        #expect(
+            (0..<50).map { counts.next(to: "/courier/\($0)") }
+                == (0..<50).map { again.next(to: "/courier/x\($0)") }
+        )
+        #expect(counts.next(to: "/device/1/c/development/tokens/create") != nil)
         #expect(counts.next(to: "/signin") == nil)
         #expect(counts.next(to: "/health/live") == nil)
     }

@@ -70,12 +70,14 @@ final class RequestCounts: Sendable {
     /// Returns the fate of the next request to a path; `nil` for pages, metrics and health, which
     /// have no faults.
     func next(to path: String) -> RequestFaults.Fate? {
-        guard ["/database/", "/tidemark/", "/assets/"].contains(where: path.hasPrefix) else {
-            return nil
-        }
-        // The rest of an asset's path differs in each run.
-        let isUpload = path.hasPrefix("/assets/up/")
-        let known = path.hasPrefix("/assets/") ? (isUpload ? "/assets/up" : "/assets") : path
+        guard
+            ["/database/", "/device/", "/tidemark/", "/assets/", "/courier/"]
+                .contains(where: path.hasPrefix)
+        else { return nil }
+        // The rest of the path of an asset or a courier differs in each run.
+        let known =
+            ["/assets/up/", "/assets/", "/courier/"].first(where: path.hasPrefix)
+            .map { String($0.dropLast()) } ?? path
         let number = counts.withLock { counts in
             counts[known, default: 0] += 1
             return counts[known] ?? 0
