@@ -244,6 +244,19 @@ import TidemarkWire
         }
     }
 
+    @Test func `The pauses between attempts double up to an hour, for a day`() {
+        let patience = WebhookPatience()
+        for (failures, seconds) in [(1, 5), (2, 10), (3, 20), (10, 2560), (11, 3600), (5000, 3600)]
+        {
+            let longest = Duration.seconds(seconds)
+            let pauses = (0..<200).map { _ in patience.pause(after: failures) }
+            #expect(pauses.allSatisfy { longest / 2 <= $0 && $0 <= longest }, "\(failures)")
+            // Receivers that were away are not asked by all webhooks at once.
+            #expect(Set(pauses).count > 100)
+        }
+        #expect(patience.milliseconds == 86_400_000)
+    }
+
     @Test(arguments: ["127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]"])
     func `Nothing is posted to the local machine unless it is allowed`(host: String) async throws {
         let receiver = Receiver()
