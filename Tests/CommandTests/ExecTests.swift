@@ -392,6 +392,7 @@ import Tidemark
             says() { "$tidemark" exec "$@" 2>&1 | head -1; }
             says
             says swift test
+            says --container '' -- true
             says --lose 2 -- true
             says --throttle=-1 -- true
             says --import - -- true
@@ -408,6 +409,7 @@ import Tidemark
             outcome.output == """
                 Error: Name the command after two hyphens, as in `tidemark exec -- swift test`.
                 Error: Name the command after two hyphens, as in `tidemark exec -- swift test`.
+                Error: The value '' is invalid for '--container <identifier>'
                 Error: --lose is a share from 0 to 1, such as 0.1.
                 Error: --throttle is a share from 0 to 1, such as 0.1.
                 Error: --import needs a file: the command has standard input.

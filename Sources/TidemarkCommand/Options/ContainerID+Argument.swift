@@ -5,8 +5,11 @@ public import ArgumentParser
 public import TidemarkModel
 
 extension ContainerID: ExpressibleByArgument {
-    /// Reads it by its identifier.
-    public init?(argument: String) { self.init(argument) }
+    /// Reads it by its identifier; no path of a server can name the empty one.
+    public init?(argument: String) {
+        guard !argument.isEmpty else { return nil }
+        self.init(argument)
+    }
 
     /// The identifier, for help texts.
     public var defaultValueDescription: String { identifier }
