@@ -521,8 +521,9 @@ package.targets += [
         name: "CloudKitTests",
         dependencies: [
             "CloudKit", "TidemarkCloudKit", "CloudKitNotesExample", "Tidemark", "TidemarkTesting",
-            "TidemarkLog",
+            "TidemarkLog", "TidemarkWire",
             "TidemarkModel", "TestSupport",
+            .target(name: "TidemarkClient", condition: client),
         ],
         swiftSettings: everywhere
     ),

@@ -7,6 +7,11 @@ import TidemarkModel
 
 @testable import TidemarkCloudKit
 
+#if Client
+import TidemarkClient
+import TidemarkWire
+#endif
+
 @Suite struct CloudSourceTests {
     /// A source that cannot be opened, such as a store on a full disk.
     private struct FailingSource: CloudSource {
@@ -40,4 +45,28 @@ import TidemarkModel
         await cloud.close()
         #expect(source.removals.items.count == 1)
     }
+
+    #if Client
+    @Test func `The cloud of a server uses the options of a connection`() async throws {
+        let (waits, continuation) = AsyncStream.makeStream(of: Duration.self)
+        var options = ConnectionOptions()
+        options.patience = Patience(repetitions: 2, wait: { continuation.yield($0) })
+        // Nothing listens at this port.
+        let cloud = TidemarkCloud(
+            serverAt: "http://127.0.0.1:1",
+            apiToken: "token",
+            options: options
+        )
+        let service = try await cloud.service()
+        let error = try await #require(throws: SyncError.self) {
+            try await service.zones(as: Caller())
+        }
+        #expect(error.code == .networkUnavailable)
+        await cloud.close()
+        continuation.finish()
+        var count = 0
+        for await _ in waits { count += 1 }
+        #expect(count == 2)
+    }
+    #endif
 }

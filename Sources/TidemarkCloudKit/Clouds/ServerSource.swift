@@ -3,7 +3,7 @@
 
 #if Client
 import Foundation
-import TidemarkClient
+public import TidemarkClient
 import TidemarkLock
 public import TidemarkModel
 
@@ -13,13 +13,15 @@ extension TidemarkCloud {
     /// Containers belong to the API token: it opens one container in one environment. Private and
     /// shared databases require the web auth token of a user who has signed in; the device's user
     /// is that user. Nothing is sent before the first request. `devicesIn` is the folder for the
-    /// state of devices; without it, the state ends with the process.
+    /// state of devices; without it, the state ends with the process. `options` has the proxy, the
+    /// certificates and the time limits, and gets each new web auth token.
     public convenience init(
         serverAt address: String,
         apiToken: String,
         webAuthToken: String? = nil,
         environment: TidemarkModel.Environment = .development,
-        devicesIn folder: String? = nil
+        devicesIn folder: String? = nil,
+        options: ConnectionOptions = ConnectionOptions()
     ) {
         self.init(
             .source(
@@ -28,7 +30,8 @@ extension TidemarkCloud {
                     apiToken: apiToken,
                     webAuthToken: webAuthToken.flatMap { $0.isEmpty ? nil : $0 },
                     environment: environment,
-                    folder: folder
+                    folder: folder,
+                    options: options
                 )
             )
         )
@@ -42,6 +45,7 @@ final class ServerSource: CloudSource {
     let webAuthToken: String?
     let environment: TidemarkModel.Environment
     let folder: String?
+    private let options: ConnectionOptions
     /// The connection of the service that was opened.
     private let connection = Lock<ServerConnection?>(nil)
 
@@ -50,13 +54,15 @@ final class ServerSource: CloudSource {
         apiToken: String,
         webAuthToken: String?,
         environment: TidemarkModel.Environment,
-        folder: String?
+        folder: String?,
+        options: ConnectionOptions
     ) {
         self.address = address
         self.apiToken = apiToken
         self.webAuthToken = webAuthToken
         self.environment = environment
         self.folder = folder
+        self.options = options
     }
 
     var title: String { "server at \(address)" }
@@ -79,7 +85,11 @@ final class ServerSource: CloudSource {
             let credentials: Credentials =
                 webAuthToken.map { .user(apiToken: apiToken, webAuthToken: $0) }
                 ?? .apiToken(apiToken)
-            let made = try ServerConnection(to: address, credentials: credentials)
+            let made = try ServerConnection(
+                to: address,
+                credentials: credentials,
+                options: options
+            )
             connection.withLock { $0 = made }
             return .success(made.service)
         } catch {
