@@ -354,6 +354,25 @@ import Tidemark
         )
     }
 
+    @Test func `A reset ends streams, which then say that something was missed`() async throws {
+        let outcome = try await script(
+            """
+            "$tidemark" exec --user ann -- sh -c '
+                url="$TIDEMARK_URL/database/1/$TIDEMARK_CONTAINER/development/private/changes/stream"
+                url="$url?ckAPIToken=$TIDEMARK_API_TOKEN&ckWebAuthToken=$TIDEMARK_WEB_AUTH_TOKEN"
+                curl -sN -m 30 "$url" >first & listener=$!
+                until grep -qs "event: ready" first; do kill -0 $listener || exit 9; sleep 0.05; done
+                curl -s -o /dev/null -X POST "$TIDEMARK_URL/tidemark/1/reset"
+                wait $listener; echo "ended $?"
+                id=$(sed -n "s/^id: //p" first)
+                curl -sN -m 30 -H "Last-Event-ID: $id" "$url" >second & listener=$!
+                until grep -qs "^event: " second; do kill -0 $listener || exit 9; sleep 0.05; done
+                grep "^event: " second'
+            """
+        )
+        #expect(outcome.output == "ended 0\nevent: reset\n")
+    }
+
     @Test func `Faults are determined by the seed`() async throws {
         let outcome = try await script(
             """
