@@ -83,14 +83,38 @@ import TidemarkWire
         try await proxy.close()
     }
 
-    /// Runs a body with the port of a server that takes connections and never answers, and with the
-    /// number of its connections.
-    private func withSilentServer(_ body: (Int, Lock<Int>) async throws -> Void) async throws {
+    /// Sends the head of an answer when a request comes, and nothing behind it.
+    private final class HeadHandler: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+
+        private let head: String
+        private var isSent = false
+
+        init(_ head: String) {
+            self.head = head
+        }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            // A request may come in several pieces.
+            guard !isSent, !head.isEmpty else { return }
+            isSent = true
+            context.channel.writeAndFlush(ByteBuffer(string: head), promise: nil)
+        }
+    }
+
+    /// Runs a body with the port of a server that takes connections and never answers, or only begins
+    /// to, and with the number of its connections.
+    private func withSilentServer(
+        head: String = "",
+        _ body: (Int, Lock<Int>) async throws -> Void
+    ) async throws {
         let visits = Lock(0)
         let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .childChannelInitializer { channel in
                 visits.withLock { $0 += 1 }
-                return channel.eventLoop.makeSucceededVoidFuture()
+                return channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(HeadHandler(head))
+                }
             }
             .bind(host: "127.0.0.1", port: 0).get()
         do {
@@ -100,6 +124,29 @@ import TidemarkWire
             throw error
         }
         try await listener.close()
+    }
+
+    @Test func `A stream that falls silent is opened again`() async throws {
+        let head =
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        try await withSilentServer(head: head) { port, visits in
+            var options = ConnectionOptions()
+            options.streamTimeout = .milliseconds(200)
+            options.patience = Patience(wait: { _ in })
+            let connection = try ServerConnection(
+                to: "http://127.0.0.1:\(port)",
+                credentials: .apiToken("a"),
+                options: options
+            )
+            let service = connection.service
+            let listening = Task {
+                for try await _ in try await service.accountStatuses(as: Caller()) {}
+            }
+            try await waitUntil { visits.withLock { $0 } > 2 }
+            listening.cancel()
+            _ = await listening.result
+            await connection.close()
+        }
     }
 
     @Test func `A server that does not answer in time is asked again, then reported`() async throws
