@@ -82,78 +82,117 @@ extension RecordBody {
         of oldSequence: UInt64,
         to bytes: inout [UInt8]
     ) {
+        append(
+            named: header.recordName,
+            type: header.recordType,
+            created: header.created,
+            modified: header.modified,
+            parentName: header.parentName,
+            shareName: header.shareName,
+            setting: fields,
+            extent: extent,
+            over: old,
+            of: oldSequence,
+            to: &bytes
+        )
+    }
+
+    /// Does the same with the parts of a header, because a header copies its authors.
+    package static func append(
+        named name: Name,
+        type: Name,
+        created: Authorship,
+        modified: Authorship,
+        parentName: Name?,
+        shareName: Name?,
+        setting fields: Fields,
+        extent: SaveExtent,
+        over old: RecordBody?,
+        of oldSequence: UInt64,
+        to bytes: inout [UInt8]
+    ) {
+        var texts = name.byteCount + type.byteCount + modified.textByteCount
+        texts += (parentName?.byteCount ?? 0) + (shareName?.byteCount ?? 0)
+        // More than the texts that are kept, which are the creator's.
+        texts += old?.textEnd ?? created.textByteCount
         // The texts are gathered first, because an append to an array costs more than a short text.
-        withUnsafeTemporaryAllocation(
-            byteCount: headerByteCount + header.textByteCount + (old?.textEnd ?? 0),
-            alignment: 1
-        ) { buffer in
+        withUnsafeTemporaryAllocation(byteCount: headerByteCount + texts, alignment: 1) { buffer in
             var end = headerByteCount
             // The zeros are also the flags, and the lengths of texts that are absent.
             UnsafeMutableRawBufferPointer(rebasing: buffer[..<end])
                 .initializeMemory(as: UInt8.self, repeating: 0)
             buffer[0] = format
             // A record keeps its creator and its creation time through all versions.
-            let createdTime = old?.createdTime ?? header.created.time
-            buffer.store(createdTime, at: createdTimeOffset)
-            buffer.store(header.modified.time, at: modifiedTimeOffset)
-            func put(_ utf8: UnsafeRawBufferPointer, as place: Text) {
-                // The creator of the header guarantees at most 65,535 bytes for each text.
-                buffer.store(UInt16(truncatingIfNeeded: utf8.count), at: place.lengthOffset)
-                UnsafeMutableRawBufferPointer(rebasing: buffer[end...]).copyMemory(from: utf8)
-                end += utf8.count
-            }
-            func append(_ text: Name?, as place: Text) {
-                guard let text else { return }
-                text.withBytes { put(UnsafeRawBufferPointer($0), as: place) }
-            }
-            func keep(_ place: Text, of old: RecordBody) {
-                let range = old.range(of: place)
-                old.bytes.withUnsafeBytes {
-                    put(UnsafeRawBufferPointer(rebasing: $0[range]), as: place)
-                }
-            }
+            buffer.store(old?.createdTime ?? created.time, at: createdTimeOffset)
+            buffer.store(modified.time, at: modifiedTimeOffset)
             // The texts have no offsets. A reader adds up the lengths before a text, so the texts
             // must be in the order of record.md, "Header and texts".
-            append(header.recordName, as: .recordName)
-            append(header.recordType, as: .recordType)
+            buffer.put(name, as: .recordName, at: &end)
+            buffer.put(type, as: .recordType, at: &end)
             if let old {
-                keep(.createdUser, of: old)
-                keep(.createdDevice, of: old)
+                buffer.put(.createdUser, of: old, at: &end)
+                buffer.put(.createdDevice, of: old, at: &end)
             } else {
-                append(header.created.user?.name, as: .createdUser)
-                append(header.created.deviceName, as: .createdDevice)
+                if let user = created.user { buffer.put(user.name, as: .createdUser, at: &end) }
+                if let device = created.deviceName {
+                    buffer.put(device, as: .createdDevice, at: &end)
+                }
             }
-            append(header.modified.user?.name, as: .modifiedUser)
-            append(header.modified.deviceName, as: .modifiedDevice)
-            append(header.parentName, as: .parent)
-            append(header.shareName, as: .share)
+            if let user = modified.user { buffer.put(user.name, as: .modifiedUser, at: &end) }
+            if let device = modified.deviceName {
+                buffer.put(device, as: .modifiedDevice, at: &end)
+            }
+            if let parentName { buffer.put(parentName, as: .parent, at: &end) }
+            if let shareName { buffer.put(shareName, as: .share, at: &end) }
             bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<end]))
         }
         fields.merge(into: old?.fields, of: oldSequence, extent: extent, appendingTo: &bytes)
     }
 }
 
-extension RecordHeader {
-    /// The number of bytes of all texts.
-    fileprivate var textByteCount: Int {
-        let names = recordName.byteCount + recordType.byteCount
-        let authors = created.textByteCount + modified.textByteCount
-        return names + authors + (parentName?.byteCount ?? 0) + (shareName?.byteCount ?? 0)
-    }
-}
-
 extension Authorship {
+    /// The number of bytes of both texts.
     fileprivate var textByteCount: Int {
         (user?.name.byteCount ?? 0) + (deviceName?.byteCount ?? 0)
     }
 }
 
+// Functions with the end as an argument: a local function that changed a variable would box it.
 extension UnsafeMutableRawBufferPointer {
     /// Overwrites bytes with a number, least significant first.
+    @inline(__always)
     fileprivate func store<Word: FixedWidthInteger & BitwiseCopyable>(
         _ word: Word,
         at offset: Int
     ) {
         storeBytes(of: word.littleEndian, toByteOffset: offset, as: Word.self)
+    }
+
+    /// Stores a text at the end, and its length in its place; moves the end.
+    fileprivate func put(_ text: Name, as place: RecordBody.Text, at end: inout Int) {
+        let start = end
+        end += text.withBytes { put(UnsafeRawBufferPointer($0), as: place, at: start) }
+    }
+
+    /// Stores a text of another version.
+    fileprivate func put(_ place: RecordBody.Text, of old: RecordBody, at end: inout Int) {
+        let range = old.range(of: place)
+        let start = end
+        end += old.bytes.withUnsafeBytes {
+            put(UnsafeRawBufferPointer(rebasing: $0[range]), as: place, at: start)
+        }
+    }
+
+    /// Stores the bytes of a text, and returns their number.
+    @inline(__always)
+    private func put(
+        _ utf8: UnsafeRawBufferPointer,
+        as place: RecordBody.Text,
+        at end: Int
+    ) -> Int {
+        // The creator of a header guarantees at most 65,535 bytes for each text.
+        store(UInt16(truncatingIfNeeded: utf8.count), at: place.lengthOffset)
+        UnsafeMutableRawBufferPointer(rebasing: self[end...]).copyMemory(from: utf8)
+        return utf8.count
     }
 }

@@ -199,31 +199,37 @@ package struct CommitPlan: Sendable {
         let policy = saves[index].policy
         let old = anew ? nil : item.bodyReadBefore
         let oldSequence = old == nil ? 0 : item.previous.rawValue
-        let header = RecordHeader(
-            recordName: item.name,
-            recordType: saves[index].typeName,
-            created: author,
-            modified: author,
-            parentName: saves[index].parent.name(over: old),
-            shareName: share.name(over: old)
-        )
+        let (name, type) = (item.name, saves[index].typeName)
+        let parentName = saves[index].parent.name(over: old)
+        let shareName = share.name(over: old)
+        func encode(to bytes: inout [UInt8]) {
+            RecordBody.append(
+                named: name,
+                type: type,
+                created: author,
+                modified: author,
+                parentName: parentName,
+                shareName: shareName,
+                setting: fields,
+                extent: policy.extent,
+                over: old,
+                of: oldSequence,
+                to: &bytes
+            )
+        }
         var event = item.event(.live, by: policy, holding: saves[index].changeTag)
         event.isRecreation = anew && item.isLive
         event.audience = audience
         // The event's header precedes the body and depends on the body's bindings, so here the body
         // is made first. Other saves write it into the draft directly, without a copy.
-        var bound: RecordBody?
+        var bound: [UInt8] = []
         if item.wasBound || saves[index].parent.isSet || fields.bind {
-            bound = RecordBody(
-                header,
-                setting: fields,
-                extent: policy.extent,
-                over: old,
-                of: oldSequence
-            )
+            bound.reserveCapacity(fields.bytes.count + Self.usualHeaderByteCount)
+            encode(to: &bound)
             // The old bindings also end if the record begins anew.
             let replaced = item.wasBound ? try? item.live?.body() : nil
-            let count = bind(&event, item, zone, from: replaced, to: bound)
+            let body = RecordBody(sound: bound[...])
+            let count = bind(&event, item, zone, from: replaced, to: body)
             guard count <= RecordEvent.releasedLimit else {
                 throw .tooManyBindings(
                     saves[index].recordID,
@@ -238,18 +244,7 @@ package struct CommitPlan: Sendable {
         draft.append(zone: zone) { payload in
             saved.append(to: &payload)
             bodyOffset = payload.count
-            if let body {
-                payload.append(contentsOf: body.bytes)
-            } else {
-                RecordBody.append(
-                    header,
-                    setting: fields,
-                    extent: policy.extent,
-                    over: old,
-                    of: oldSequence,
-                    to: &payload
-                )
-            }
+            if body.isEmpty { encode(to: &payload) } else { payload.append(contentsOf: body) }
         }
         let change = change(item, zone, .live)
         if audience != nil { addAudience(saved, change, bodyOffset: bodyOffset) }
