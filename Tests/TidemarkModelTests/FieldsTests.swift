@@ -124,6 +124,9 @@ func fields(_ pairs: [(String, FieldValue?)]) throws -> Fields {
                 #expect(fields.hasReferences == isLink)
                 let isAsset = value.type == .asset || value.type == .assetList
                 #expect(fields.namesAssets == isAsset)
+                #expect(fields.mayHave(.references) == isLink)
+                #expect(fields.mayHave(.assets) == isAsset)
+                #expect(Fields(sound: fields.bytes).mayHave(.stamps))
                 #expect(fields.hasEncrypted == isEncrypted)
                 #expect(!fields.traits.contains(.removals))
             }

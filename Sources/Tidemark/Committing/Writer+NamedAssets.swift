@@ -18,7 +18,10 @@ extension Writer {
         _ picture: ViewPicture
     ) throws(SyncError) -> ConsultedAssets? {
         let saves = request.saves
-        guard saves.indices.contains(where: { saves[$0].fields.namesAssets }) else { return nil }
+        let namesAssets = saves.indices.contains { index in
+            saves[index].fields.mayHave(.assets) && saves[index].fields.namesAssets
+        }
+        guard namesAssets else { return nil }
         var assets = ConsultedAssets(takenCount: picture.takenBlobCount)
         for (index, save) in request.saves.enumerated() where save.fields.namesAssets {
             let item = items.items[index]

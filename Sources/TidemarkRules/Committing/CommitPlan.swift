@@ -195,7 +195,9 @@ package struct CommitPlan: Sendable {
         share: ShareLink = .unchanged,
         audience: AudiencePlace? = nil
     ) throws(SyncError) {
-        let fields = try saves[index].fields.asAsked
+        let fields =
+            try saves[index].fields.mayHave(.stamps)
+            ? saves[index].fields.asAsked : saves[index].fields
         let policy = saves[index].policy
         let old = anew ? nil : item.bodyReadBefore
         let oldSequence = old == nil ? 0 : item.previous.rawValue

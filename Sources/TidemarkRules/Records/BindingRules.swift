@@ -37,7 +37,10 @@ package struct BindingRules {
         verdicts.indices.contains { index in
             switch verdicts[index] {
             // Equals `mayBind`, without a copy of the save.
-            case .save: request.saves[index].parent.isSet || request.saves[index].fields.bind
+            case .save:
+                request.saves[index].parent.isSet
+                    || request.saves[index].fields.mayHave(.references)
+                        && request.saves[index].fields.bind
             case .delete: true
             case .nothingToDo, .refused, .conflict: false
             }

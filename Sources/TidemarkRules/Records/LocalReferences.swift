@@ -15,7 +15,10 @@ extension ModifyRecordsRequest {
     ) throws(SyncError) -> ModifyRecordsRequest {
         // Most clients name no zone in references. Their requests are neither copied nor encoded
         // again.
-        guard saves.indices.contains(where: { saves[$0].fields.namesZones }) else { return self }
+        let namesZones = saves.indices.contains { index in
+            saves[index].fields.mayHave(.references) && saves[index].fields.namesZones
+        }
+        guard namesZones else { return self }
         var request = self
         for (index, save) in saves.enumerated() {
             request.saves[index].fields = try save.fields.withLocalReferences(
