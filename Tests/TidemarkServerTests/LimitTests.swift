@@ -96,13 +96,7 @@ import Tidemark
     @Test func `A full answer names the records to look up later`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
-            let current = try await server.send("private/users/current", web: web)
-            let user = UserID(try #require(current.json["userRecordName"] as? String))
-            let caller = Caller(
-                database: DatabaseID(owner: user),
-                user: user,
-                authentication: .administrator(id: "test")
-            )
+            let caller = try await server.caller(web)
             let names = (0..<8).map { "r\($0)" }
             for name in names {
                 // Each character is an escape of six bytes in JSON.

@@ -33,6 +33,7 @@ struct ServerUnderTest {
         _ setup: TestingSetup = .live,
         options: ServerOptions = ServerOptions(),
         in scratch: ScratchFolder? = nil,
+        observer: (any StoreObserver)? = nil,
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         tracer: any Tracer = NoOpTracer(),
         _ body: @Sendable (ServerUnderTest) async throws -> Void
@@ -41,7 +42,12 @@ struct ServerUnderTest {
         let path = folder.path("server.tide")
         var storeOptions = StoreOptions()
         storeOptions.requiresAuthentication = true
-        let store = try Store.open(at: path, access: .creating, options: storeOptions)
+        let store = try Store.open(
+            at: path,
+            access: .creating,
+            options: storeOptions,
+            observer: observer
+        )
         let server = try await Server(
             store: store,
             at: path,
@@ -116,6 +122,17 @@ struct ServerUnderTest {
     }
 
     struct Missing: Error {}
+
+    /// A caller in the private database of a signed-in user, for whom the test vouches.
+    func caller(_ web: String) async throws -> Caller {
+        let answer = try await send("private/users/current", web: web)
+        guard let name = answer.json["userRecordName"] as? String else { throw Missing() }
+        return Caller(
+            database: DatabaseID(owner: UserID(name)),
+            user: UserID(name),
+            authentication: .administrator(id: "test")
+        )
+    }
 
     /// Sends a request, with a token of the app and, for a user, of the session.
     func send(

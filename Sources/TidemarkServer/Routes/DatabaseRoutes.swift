@@ -85,7 +85,9 @@ extension Server {
                 endpoint,
                 RequestHost(server: self, baseURL: incoming.baseURL)
             )
-            return Response(json: answer, incoming)
+            return try await offLoop(if: incoming.takesGzip && answer.count > Self.longAnswer) {
+                () async throws(WebError) in Response(json: answer, incoming)
+            }
         } catch {
             var failure = error
             if failure.code == "AUTHENTICATION_REQUIRED", let token {
@@ -101,18 +103,23 @@ extension Server {
         _ endpoint: WebEndpoint,
         _ host: RequestHost
     ) async throws(WebError) -> [UInt8] {
-        try await pass(request.caller.database.container, scans: endpoint.scans) {
-            () async throws(WebError) in
+        try await pass(
+            request.caller.database.container,
+            scans: endpoint.scans,
+            isLong: endpoint.path == "records/query" || request.body.count > Self.longRequest
+        ) { () async throws(WebError) in
             try await WebServices(store, host: host).answer(request)
         }
     }
 
     /// Performs the work of a request whose sender is known, within the limits of its container.
     ///
-    /// Throws `THROTTLED` if the container has the maximum number of open requests.
+    /// Work that is long does not run on the event loop. Throws `THROTTLED` if the container has
+    /// the maximum number of open requests.
     func pass<Answer>(
         _ container: ContainerID,
         scans: Bool,
+        isLong: Bool,
         _ work: () async throws(WebError) -> Answer
     ) async throws(WebError) -> Answer {
         let own = directory.limits(of: container)
@@ -121,9 +128,30 @@ extension Server {
         return try await gates.pass(
             container,
             requests: own?.requests ?? options.requestsPerContainer,
-            scans: scans ? own?.scans ?? options.scansPerContainer : nil,
-            work
-        )
+            scans: scans ? own?.scans ?? options.scansPerContainer : nil
+        ) { () async throws(WebError) -> Answer in try await offLoop(if: isLong, work) }
+    }
+
+    /// The bytes of a request above which its work may be long.
+    ///
+    /// A request of this size names some fifty records of a megabyte, or changes a few.
+    static let longRequest = 1 << 10
+    /// The bytes of an answer above which its compression may take milliseconds.
+    static let longAnswer = 64 << 10
+
+    /// Performs work on Swift's threads, and not on that of the event loop, if it may be long.
+    ///
+    /// Work on the loop delays all other connections of the loop, those of health checks too. Short
+    /// work stays there, because a change of threads takes longer than the work.
+    func offLoop<Answer, Failure: Error>(
+        if isLong: Bool,
+        _ work: () async throws(Failure) -> Answer
+    ) async throws(Failure) -> Answer {
+        guard isLong else { return try await work() }
+        return try await withTaskExecutorPreference(globalConcurrentExecutor) {
+            () async throws(Failure) -> Answer in
+            try await work()
+        }
     }
 
     /// Reads the database of a path: `database/1/CONTAINER/ENVIRONMENT/DATABASE/…`.

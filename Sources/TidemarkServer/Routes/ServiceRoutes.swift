@@ -103,8 +103,11 @@ extension Server {
         // The body before the caller: the signature of a key covers it.
         let body = try await collected(incoming)
         let caller = try await caller(&call, body, place)
-        let answer = try await perform(in: place.container, scans: method.scans) {
-            () async throws(SyncError) in
+        let answer = try await perform(
+            in: place.container,
+            scans: method.scans,
+            isLong: method.name == "query" || body.count > Self.longRequest
+        ) { () async throws(SyncError) in
             try await method.answer(
                 to: ReceivedMessage(form, body),
                 in: incoming.takenForm,
@@ -112,17 +115,20 @@ extension Server {
                 as: caller
             )
         }
-        return Response(answer, incoming)
+        return try await offLoop(if: incoming.takesGzip && answer.byteCount > Self.longAnswer) {
+            () async throws(SyncError) in Response(answer, incoming)
+        }
     }
 
     /// Performs a call whose sender is known, within the limits of its container.
     private func perform<Answer>(
         in container: ContainerID,
         scans: Bool,
+        isLong: Bool,
         _ work: () async throws(SyncError) -> Answer
     ) async throws(SyncError) -> Answer {
         let result = try await SyncError.wrapping { () async throws(WebError) in
-            try await pass(container, scans: scans) {
+            try await pass(container, scans: scans, isLong: isLong) {
                 () async throws(WebError) -> Result<Answer, SyncError> in
                 do throws(SyncError) {
                     return .success(try await work())

@@ -31,6 +31,8 @@ extension WebServices {
         // An empty token stands for the end of the feed: the answer has no zones, only a token.
         if text == "" {
             while changes.moreComing {
+                // Other requests of this thread wait for one page, and not for all.
+                await Task.yield()
                 let next = DatabaseChangesRequest(since: changes.token)
                 changes = try await ask { (it) throws(SyncError) in
                     try await it.databaseChanges(next, as: request.caller)
@@ -71,7 +73,13 @@ extension WebServices {
         try checkCount(zones.count, of: "zones")
         var writer = WebWriter(self, request)
         writer.literal("{\"zones\":[")
+        var yieldedAt = 0
         for (index, own) in zones.enumerated() {
+            // Other requests of this thread wait for some pages, and not for those of 200 zones.
+            if writer.byteCount - yieldedAt > Self.byteCountBetweenYields {
+                await Task.yield()
+                yieldedAt = writer.byteCount
+            }
             if index > 0 { writer.literal(",") }
             // `zoneID` and `syncToken` have no default, because they belong to one zone.
             let question = own.filled(with: defaults)
@@ -175,6 +183,7 @@ extension WebServices {
                 )
             }
             wanted.since = page.token
+            await Task.yield()
         }
     }
 

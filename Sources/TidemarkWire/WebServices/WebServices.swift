@@ -17,6 +17,9 @@ public struct WebServices: Sendable {
     /// that is looked up fails, and a saved record has only the fields of its operation.
     static let answerByteLimit = 32 << 20
 
+    /// The bytes of an answer after which other requests of the thread have their turn.
+    static let byteCountBetweenYields = 256 << 10
+
     /// Answers for a service.
     public init(_ service: any DatabaseService, host: any WebHost) {
         self.service = service
@@ -112,6 +115,7 @@ public struct WebServices: Sendable {
             token = page.token
             // The pages are read only for the last token; there is no call that returns it alone.
             if !page.moreComing { return page.token.description }
+            await Task.yield()
         }
     }
 
