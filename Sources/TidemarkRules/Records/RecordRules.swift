@@ -173,7 +173,11 @@ extension RecordRules {
             try checkUsers(saves[index])
         }
         if case .set(let parent) = saves[index].parent { try limits.check(recordName: parent) }
-        try limits.check(type == Share.typeName ? fields.withoutShare() : fields)
+        if type == Share.typeName {
+            try limits.check(fields.withoutShare())
+        } else {
+            try limits.check(fields)
+        }
         if fields.hasEncrypted { try saves[index].checkEncrypted(in: scope) }
         if !isImport, fields.namesZones { try checkZones(of: saves[index]) }
         // The encoded size is an upper bound, so the exact one is computed near the limit only.

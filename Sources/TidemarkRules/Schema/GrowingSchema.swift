@@ -19,9 +19,9 @@ package struct GrowingSchema: Sendable {
     private let types: any SchemaTypes
     private let growth: SchemaGrowth
     private let scope: DatabaseScope
-    /// The type of the last save and its current schema, since the next save usually has the same
-    /// type.
-    private var last: (name: Name, stored: StoredSchema)?
+    /// The current schema of the last save's type, since the next save usually has the same type.
+    private var last: StoredSchema?
+    private var lastName = Name("")
     /// Empty unless the schema grows.
     private var places: [Place] = []
     /// The number of record types that the saves judged so far would add.
@@ -121,9 +121,10 @@ package struct GrowingSchema: Sendable {
     }
 
     private mutating func stored(_ name: Name) throws(SyncError) -> StoredSchema {
-        if let last, last.name == name { return last.stored }
+        if let last, lastName == name { return last }
         let stored = try types.excerpt(name)
-        last = (name, stored)
+        last = stored
+        lastName = name
         return stored
     }
 
