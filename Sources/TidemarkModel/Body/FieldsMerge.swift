@@ -72,14 +72,15 @@ extension Fields {
     ) {
         let tableByteCount = FieldEntry.tableOffset + outcomes.count * FieldEntry.byteCount
         let byteCount = outcomes.reduce(tableByteCount) { $0 + $1.byteCount }
-        // Gathered first, because an append to an array costs more than a short name or value.
-        withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 1) { buffer in
-            self.bytes.withUnsafeBytes { mine in
-                old.bytes.withUnsafeBytes { theirs in
+        self.bytes.withUnsafeBytes { mine in
+            old.bytes.withUnsafeBytes { theirs in
+                // Gathered first, because an append to an array costs more than a short name or
+                // value.
+                withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 1) { buffer in
                     Self.write(outcomes, mine, theirs, to: buffer)
+                    bytes.append(contentsOf: UnsafeRawBufferPointer(buffer))
                 }
             }
-            bytes.append(contentsOf: UnsafeRawBufferPointer(buffer))
         }
     }
 
