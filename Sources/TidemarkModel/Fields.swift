@@ -10,7 +10,7 @@ public struct Fields: Sendable {
     /// The bytes, checked when the value was created.
     package let bytes: ArraySlice<UInt8>
     /// The traits of the fields, if they were found out when the value was created.
-    package let knownTraits: Traits
+    @usableFromInline package let knownTraits: Traits
 
     /// Wraps bytes whose structure is known to be sound.
     init(sound bytes: ArraySlice<UInt8>, _ traits: Traits = .unread) {

@@ -3,8 +3,8 @@
 
 extension Fields {
     /// The kinds of fields that rules ask for, over all fields.
-    package struct Traits: OptionSet, Sendable {
-        package let rawValue: UInt8
+    @usableFromInline package struct Traits: OptionSet, Sendable {
+        @usableFromInline package let rawValue: UInt8
 
         /// A field is a reference, or a list of references.
         package static let references = Traits(rawValue: 1)
@@ -19,7 +19,7 @@ extension Fields {
         /// The traits are not known.
         package static let unread = Traits(rawValue: 128)
 
-        package init(rawValue: UInt8) { self.rawValue = rawValue }
+        @usableFromInline package init(rawValue: UInt8) { self.rawValue = rawValue }
 
         /// The traits of one field.
         init(type: UInt8, flags: UInt8, stampByteCount: UInt8 = 0) {

@@ -64,13 +64,22 @@ extension QueryIndex {
             signedZones: signedZones,
             size: PageSize(count: limit, byteCount: byteLimit)
         )
+        return try await withIndexes(of: statement, for: query) { database in
+            try read(selection, statement.arguments, form, isShown, database)
+        }
+    }
+
+    /// Makes the indexes that a statement needs, and reads with them.
+    private func withIndexes(
+        of statement: QueryStatement,
+        for query: Query,
+        _ readPage: (Database) throws -> QueryPage
+    ) async throws -> QueryPage {
         do {
             while true {
                 try await make(statement.neededIndexes)
                 do {
-                    return try read { database in
-                        try read(selection, statement.arguments, form, isShown, database)
-                    }
+                    return try read(readPage)
                 } catch let error as QueryIndexError {
                     // An update with many changes drops indexes first.
                     guard !has(statement.neededIndexes) else { throw error }

@@ -10,7 +10,8 @@ import TidemarkLock
 
 @testable import TidemarkLog
 
-@Suite struct CallerWritesTests {
+/// One after another: a test with a stalled disk holds the places of the process for that time.
+@Suite(.serialized) struct CallerWritesTests {
     @Test func `A lone caller writes its commit on its own thread`() async throws {
         let disk = WritingThreads(isLocal: true)
         let log = try disk.openLog()
