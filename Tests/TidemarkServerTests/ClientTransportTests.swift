@@ -83,6 +83,17 @@ import TidemarkWire
         try await proxy.close()
     }
 
+    /// The number of connections to a server.
+    private final class VisitCount: Sendable {
+        private let count = Lock(0)
+
+        var value: Int { count.withLock { $0 } }
+
+        func add() {
+            count.withLock { $0 += 1 }
+        }
+    }
+
     /// Sends the head of an answer when a request comes, and nothing behind it.
     private final class HeadHandler: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
@@ -106,12 +117,12 @@ import TidemarkWire
     /// to, and with the number of its connections.
     private func withSilentServer(
         head: String = "",
-        _ body: (Int, Lock<Int>) async throws -> Void
+        _ body: (Int, VisitCount) async throws -> Void
     ) async throws {
-        let visits = Lock(0)
+        let visits = VisitCount()
         let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .childChannelInitializer { channel in
-                visits.withLock { $0 += 1 }
+                visits.add()
                 return channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(HeadHandler(head))
                 }
@@ -142,7 +153,7 @@ import TidemarkWire
             let listening = Task {
                 for try await _ in try await service.accountStatuses(as: Caller()) {}
             }
-            try await waitUntil { visits.withLock { $0 } > 2 }
+            try await waitUntil { visits.value > 2 }
             listening.cancel()
             _ = await listening.result
             await connection.close()
@@ -165,7 +176,7 @@ import TidemarkWire
             }
             #expect(error.code == .networkFailure)
             #expect(error.message.contains("did not answer in time"))
-            #expect(visits.withLock { $0 } == 3)
+            #expect(visits.value == 3)
             await connection.close()
         }
     }
@@ -178,14 +189,14 @@ import TidemarkWire
             )
             let service = connection.service
             let call = Task { try await service.zones(as: Caller()).count }
-            try await waitUntil { visits.withLock { $0 } > 0 }
+            try await waitUntil { visits.value > 0 }
             let start = ContinuousClock.now
             call.cancel()
             let error = try await #require(throws: SyncError.self) { try await call.value }
             #expect(error.code == .operationCancelled)
             // The time limits are a minute.
             #expect(ContinuousClock.now - start < .seconds(20))
-            #expect(visits.withLock { $0 } == 1)
+            #expect(visits.value == 1)
             await connection.close()
         }
     }

@@ -442,6 +442,19 @@ import TidemarkWire
                 try await anna.service.uploadAsset(long, nowhere, as: anna.caller)
             }
             #expect([.zoneNotFound, .networkFailure].contains(error.code), "\(error)")
+            // What nobody takes is not read either.
+            let count = Lock(0)
+            let endless = AsyncStream(unfolding: { () -> [UInt8]? in
+                let number = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                return number <= 100_000 ? piece : nil
+            })
+            await #expect(throws: SyncError.self) {
+                try await anna.service.uploadAsset(endless, nowhere, as: anna.caller)
+            }
+            #expect(count.withLock { $0 } < 10_000)
             let good = try await anna.service.uploadAsset([1, 2], request, as: anna.caller)
             #expect(good.byteCount == 2)
         }

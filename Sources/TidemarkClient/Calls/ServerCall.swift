@@ -3,6 +3,7 @@
 
 #if Client
 import AsyncAlgorithms
+import TidemarkLock
 package import TidemarkModel
 package import TidemarkWire
 
@@ -44,10 +45,20 @@ package struct ServerCall: Sendable {
 }
 
 /// Pieces on their way into a request's body, at most one of them waiting.
-package struct PieceChannel: Sendable {
+package final class PieceChannel: Sendable {
     // A channel holds no elements: `send` waits until the connection takes the piece. An upload
     // therefore reads its source no faster than the network.
     let pieces = AsyncThrowingChannel<[UInt8], any Error>()
+    private let isOver = Lock(false)
+
+    /// True once the request has ended, after which nobody takes a piece.
+    var hasEnded: Bool { isOver.withLock { $0 } }
+
+    /// Ends the request: a piece that waits is dropped.
+    func end() {
+        isOver.withLock { $0 = true }
+        pieces.finish()
+    }
 }
 
 /// The answer of a server to a request that succeeded.

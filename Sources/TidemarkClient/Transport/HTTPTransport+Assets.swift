@@ -24,13 +24,13 @@ extension HTTPTransport {
         // feeds it. Only the caller's task may use `pieces`, which need not be `Sendable`.
         let sending = Task { [connection, call] in
             // The server may answer before it has read everything: then the rest is not read.
-            defer { channel.pieces.finish() }
+            defer { channel.end() }
             return try await connection.send(call).message()
         }
         do {
             let answer = try await withTaskCancellationHandler {
-                // If the server answers early, the task above ends the channel, and `send` returns
-                // at once for the rest.
+                // If the server answers early, or the task is cancelled, the task above ends the
+                // channel, and the rest of the pieces is not read.
                 try await feed(pieces, to: channel)
                 return try await sending.value
             } onCancel: {
@@ -59,6 +59,7 @@ extension HTTPTransport {
         do {
             for try await piece in pieces where !piece.isEmpty {
                 await channel.pieces.send(piece)
+                if channel.hasEnded { break }
             }
             channel.pieces.finish()
         } catch {
