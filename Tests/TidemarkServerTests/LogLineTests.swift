@@ -66,7 +66,7 @@ import TidemarkLock
 }
 
 /// Lines that were written.
-private final class Lines: Sendable {
+final class Lines: Sendable {
     private let bytes = Lock<[UInt8]>([])
 
     var text: String { bytes.withLock { String(decoding: $0, as: UTF8.self) } }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Server
+import Foundation
 import Synchronization
 import TestSupport
 import Testing
@@ -96,6 +97,67 @@ import TidemarkWire
                 #expect(reportCount.withLock { $0 } < 5, "\(call)")
                 // It can be made again.
                 try await finish(call, by: hosted.files)
+            }
+        }
+    }
+
+    @Test func `A server sends progress to a slow client, and ends the call of a lost one`()
+        async throws
+    {
+        let lines = Lines()
+        try await ServerUnderTest.run(.live, logger: lines.logger) { server in
+            let caller = Filled.caller("pad")
+            let zones = ModifyZonesRequest(saves: [Filled.zone])
+            _ = try await server.store.modifyZones(zones, as: caller)
+            var position = SequenceNumber.zero
+            // Together more than the buffers of the system hold on both sides. The last one is later
+            // than what is asked for.
+            for number in 0..<60 {
+                position = server.store.lastSequence
+                let bytes = [UInt8](repeating: UInt8(number), count: 500_000)
+                let save = RecordSave(
+                    Filled.id("r\(number)"),
+                    type: "Note",
+                    fields: try Fields(["bytes": .bytes(bytes)])
+                )
+                let request = ModifyRecordsRequest(saves: [save])
+                _ = try await server.store.modifyRecords(request, as: caller).saves[0].get()
+            }
+            let secret = try await server.server.directory.addAdministrator(name: "ops")
+            let call = RecordsCall(of: Filled.database, in: Filled.zone, asOf: position)
+            let body = String(decoding: try JSONEncoder().encode(call), as: UTF8.self)
+            let request =
+                "POST /tidemark/1/administration/\(RecordsCall.name) HTTP/1.1\r\nHost: localhost\r\n"
+                + "Authorization: Bearer \(secret)\r\nContent-Length: \(body.utf8.count)\r\n\r\n"
+                + body
+            let port = try #require(server.client.port)
+
+            let slow = try RawSocket(port: port)
+            try slow.send(request)
+            // Progress is sent twice a second, if there is any.
+            try await Task.sleep(for: .seconds(3))
+            var kinds: Set<String> = []
+            var tail = Data()
+            while !kinds.contains("answer") {
+                let piece = slow.receive(within: 10_000)
+                if piece.isEmpty { break }
+                let window = tail + Data(piece)
+                for kind in ["progress", "piece", "answer", "error"]
+                where window.range(of: Data("{\"\(kind)\":".utf8)) != nil { kinds.insert(kind) }
+                tail = Data(window.suffix(16))
+            }
+            #expect(kinds == ["progress", "piece", "answer"])
+
+            do {
+                let lost = try RawSocket(port: port)
+                try lost.send(request)
+                #expect(!lost.receive(within: 10_000).isEmpty)
+            }
+            try await waitUntil {
+                lines.all.contains { line in
+                    line["code"] as? String == "CONNECTION_LOST"
+                        && line["endpoint"] as? String == "administration/\(RecordsCall.name)"
+                }
             }
         }
     }
