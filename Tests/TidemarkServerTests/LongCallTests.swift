@@ -71,6 +71,27 @@ import TidemarkWire
         }
     }
 
+    @Test func `An export of many live records reports its progress`() async throws {
+        try await AdministrationHost.bytes.run { hosted in
+            let caller = Filled.caller("pad")
+            for start in stride(from: 0, to: 6_000, by: 400) {
+                let saves = try (start..<start + 400).map { number in
+                    RecordSave(Filled.id("many-\(number)"), type: "Note", fields: try Fields([:]))
+                }
+                let request = ModifyRecordsRequest(saves: saves)
+                let result = try await hosted.store.modifyRecords(request, as: caller)
+                for save in result.saves { _ = try save.get() }
+            }
+            let count = Mutex(0)
+            let call = RecordsCall(of: Filled.database, in: Filled.zone, asOf: nil)
+            try await finish(call, by: hosted.service) { done, total in
+                #expect(done <= total && total > 6_000)
+                count.withLock { $0 += 1 }
+            }
+            #expect(count.withLock { $0 } > 1)
+        }
+    }
+
     @Test func `A long call ends soon after it was cancelled`() async throws {
         try await AdministrationHost.store.run { hosted in
             for call in calls(about: hosted) {

@@ -12,7 +12,8 @@ import TidemarkModel
 /// Long work tells how far it is, ends when its task is cancelled, and leaves the store as it was.
 @Suite struct LongWorkTests {
     enum Work: CaseIterable, CustomTestStringConvertible {
-        case compact, compactDry, backUp, fork, verify, erase, estimate, changesOfPast, queryOfPast
+        case compact, compactDry, backUp, fork, restore, verify, erase, estimate
+        case changesOfPast, queryOfPast
 
         var testDescription: String { "\(self)" }
     }
@@ -52,6 +53,9 @@ import TidemarkModel
         case .compactDry: _ = try await client.store.compact(isDryRun: true)
         case .backUp: _ = try Store.backUp(at: path, to: folder.path("backup"))
         case .fork: _ = try Store.fork(from: path, to: folder.path("fork"))
+        case .restore:
+            try client.store.close()
+            _ = try Store.restore(from: path, to: folder.path("restored"))
         case .verify: #expect(try Store.verify(at: path).findings.isEmpty)
         case .erase:
             try client.store.close()
