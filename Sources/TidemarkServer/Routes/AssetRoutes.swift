@@ -13,10 +13,11 @@ import TidemarkWire
 extension Server {
     func answerAsset(_ request: Request) async -> Response {
         let incoming = Incoming(request, options)
-        if request.method == .options { return .preflight(incoming, incoming.origin) }
         var response: Response
         do throws(WebError) {
-            if incoming.path.count == 3, incoming.path[1] == "up" {
+            if request.method == .options {
+                response = .preflight(incoming, incoming.origin)
+            } else if incoming.path.count == 3, incoming.path[1] == "up" {
                 response = try await upload(incoming, incoming.path[2])
             } else if incoming.path.count >= 2 {
                 response = try await download(incoming, incoming.path[1])
