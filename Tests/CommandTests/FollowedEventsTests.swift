@@ -72,6 +72,27 @@ import TidemarkModel
     }
 
     @Test(.timeLimit(.minutes(1)))
+    func `Something is erased while events are followed, and they continue`() async throws {
+        defer { try? store.close() }
+        try await save("Before")
+        let files = StoreAdministration(of: store, at: folder.path())
+        let events = FollowedEvents(service: files, pause: .milliseconds(10))
+        let call = call(newest: 1, limit: 2)
+        let (names, found) = AsyncStream.makeStream(of: String.self)
+        let following = Task {
+            try await events.pass(call) { found.yield($0.recordName ?? "") }
+        }
+        var told = names.makeAsyncIterator()
+        let before = await told.next()
+        #expect(before == "Before")
+        _ = try await files.answer(ErasureCall(.user(UserID("_zelda"))))
+        try await save("After")
+        let after = await told.next()
+        #expect(after == "After")
+        _ = try await following.value
+    }
+
+    @Test(.timeLimit(.minutes(1)))
     func `A server that never answers is reported`() async throws {
         defer { try? store.close() }
         let error = await #expect(throws: SyncError.self) {

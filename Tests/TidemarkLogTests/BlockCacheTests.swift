@@ -18,9 +18,9 @@ import Testing
         for number in numbers {
             let entry = BlockEntry(
                 first: .zero,
-                offset: UInt32(number),
-                storedByteCount: UInt32(Self.byteCount),
-                rawByteCount: UInt32(Self.byteCount),
+                offset: number,
+                storedByteCount: Self.byteCount,
+                rawByteCount: Self.byteCount,
                 positionCount: 1,
                 checksum: 0
             )

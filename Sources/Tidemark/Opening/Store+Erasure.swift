@@ -37,8 +37,8 @@ extension Store {
     ///
     /// The store is closed for the time of the erasure, and opened again. Meanwhile calls fail with
     /// `serviceUnavailable` and a time after which to retry, and streams wait. A call that has begun
-    /// before gets some seconds to end; after that it may fail, and uploads do. Otherwise this is as
-    /// ``erase(_:at:options:isDryRun:)``.
+    /// before gets some seconds to end; after that it may fail, and uploads do. Readers of the files
+    /// get two seconds. Otherwise this is as ``erase(_:at:options:isDryRun:)``.
     ///
     /// Throws `locked` if another process, or another opening in this one, reads the store, and
     /// `readOnly` if the store is closed or open for reading; nothing has happened then. Blocks on
@@ -64,6 +64,9 @@ extension Store {
             )
         }
         if isDryRun { return try run() }
+        // Before the readers are counted: those of this process see it, and close the files.
+        erasureCount.withLock { $0 += 1 }
+        defer { erasureCount.withLock { $0 -= 1 } }
         return try whileClosed(
             if: { (log) throws(LogError) in
                 // The erasure and the next opening find the store by its path.
@@ -75,7 +78,7 @@ extension Store {
                     )
                 }
                 // The erasure would find the same, when the store is closed already.
-                guard try !log.isRead() else { throw Erasure.isRead(folder) }
+                guard try reopening.waitForReaders(of: log) else { throw Erasure.isRead(folder) }
             },
             run
         )

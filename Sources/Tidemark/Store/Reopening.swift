@@ -24,6 +24,20 @@ struct Reopening: Sendable {
         for _ in 0..<Self.stepLimit where isInUse() { Self.pause() }
     }
 
+    /// The time that readers of the files get to end, in steps.
+    private static let readerStepLimit = 100
+
+    /// Waits until nobody reads the files of a log, for at most two seconds; returns false if
+    /// somebody still does.
+    func waitForReaders(of log: SegmentLog) throws(LogError) -> Bool {
+        for _ in 0..<Self.readerStepLimit {
+            if try !log.isRead() { return true }
+            if environment.log.writesInline { return false }
+            Self.pause()
+        }
+        return false
+    }
+
     /// Blocks the thread for a step.
     static func pause() {
         _ = DispatchSemaphore(value: 0).wait(timeout: .now() + .milliseconds(stepMilliseconds))

@@ -40,6 +40,8 @@ public final class Store: Sendable {
     public let clockLag: Duration
     /// The means to erase from the open store; `nil` in a store that is open for reading.
     let reopening: Reopening?
+    /// The number of erasures that run, or wait for readers of the files.
+    let erasureCount = Lock(0)
     private let opened: Lock<Opened>
     /// Held while the parts are closed or replaced, so that only one thread at a time does that.
     ///
@@ -75,12 +77,7 @@ public final class Store: Sendable {
         get throws(SyncError) {
             switch opened.withLock({ $0 }) {
             case .open(let parts): return parts
-            case .erasing:
-                throw SyncError(
-                    .serviceUnavailable,
-                    "Data is being erased from the store.",
-                    retryAfter: .seconds(5)
-                )
+            case .erasing: throw Self.isErasing
             case .closed:
                 throw SyncError(
                     .serviceUnavailable,
@@ -89,6 +86,21 @@ public final class Store: Sendable {
                 )
             }
         }
+    }
+
+    private static let isErasing = SyncError(
+        .serviceUnavailable,
+        "Data is being erased from the store.",
+        retryAfter: .seconds(5)
+    )
+
+    /// Throws `serviceUnavailable` if something is being erased, or will be once nobody reads the
+    /// files.
+    ///
+    /// A reader of the files calls this after it has opened them, and then from time to time. If
+    /// this throws, it must close them.
+    package func checkNotErasing() throws(SyncError) {
+        if erasureCount.withLock({ $0 > 0 }) { throw Self.isErasing }
     }
 
     /// The last position that is durable and visible; zero once the store is closed.

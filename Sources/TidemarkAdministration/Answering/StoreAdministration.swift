@@ -3,6 +3,7 @@
 
 import Dispatch
 public import Tidemark
+import TidemarkLog
 public import TidemarkModel
 
 /// The administration of a store in a folder of this machine.
@@ -33,6 +34,15 @@ public struct StoreAdministration: AdministrationService {
             if let openStore { return openStore }
             throw SyncError(.internalError, "The store \(path) is not open in this process.")
         }
+    }
+
+    /// Opens the files of the log for reading, with or without an open store.
+    ///
+    /// Throws `serviceUnavailable` while something is erased: the reader would keep the files.
+    func openLog() throws -> LogReader {
+        let reader = try LogReader(path, fileSystem: PosixFileSystem())
+        try openStore?.checkNotErasing()
+        return reader
     }
 
     /// A caller for whom the administrator vouches.

@@ -74,8 +74,7 @@ public struct EventsCall: StoreCall {
         from administration: StoreAdministration,
         receive: (LoggedEvent) async throws -> Void
     ) async throws -> Answer {
-        // By a reader of the files, with or without an open store.
-        let reader = try LogReader(administration.path, fileSystem: PosixFileSystem())
+        let reader = try administration.openLog()
         // The newest events include those that this process acknowledged but has not yet marked so
         // in the log.
         if administration.openStore != nil {
@@ -90,6 +89,7 @@ public struct EventsCall: StoreCall {
         var decoder = EventDecoder(source: reader)
         while left > 0 {
             func take(_ event: LoggedEvent) async throws {
+                try administration.openStore?.checkNotErasing()
                 try await receive(event)
                 left -= 1
             }
@@ -110,6 +110,7 @@ public struct EventsCall: StoreCall {
             do {
                 // Polled: the writer may be another process, which does not notify readers.
                 try await Task.sleep(for: Self.pause)
+                try administration.openStore?.checkNotErasing()
                 _ = try reader.refresh()
             } catch is CancellationError {
                 // Cancellation is the usual end of a call that follows the log. The damage found so

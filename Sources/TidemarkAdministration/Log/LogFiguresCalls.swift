@@ -22,7 +22,7 @@ package struct SegmentsCall: StoreCall {
         from administration: StoreAdministration,
         receive: (Never) async throws -> Void
     ) async throws -> Answer {
-        let reader = try LogReader(administration.path, fileSystem: PosixFileSystem())
+        let reader = try administration.openLog()
         let segments = try reader.figures().segments
         return Answer(
             segments: segments,
@@ -80,7 +80,7 @@ public struct StatisticsCall: StoreCall {
         receive: (Never) async throws -> Void
     ) async throws -> Answer {
         let path = administration.path
-        let reader = try LogReader(path, fileSystem: PosixFileSystem())
+        let reader = try administration.openLog()
         let log = try reader.figures()
         var answer = Answer()
         answer.eventCount = log.eventCount

@@ -73,7 +73,7 @@ public struct ReplayCall: StoreCall {
         let (reader, begun) =
             comparesViews
             ? try ViewsCheck.begin(at: path)
-            : (try LogReader(path, fileSystem: PosixFileSystem()), nil as ViewsCheck?)
+            : (try administration.openLog(), nil as ViewsCheck?)
         // The log includes what this process acknowledged but has not yet marked so.
         if administration.openStore != nil { try reader.settle() }
         return try replay(reader, begun)

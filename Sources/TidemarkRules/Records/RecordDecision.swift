@@ -445,7 +445,6 @@ package struct RecordDecision: ~Copyable, Sendable {
 
 extension ModifyRecordsRequest {
     /// Returns the record of an item: the saves come first, then the deletions.
-    @inlinable @inline(__always)
     package func record(at index: Int) -> RecordID {
         index < saves.count
             ? saves[index].recordID : deletions[index - saves.count].recordID

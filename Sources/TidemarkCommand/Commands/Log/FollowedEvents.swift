@@ -13,6 +13,8 @@ struct FollowedEvents {
 
     private static let losses: [SyncError.Code] = [
         .networkUnavailable, .networkFailure, .serverResponseLost,
+        // A server ends the call while it erases something.
+        .serviceUnavailable,
     ]
 
     /// Passes on the events of a call; after a lost connection it continues after the last one.
