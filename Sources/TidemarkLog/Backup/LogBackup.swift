@@ -482,14 +482,23 @@ package struct LogBackup {
             in: destination,
             environment: environment
         )
-        try LoadedManifest.makeCurrent(number, in: destination, fileSystem: fileSystem)
-        try LogError.wrapping { () throws(FileError) in
-            if try fileSystem.exists(destination.copying) {
-                try fileSystem.remove(destination.copying)
+        do throws(LogError) {
+            try LoadedManifest.makeCurrent(number, in: destination, fileSystem: fileSystem)
+            try LogError.wrapping { () throws(FileError) in
+                if try fileSystem.exists(destination.copying) {
+                    try fileSystem.remove(destination.copying)
+                }
             }
+        } catch {
+            // A first copy that failed must not look complete to the next attempt.
+            if previous == nil { try? fileSystem.remove(destination.current) }
+            throw error
         }
         previous?.file.close()
-        if !file.removeOlder(in: destination, fileSystem: fileSystem) {
+        if previous == nil {
+            // The remains of an earlier attempt. The first open for writing removes them too.
+            try? removeUnused()
+        } else if !file.removeOlder(in: destination, fileSystem: fileSystem) {
             try LogError.wrapping { () throws(FileError) in try removeUnused() }
         }
         lockFile.close()

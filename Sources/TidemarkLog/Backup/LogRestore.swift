@@ -135,7 +135,14 @@ package struct LogRestore {
     /// Turns the copied files into a store and begins its new incarnation.
     package func finish() throws(LogError) -> LogBackup.Figures {
         let figures = try copy.finish()
-        // If this fails, the next open does it: no segment takes events.
+        // The copy is complete, also if a full disk has no space for this. Then the next open for
+        // writing does it, because no segment takes events. An error would make the caller try
+        // again, in a folder that has a store.
+        try? beginIncarnation()
+        return figures
+    }
+
+    private func beginIncarnation() throws(LogError) {
         let (log, _) = try SegmentLog.open(
             destination.path,
             creating: false,
@@ -144,6 +151,5 @@ package struct LogRestore {
             onDurable: { _ in }
         )
         try log.close()
-        return figures
     }
 }

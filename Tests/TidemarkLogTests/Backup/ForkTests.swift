@@ -164,7 +164,7 @@ import Testing
         #expect(error?.code == .notAStore)
     }
 
-    @Test func `After a failed call, the fork is complete or absent, and a retry succeeds`()
+    @Test func `After a failed call, the fork is absent if it failed, and a retry succeeds`()
         throws
     {
         let disk = SimulatedFileSystem()
@@ -179,8 +179,11 @@ import Testing
             for number in [EIO, ENOSPC] {
                 let disk = disk.crash(.processKilled)
                 disk.failCall(call, with: number)
-                let _: LogBackup.Figures? = try? Self.fork(disk, through: last)
+                let figures: LogBackup.Figures? = try? Self.fork(disk, through: last)
                 disk.clearFaults()
+                // A fork that failed can be made again.
+                let isThere = try disk.exists(Self.target + "/CURRENT")
+                #expect(isThere == (figures != nil), "call \(call), error \(number)")
                 let violation = Self.violation(
                     on: disk.crash(.processKilled),
                     expected,
