@@ -92,6 +92,9 @@ import Testing
         let export = try await run("export", "--database", "shared", "--owner", "_bob")
         #expect(export.status == 64)
         #expect(export.errors.contains("A shared database has no zones of its own"))
+        let help = try await Command.run("export", "--help").output
+        let words = help.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(words.contains("such as export and history, reject it"))
 
         let bob = ["--database", "shared", "--owner", "_bob", "--as", "_bob"]
         let saved = try await run(

@@ -12,7 +12,8 @@ struct DatabaseOptions: ParsableArguments {
     @Option(
         help: """
             The database. The shared one shows what others share with its owner; its zones are named \
-            USER/ZONE, after whose they are.
+            USER/ZONE, after whose they are. Commands that read or write a database's own zones, \
+            such as export and history, reject it; changes and query take it.
             """
     )
     var database = Scope.private
