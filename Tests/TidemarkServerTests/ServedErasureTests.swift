@@ -177,6 +177,33 @@ import TidemarkWire
         try store.close()
     }
 
+    @Test func `Recorded calls that name an erased zone lose their content`() async throws {
+        try await ServerUnderTest.run { server in
+            try await live(server.store)
+            let directory = server.server.directory
+            let secret = try await directory.addAdministrator(name: "ops")
+            let service = RemoteAdministration(
+                over: OwnConnection(port: try #require(server.client.port), secret: secret)
+            )
+            for (zone, owner) in [
+                ("quagga", nil), ("quagga", "_zelda"), ("quagga", "_dan"), ("quagga farm", nil),
+            ] as [(String, String?)] {
+                var filter = EventsCall.Filter()
+                filter.zone = zone
+                filter.owner = owner
+                _ = try await service.answer(EventsCall(filter)) { _ in }
+            }
+            let database = DatabaseID(owner: UserID("_zelda"))
+            let zone = ZoneID(zoneName: "quagga")
+            let receipt = try await service.answer(ErasureCall(.zone(zone, in: database)))
+            #expect(receipt.zoneCount == 1)
+            let contents = try await directory.administration().map(\.value.content)
+            // The last one is the erasure, which is recorded without the name.
+            #expect(contents.map(\.isEmpty) == [true, true, false, false, false])
+            #expect(contents.last?.contains("quagga") == false)
+        }
+    }
+
     /// Signs Zelda in to two containers, and leaves records, a courier and a webhook; returns her
     /// account and a web token.
     private func liveSignedIn(

@@ -117,11 +117,11 @@ struct Redaction {
         return envelope == old ? nil : envelope.bytes
     }
 
-    /// Returns a record's event without the words that name the user; `nil` if it is unchanged.
+    /// Returns a record's event without the words that name the subject; `nil` if it is unchanged.
     private func redactedPayload(of event: LogEvent) throws(EventFormatError) -> [UInt8]? {
-        // Records of the store that name an erased zone are dropped as a whole, so only users need
-        // this.
-        guard let user = traces.subject.user else { return nil }
+        let isCall = traces.isOfAdministration(event.zone)
+        // Other records of the store that name an erased zone are dropped as a whole.
+        guard traces.subject.user != nil || isCall else { return nil }
         switch event.kind {
         case .recordSaved, .recordTouched: break
         default: return nil
@@ -133,14 +133,14 @@ struct Redaction {
             values = Share.redactions(of: body.fields, without: traces.isMeant)
         } else if traces.isOfUsers(event.zone) {
             values = contacts(in: body.fields)
-        } else if traces.isOfAdministration(event.zone) {
+        } else if isCall {
             values = content(ofCall: body.fields)
         }
         let writer = users.first { body.isWritten(by: $0) }
         guard !values.isEmpty || writer != nil else { return nil }
         // The header stays as it is, so positions, chains and flags remain valid.
         return Array(event.payload.prefix(stored.bodyOffset))
-            + body.redacted(without: writer ?? user, values: values).bytes
+            + body.redacted(without: writer ?? traces.subject.user, values: values).bytes
     }
 
     /// Returns the contacts of another user's account without the user, if they include the user.
@@ -150,13 +150,30 @@ struct Redaction {
         return left.count < list.count ? ["contacts": .stringList(left)] : [:]
     }
 
-    /// Returns the content of an administrator's call without anything, if it names the user.
+    /// Returns the content of an administrator's call without anything, if it names the subject.
     private func content(ofCall fields: Fields) -> [String: FieldValue] {
         guard case .string(let content)? = fields["content"] else { return [:] }
+        if let zone = traces.subject.zone {
+            return names(zone, inCall: content) ? ["content": .string("")] : [:]
+        }
         // The server takes an address in any case, and with spaces.
         let normalized = content.lowercased().filter { !$0.isWhitespace }
         let isMeant = [content, normalized].contains { isNamed(in: Array($0.utf8).span.bytes) }
         return isMeant ? ["content": .string("")] : [:]
+    }
+
+    /// Returns true if a call, as JSON, names a zone, and not another owner.
+    ///
+    /// Many users have zones of one name, so the name alone is not enough where there is an owner.
+    private func names(_ zone: ZoneIdentity, inCall content: String) -> Bool {
+        let bytes = Array(content.utf8)
+        func has(_ text: String) -> Bool {
+            var quoted: [UInt8] = []
+            quoted.append(jsonString: text)
+            return bytes.span.bytes.contains(quoted)
+        }
+        guard has(zone.zoneName.string) else { return false }
+        return !content.contains("\"owner\":") || has(zone.database.owner.userRecordName)
     }
 }
 

@@ -14,15 +14,15 @@ extension RecordBody {
     /// These fields keep their stamps, types and flags. The user's device is removed with the user.
     /// O(bytes).
     package func redacted(
-        without user: UserID,
+        without user: UserID?,
         values: [String: FieldValue] = [:]
     ) -> RecordBody {
-        let name = Array(user.userRecordName.utf8)
+        let name = user.map { Array($0.userRecordName.utf8) }
         var cleared: Set<Text> = []
-        if textBytes(.createdUser).elementsEqual(name) {
+        if let name, textBytes(.createdUser).elementsEqual(name) {
             cleared.formUnion([.createdUser, .createdDevice])
         }
-        if textBytes(.modifiedUser).elementsEqual(name) {
+        if let name, textBytes(.modifiedUser).elementsEqual(name) {
             cleared.formUnion([.modifiedUser, .modifiedDevice])
         }
         var redacted = Array(bytes.prefix(Self.headerByteCount))
