@@ -94,7 +94,7 @@ import TidemarkModel
                 let save = RecordSave(
                     RecordID(recordName: "r", zone: zone),
                     type: "Note",
-                    fields: ["text": .string(String(repeating: "x", count: 300_000))],
+                    fields: ["text": String(repeating: "x", count: 300_000)],
                     policy: .allKeys
                 )
                 let saved = try await server.store.modifyRecords(

@@ -103,7 +103,7 @@ import Tidemark
                 let save = RecordSave(
                     RecordID(recordName: name),
                     type: "Note",
-                    fields: ["text": .string(String(repeating: "\u{1}", count: 900_000))],
+                    fields: ["text": String(repeating: "\u{1}", count: 900_000)],
                     policy: .allKeys
                 )
                 let saved = try await server.store.modifyRecords(
