@@ -3,7 +3,6 @@
 
 import CLZ4
 import Dispatch
-import TidemarkLock
 
 /// The amount of time that compression may take.
 enum CompressionLevel {
@@ -13,7 +12,8 @@ enum CompressionLevel {
     case high
 }
 
-/// Compresses the blocks of a frame; a large frame's blocks on two threads at once.
+/// Compresses the blocks of a frame; those of a large frame on two threads at once, each of which
+/// takes the next block when it is free.
 ///
 /// A single caller waits until its frame is compressed, and its other work depends on that. The
 /// second core is idle then, and compressing takes as long as the sync.
@@ -39,31 +39,13 @@ struct FrameCompressor: Sendable {
         into output: UnsafeMutableRawBufferPointer
     ) -> Int {
         guard blocks.count >= Self.sharedBlockCount else {
-            return lanes[0].compress(raw, from: 0, &blocks, into: output)
+            return lanes[0].compress(raw, &blocks, into: output)
         }
-        let middle = blocks.count / 2
-        let halves = Lock([Array(blocks[..<middle]), Array(blocks[middle...])])
-        // The second half is written where it would begin if nothing shrank, then moved up to the
-        // first.
-        let start = blocks[..<middle].reduce(0) { $0 + Int($1.rawByteCount) }
-        // Each thread writes to its own part of the buffer.
-        nonisolated(unsafe) let parts = [
-            UnsafeMutableRawBufferPointer(rebasing: output[..<start]),
-            UnsafeMutableRawBufferPointer(rebasing: output[start...]),
-        ]
-        let counts = Lock([0, 0])
-        DispatchQueue.concurrentPerform(iterations: parts.count) { lane in
-            var half = halves.withLock { $0[lane] }
-            let count = lanes[lane].compress(raw, from: lane * start, &half, into: parts[lane])
-            let compressed = half
-            halves.withLock { $0[lane] = compressed }
-            counts.withLock { $0[lane] = count }
+        let shared = SharedBlocks(raw, blocks, into: output)
+        DispatchQueue.concurrentPerform(iterations: lanes.count) { lane in
+            shared.compress(from: lane == 0 ? .front : .back, by: lanes[lane])
         }
-        blocks = halves.withLock { $0[0] + $0[1] }
-        let (end, count) = counts.withLock { ($0[0], $0[1]) }
-        let moved = UnsafeRawBufferPointer(rebasing: parts[1][..<count])
-        UnsafeMutableRawBufferPointer(rebasing: output[end...]).copyMemory(from: moved)
-        return end + count
+        return shared.finish(&blocks)
     }
 }
 
@@ -118,15 +100,14 @@ final class BlockCompressor: @unchecked Sendable {
         buffer.deallocate()
     }
 
-    /// Writes the stored form of consecutive blocks, which begin at an offset of the raw bytes, to
-    /// the start of a buffer; sets their stored lengths, and returns the sum.
+    /// Writes the stored form of blocks, which are all of the raw bytes, to the start of a buffer
+    /// with room for those; sets the stored lengths of the blocks, and returns their sum.
     func compress(
         _ raw: [UInt8],
-        from start: Int,
         _ blocks: inout [BlockEntry],
         into output: UnsafeMutableRawBufferPointer
     ) -> Int {
-        var start = start
+        var start = 0
         var end = 0
         raw.withUnsafeBytes { raw in
             for index in blocks.indices {
@@ -145,8 +126,9 @@ final class BlockCompressor: @unchecked Sendable {
 
     /// Writes a block's stored form and returns its length.
     ///
-    /// A block that does not shrink is stored uncompressed, which its equal lengths show.
-    private func compress(
+    /// A block that does not shrink is stored uncompressed, which its equal lengths show. The stored
+    /// form does not depend on the blocks that were compressed before.
+    func compress(
         _ raw: UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
     ) -> Int {

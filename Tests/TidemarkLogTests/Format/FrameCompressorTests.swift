@@ -19,16 +19,7 @@ import Testing
             [0x4000, 1, 700], [9, 0x4000, large, 0x3FF0, 20, 0x2000],
         ] {
             let raw = Self.text(sizes.reduce(0, +), seed: 2)
-            var blocks = sizes.map { size in
-                BlockEntry(
-                    first: 1,
-                    offset: 0,
-                    storedByteCount: 0,
-                    rawByteCount: size,
-                    positionCount: 1,
-                    checksum: 0
-                )
-            }
+            var blocks = Self.blocks(sizes)
             let stored = [UInt8](unsafeUninitializedCapacity: raw.count) { buffer, count in
                 let room = UnsafeMutableRawBufferPointer(buffer)
                 count = compressor.compress(raw, &blocks, into: room)
@@ -49,6 +40,85 @@ import Testing
                 rawStart += size
             }
             if sizes.contains(large) { #expect(stored.count < raw.count) }
+        }
+    }
+
+    /// The sides from which two threads take blocks, one thread after the other: each can be so late
+    /// that the other takes all.
+    @Test(
+        arguments: [[.front, .back], [.back, .front], [.front], [.back]] as [[SharedBlocks.Side]]
+    )
+    func `Stored blocks are the same whichever thread takes them`(
+        _ sides: [SharedBlocks.Side]
+    ) {
+        let dictionary = Self.text(64 << 10, seed: 1)
+        let compressors = sides.map { _ in
+            BlockCompressor(dictionary: dictionary, level: .fast)
+        }
+        let sizes = [0x4000, 700, 5 * Layout.blockByteCount, 0x3FF0, 1, 20, 0x2000, 4096]
+        let raw = Self.text(sizes.reduce(0, +), seed: 2)
+        var blocks = Self.blocks(sizes)
+        let stored = [UInt8](unsafeUninitializedCapacity: raw.count) { buffer, count in
+            let room = UnsafeMutableRawBufferPointer(buffer)
+            let shared = SharedBlocks(raw, blocks, into: room)
+            for (side, compressor) in zip(sides, compressors) {
+                shared.compress(from: side, by: compressor)
+            }
+            count = shared.finish(&blocks)
+        }
+        var start = 0
+        var expected: [UInt8] = []
+        for (index, size) in sizes.enumerated() {
+            let bytes = Self.stored(Array(raw[start..<start + size]), dictionary)
+            #expect(Int(blocks[index].storedByteCount) == bytes.count)
+            expected.append(contentsOf: bytes)
+            start += size
+        }
+        #expect(stored == expected)
+        #expect(stored.count < raw.count)
+    }
+
+    @Test func `Two threads store the same blocks as one`() {
+        let dictionary = Self.text(64 << 10, seed: 1)
+        let compressor = FrameCompressor(dictionary: dictionary)
+        for round in 0..<50 {
+            // With a short block at the end, as most frames have.
+            let sizes = [Int](repeating: 0x3F00, count: 6 + round % 5) + [600]
+            let raw = Self.text(sizes.reduce(0, +), seed: UInt64(round))
+            var blocks = Self.blocks(sizes)
+            let stored = [UInt8](unsafeUninitializedCapacity: raw.count) { buffer, count in
+                let room = UnsafeMutableRawBufferPointer(buffer)
+                count = compressor.compress(raw, &blocks, into: room)
+            }
+            var start = 0
+            var expected: [UInt8] = []
+            for size in sizes {
+                expected += Self.stored(Array(raw[start..<start + size]), dictionary)
+                start += size
+            }
+            #expect(stored == expected, "round \(round)")
+        }
+    }
+
+    /// The stored form of a block that a new compressor compresses alone.
+    private static func stored(_ raw: [UInt8], _ dictionary: [UInt8]) -> [UInt8] {
+        let compressor = BlockCompressor(dictionary: dictionary, level: .fast)
+        return [UInt8](unsafeUninitializedCapacity: raw.count) { buffer, count in
+            let room = UnsafeMutableRawBufferPointer(buffer)
+            count = raw.withUnsafeBytes { compressor.compress($0, into: room) }
+        }
+    }
+
+    private static func blocks(_ sizes: [Int]) -> [BlockEntry] {
+        sizes.map { size in
+            BlockEntry(
+                first: 1,
+                offset: 0,
+                storedByteCount: 0,
+                rawByteCount: size,
+                positionCount: 1,
+                checksum: 0
+            )
         }
     }
 
