@@ -257,6 +257,32 @@ final class BlockDecoder: @unchecked Sendable {
         // From the whole buffer, not from a slice of one, which is copied byte by byte.
         return [UInt8](output)
     }
+
+    /// Returns as many of the first raw bytes of a stored block, or all that it has; `nil` if they
+    /// are not what LZ4 wrote.
+    ///
+    /// The rest of the block is not decoded.
+    func decode(_ wanted: Int, of stored: RawSpan, rawByteCount: Int) -> [UInt8]? {
+        guard wanted < rawByteCount else { return decode(stored, rawByteCount: rawByteCount) }
+        // Blocks that are stored as they are, and those of one long event.
+        guard stored.byteCount < rawByteCount, rawByteCount <= Self.outputByteCount else {
+            return decode(stored, rawByteCount: rawByteCount).map { Array($0.prefix(wanted)) }
+        }
+        let room = UnsafeMutableRawBufferPointer(rebasing: buffer[dictionaryByteCount...])
+        let count = stored.withUnsafeBytes { source in
+            tidemark_decompress_first(
+                source.text,
+                room.baseAddress?.assumingMemoryBound(to: CChar.self),
+                Int32(source.count),
+                Int32(wanted),
+                Int32(rawByteCount),
+                UnsafeRawBufferPointer(buffer).text,
+                Int32(dictionaryByteCount)
+            )
+        }
+        guard Int(count) == wanted else { return nil }
+        return [UInt8](UnsafeRawBufferPointer(rebasing: room[..<wanted]))
+    }
 }
 
 /// LZ4's calls with spans and buffers for pointers; pure functions.

@@ -96,6 +96,11 @@ final class SegmentReader: Sendable {
 
     /// Reads, checks and decodes a block.
     func decode(_ entry: BlockEntry) throws(LogError) -> DecodedBlock {
+        DecodedBlock(bytes: try firstBytes(.max, of: entry), entry: entry)
+    }
+
+    /// Reads and checks a block, and decodes as many of its first bytes, or all that it has.
+    func firstBytes(_ count: Int, of entry: BlockEntry) throws(LogError) -> [UInt8] {
         let decoder = takeDecoder()
         defer { giveBack(decoder) }
         let offset = UInt64(entry.offset)
@@ -108,10 +113,10 @@ final class SegmentReader: Sendable {
             xxh3(stored, seed: Layout.seed(salt: header.salt, offset: offset)) == entry.checksum
         else { throw damaged(entry, "fails its checksum") }
         // After the checksum: for many wrong inputs, LZ4 returns wrong bytes of the right length.
-        guard let raw = decoder.decode(stored, rawByteCount: Int(entry.rawByteCount)) else {
-            throw damaged(entry, "cannot be decompressed")
-        }
-        return DecodedBlock(bytes: raw, entry: entry)
+        guard
+            let raw = decoder.decode(count, of: stored, rawByteCount: Int(entry.rawByteCount))
+        else { throw damaged(entry, "cannot be decompressed") }
+        return raw
     }
 
     /// Reads, checks and decodes a block, with a map if `mapping` is true.

@@ -89,8 +89,7 @@ struct DictionarySample: Sendable {
             next = index + 1
             // Later blocks do not resemble maps.
             if entry.isMap { continue }
-            let block = try reader.decode(entry).bytes
-            sample.bytes.append(contentsOf: block.prefix(pieceByteCount))
+            sample.bytes.append(contentsOf: try reader.firstBytes(pieceByteCount, of: entry))
         }
         return sample
     }

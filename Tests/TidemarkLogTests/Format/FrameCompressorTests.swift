@@ -36,6 +36,11 @@ import Testing
                     decoded == Array(raw[rawStart..<rawStart + size]),
                     "a block of \(size) bytes"
                 )
+                for first in [1, 20, 2048, size - 1, size, size + 1] {
+                    let decoded = decoder.decode(first, of: bytes, rawByteCount: size)
+                    let end = rawStart + min(first, size)
+                    #expect(decoded == Array(raw[rawStart..<end]), "\(first) of \(size) bytes")
+                }
                 start += count
                 rawStart += size
             }
