@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import SimulatedDisk
 import Testing
 
@@ -22,6 +23,22 @@ import Testing
 
     private static func open(_ disk: SimulatedFileSystem, seed: UInt64) throws -> SegmentLog {
         try CrashWorkload.open(disk, seed: seed, segmentByteCount: 3 << 10).log
+    }
+
+    /// Opens a log whose writer has a thread of its own.
+    private static func openThreaded(
+        _ disk: SimulatedFileSystem,
+        segmentByteCount: Int
+    ) throws -> SegmentLog {
+        var configuration = LogConfiguration()
+        configuration.segmentByteCount = segmentByteCount
+        return try SegmentLog.openAndSeal(
+            CrashWorkload.path,
+            creating: true,
+            configuration: configuration,
+            environment: .fixed(disk),
+            onDurable: { _ in }
+        ).log
     }
 
     /// The sealed segments of a log, each with its file.
@@ -46,6 +63,44 @@ import Testing
         try Self.write(20..<60, to: log)
         let sealed = try Self.sealed(log, on: disk)
         #expect(sealed.count > 5)
+        try Self.expectFooters(of: sealed)
+    }
+
+    @Test func `The footer has each large commit once, although another thread adds it`() throws {
+        let disk = SimulatedFileSystem()
+        let log = try Self.openThreaded(disk, segmentByteCount: 512 << 10)
+        var drafts = DraftSource(seed: 1)
+        for number in 0..<40 {
+            // With small ones in between, which are added after the sync.
+            let events = number % 4 == 0 ? 1...5 : 200...200
+            _ = try log.append(drafts.draft(events: events, payload: 500...1_000))
+            try log.blockUntilDurable(log.lastSequence)
+        }
+        try log.close()
+        let sealed = try Self.sealed(log, on: disk)
+        #expect(sealed.count > 2)
+        try Self.expectFooters(of: sealed)
+    }
+
+    @Test func `A large commit whose sync fails is not reported as saved`() throws {
+        let disk = SimulatedFileSystem()
+        let log = try Self.openThreaded(disk, segmentByteCount: 1 << 20)
+        var drafts = DraftSource(seed: 2)
+        _ = try log.append(drafts.draft(events: 200...200, payload: 900...900))
+        let saved = log.lastSequence
+        try log.blockUntilDurable(saved)
+        // No other sync comes before that of the next commit.
+        log.backgroundWork.wait()
+        disk.failCall(disk.callCount(of: .sync) + 1, of: .sync, with: EIO)
+        _ = try log.append(drafts.draft(events: 200...200, payload: 900...900))
+        #expect(throws: LogError.self) { try log.blockUntilDurable(log.lastSequence) }
+        #expect(log.durableSequence == saved)
+    }
+
+    /// Expects that each segment's footer is the one that its frames give.
+    private static func expectFooters(
+        of sealed: [(file: any LogFile, header: FileHeader)]
+    ) throws {
         for (file, header) in sealed {
             let footer = try SegmentReader.footer(of: file, header: header)
             var fold = try SegmentFold(file, header: header)

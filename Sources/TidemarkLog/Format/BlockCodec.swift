@@ -19,7 +19,7 @@ enum CompressionLevel {
 /// second core is idle then, and compressing takes as long as the sync.
 struct FrameCompressor: Sendable {
     /// With fewer blocks, waking another thread (about 40 µs) costs more than it saves.
-    private static let sharedBlockCount = 6
+    static let sharedBlockCount = 6
 
     private let lanes: [BlockCompressor]
 

@@ -1,6 +1,9 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
+import TidemarkLock
+
 /// The segment that takes events: one writer, one place in one file.
 struct ActiveSegment: ~Copyable {
     let id: SegmentID
@@ -71,6 +74,10 @@ struct ActiveSegment: ~Copyable {
 
     /// Adds a written frame to the segment's footer, so that sealing need not read it.
     mutating func addToFooter(_ frame: WrittenFrame) {
+        Self.add(frame, to: &built)
+    }
+
+    private static func add(_ frame: WrittenFrame, to built: inout FooterBuilder?) {
         do throws(BlockCursor.Malformed) {
             try built?.add(frame)
         } catch {
@@ -123,6 +130,29 @@ struct ActiveSegment: ~Copyable {
     mutating func sync() throws(LogError) {
         let end = offset
         try LogError.wrapping { () throws(FileError) in try reader.file.sync() }
+        syncedOffset = end
+    }
+
+    /// Makes what has been written durable, and adds the last frame to the footer meanwhile, on
+    /// another thread if one is free.
+    ///
+    /// If the sync fails, the writer ends, and nothing uses the footer.
+    mutating func sync(addingToFooter frame: WrittenFrame) throws(LogError) {
+        let end = offset
+        let file = reader.file
+        // Taken, so that the footer has one owner, and is not copied.
+        let footer = Lock(built.take())
+        let failure = Lock<LogError?>(nil)
+        DispatchQueue.concurrentPerform(iterations: 2) { part in
+            guard part == 0 else { return footer.withLock { Self.add(frame, to: &$0) } }
+            do throws(LogError) {
+                try LogError.wrapping { () throws(FileError) in try file.sync() }
+            } catch {
+                failure.withLock { $0 = error }
+            }
+        }
+        built = footer.withLock { $0.take() }
+        if let failure = failure.withLock({ $0 }) { throw failure }
         syncedOffset = end
     }
 

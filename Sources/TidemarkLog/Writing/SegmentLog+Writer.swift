@@ -39,7 +39,7 @@ extension SegmentLog {
         case .success(let written):
             publish(written)
             // After the callers continue, since none of them waits for the footer.
-            disk.withLock { $0.active.addToFooter(written.frame) }
+            if !written.isInFooter { disk.withLock { $0.active.addToFooter(written.frame) } }
         case .failure(let error): fail(error)
         }
     }
@@ -50,6 +50,8 @@ extension SegmentLog {
         var bound: Int
         var segmentNumber: UInt64
         var frame: WrittenFrame
+        /// True if the segment's footer has the frame already.
+        var isInFooter: Bool
     }
 
     private func write(
@@ -63,7 +65,17 @@ extension SegmentLog {
         let bound = batch.bound
         let segmentNumber = batch.segmentNumber
         let frame = try disk.active.write(batch.builder)
-        if configuration.durability == .full { try disk.active.sync() }
+        // The only caller of a large commit writes it and waits for the footer too, unless another
+        // thread adds to that meanwhile. Several callers do not: they continue before it.
+        let isShared =
+            configuration.durability == .full && frame.commitCount == 1
+            && frame.blocks.count >= FrameCompressor.sharedBlockCount
+            && !environment.writesInline
+        if isShared {
+            try disk.active.sync(addingToFooter: frame)
+        } else if configuration.durability == .full {
+            try disk.active.sync()
+        }
         // After the sync: if that fails, no reader finds the blocks of the frame.
         disk.active.reader.add(frame.blocks)
         prepareSpareIfDue(disk.active)
@@ -72,7 +84,8 @@ extension SegmentLog {
             byteCount: Int(disk.active.offset - start),
             bound: bound,
             segmentNumber: segmentNumber,
-            frame: frame
+            frame: frame,
+            isInFooter: isShared
         )
     }
 
