@@ -4,6 +4,7 @@
 #if Server
 import HTTPTypes
 import Testing
+import TidemarkModel
 import TidemarkWire
 
 @testable import TidemarkServer
@@ -35,6 +36,53 @@ import TidemarkWire
 
     private func page(_ server: ServerUnderTest, _ cookie: String) async throws -> String {
         try await server.request("/account", .get, [], [.cookie: cookie]).text
+    }
+
+    @Test func `A sign-in under way does not outlive a lock, a new password or a removal`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let directory = server.server.directory
+            let email = "ann@example.org"
+            _ = try await server.signIn("ann")
+            func fails(_ code: SyncError.Code, _ change: () async throws -> Void) async throws {
+                // The password is checked before the change.
+                let checked = try #require(try await directory.account(email: email))
+                try await change()
+                let app = await #expect(throws: SyncError.self) {
+                    _ = try await directory.signIn(checked, to: .standard, in: .development)
+                }
+                #expect(app?.code == code)
+                let page = await #expect(throws: SyncError.self) {
+                    _ = try await directory.signInToAccount(checked)
+                }
+                #expect(page?.code == code)
+                #expect(try await directory.sessions().isEmpty)
+            }
+            try await fails(.notAuthenticated) {
+                try await directory.setLocked(true, account: email)
+            }
+            try await directory.setLocked(false, account: email)
+            try await fails(.notAuthenticated) {
+                try await directory.setPassword("another long password", ofAccount: email)
+            }
+            _ = try await server.signIn("ann")
+            #expect(try await directory.sessions().count == 1)
+            try await fails(.unknownItem) { _ = try await directory.removeAccount(email) }
+        }
+    }
+
+    @Test func `Sessions end while their account is locked and removed at once`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let directory = server.server.directory
+            for _ in 0..<20 { _ = try await server.signIn("ann") }
+            let account = try #require(try await directory.account(email: "ann@example.org"))
+            async let ended: Void = directory.endSessions(ofAccount: account.id.text)
+            async let removed = directory.removeAccount(account.email)
+            try await ended
+            #expect(try await removed == account.id.text)
+            #expect(try await directory.sessions().isEmpty)
+        }
     }
 
     private let old = "a long password of ann"

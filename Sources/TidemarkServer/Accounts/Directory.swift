@@ -392,7 +392,7 @@ public final class Directory: Sendable {
 
     /// Signs a user in, in a session with an id of 32 hexadecimal digits.
     ///
-    /// Throws `unknownItem` if the account was removed.
+    /// Throws the errors of ``begin(_:user:in:_:isKept:session:)``.
     func signIn(
         _ account: Account,
         to container: ContainerID,
@@ -410,17 +410,14 @@ public final class Directory: Sendable {
             isKept: isKept,
             session: id
         )
-        // Checking a password takes time, in which the account may be removed. A removal deletes the
-        // account and then its sessions, so it deletes this one, or the account is gone by now.
-        guard try await self.account(named: account.id.text) != nil else {
-            try await registry.sessions.delete(RecordName(id))
-            throw Self.noAccount(account.email)
-        }
         try await introduce(account, as: user, container, environment)
         return token
     }
 
     /// Begins a session and returns its first token; the default id is random.
+    ///
+    /// Throws `unknownItem` if the account was removed, and `notAuthenticated` if it was locked or
+    /// has another password since it was read.
     func begin(
         _ account: Account,
         user: String,
@@ -438,7 +435,29 @@ public final class Directory: Sendable {
             isKept: isKept
         )
         try await registry.sessions.save(session)
+        do {
+            try await confirm(account)
+        } catch {
+            try await registry.sessions.delete(session.id)
+            throw error
+        }
         return webToken(of: session)
+    }
+
+    /// Throws unless an account still admits a person whose password was checked earlier.
+    ///
+    /// Checking a password takes time. A removal, a lock and a new password change the account and
+    /// then end its sessions. So they end a session that begins meanwhile, or this sees the change.
+    private func confirm(_ checked: Account) async throws {
+        guard let account = try await account(named: checked.id.text) else {
+            throw Self.noAccount(checked.email)
+        }
+        guard !account.isLocked, account.password == checked.password else {
+            throw SyncError(
+                .notAuthenticated,
+                "The account was locked, or its password changed, while it signed in."
+            )
+        }
     }
 
     /// Passes a user's identity to the store, so that other users can find the user.
@@ -469,7 +488,11 @@ public final class Directory: Sendable {
     public func endSessions(ofAccount account: String) async throws {
         try await refuseEarlierTokens(ofAccount: account)
         for session in try await sessions(ofAccount: account) {
-            try await endSession(session.value.id.text)
+            do {
+                try await endSession(session.value.id.text)
+            } catch let error as SyncError where error.code == .unknownItem {
+                // The account is being removed at the same time, and its sessions with it.
+            }
         }
     }
 
