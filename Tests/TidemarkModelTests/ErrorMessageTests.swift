@@ -34,8 +34,9 @@ struct SourceText {
     ]
     /// The types that have no text, or one that is made from others.
     private static let silent: Set<String> = [
-        "AccessRefusal", "ClosedPipe", "Damage", "DecodingFailure", "FormatRefusal", "Malformed",
-        "Passed", "PieceTooLong", "Refusal", "ReplayError", "TokenDefect", "UnsupportedArgument",
+        "AccessRefusal", "BodyTimeout", "ClosedPipe", "Damage", "DecodingFailure", "FormatRefusal",
+        "Malformed",
+        "PieceTooLong", "Refusal", "ReplayError", "TokenDefect", "UnsupportedArgument",
     ]
     /// Texts that are CloudKit's own, and one that every failure of the server itself has.
     private static let fixed: Set<String> = [

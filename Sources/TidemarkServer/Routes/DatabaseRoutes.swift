@@ -150,7 +150,9 @@ extension Server {
         guard isLong else { return try await work() }
         return try await withTaskExecutorPreference(globalConcurrentExecutor) {
             () async throws(Failure) -> Answer in
-            try await work()
+            // A call alone stays on its thread. The task resumes where its preference says.
+            await Task.yield()
+            return try await work()
         }
     }
 
