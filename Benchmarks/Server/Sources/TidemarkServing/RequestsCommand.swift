@@ -133,7 +133,9 @@ struct RecordedRequest: Sendable {
     }
 
     private static func otherID(_ id: String) -> String {
-        String(id.map { $0.isHexDigit ? "0123456789abcdef".randomElement() ?? $0 : $0 })
+        // All letters and digits: too few random ones repeat within some thousand requests.
+        let digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+        return String(id.map { $0.isLetter || $0.isNumber ? digits.randomElement() ?? $0 : $0 })
     }
 
     private static func renamed(_ body: [UInt8], _ name: String) -> [UInt8] {
