@@ -108,6 +108,29 @@ extension Fields: RandomAccessCollection {
 }
 
 extension Fields {
+    /// Reads the fields in order, and the number of fields once.
+    public struct Iterator: IteratorProtocol, Sendable {
+        private let fields: Fields
+        private let end: Int
+        private var position = 0
+
+        init(_ fields: Fields) {
+            self.fields = fields
+            end = fields.count
+        }
+
+        /// Returns the next field; `nil` after the last one.
+        public mutating func next() -> Element? {
+            guard position < end else { return nil }
+            defer { position += 1 }
+            let entry = FieldEntry(at: position, in: fields.bytes.span.bytes)
+            return Element(fields: fields, entry: entry)
+        }
+    }
+
+    /// Returns an iterator over the fields, removals included.
+    public func makeIterator() -> Iterator { Iterator(self) }
+
     /// The fields that have a value, in order.
     public var present: some Sequence<Element> { lazy.filter { !$0.isRemoved } }
 }
