@@ -85,6 +85,31 @@ import TidemarkWire
         }
     }
 
+    @Test func `An account is removed while sessions of it begin`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let directory = server.server.directory
+            for number in 0..<20 {
+                let account = Account(
+                    id: Account.recordName("\(number)"),
+                    email: "ann@example.org",
+                    givenName: "",
+                    familyName: "",
+                    password: ""
+                )
+                try await directory.add(account)
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<8 {
+                        // Fails if the account is gone by then, and deletes its own session.
+                        group.addTask { _ = try? await directory.signInToAccount(account) }
+                    }
+                    group.addTask { _ = try await directory.removeAccount(account.email) }
+                    try await group.waitForAll()
+                }
+                #expect(try await directory.sessions().isEmpty)
+            }
+        }
+    }
+
     private let old = "a long password of ann"
 
     @Test func `A user lists their sessions and ends them all`() async throws {

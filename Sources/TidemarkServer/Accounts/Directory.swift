@@ -438,7 +438,7 @@ public final class Directory: Sendable {
         do {
             try await confirm(account)
         } catch {
-            try await registry.sessions.delete(session.id)
+            try await registry.sessions.deleteIfPresent(session.id)
             throw error
         }
         return webToken(of: session)
@@ -491,7 +491,7 @@ public final class Directory: Sendable {
             do {
                 try await endSession(session.value.id.text)
             } catch let error as SyncError where error.code == .unknownItem {
-                // The account is being removed at the same time, and its sessions with it.
+                // It was deleted meanwhile, with its account or because it has just begun.
             }
         }
     }
