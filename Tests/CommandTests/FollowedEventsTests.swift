@@ -3,10 +3,10 @@
 
 import TestSupport
 import Testing
-import Tidemark
 import TidemarkAdministration
 import TidemarkModel
 
+@testable import Tidemark
 @testable import TidemarkCommand
 
 /// `log tail` at a server whose connection is lost.
@@ -90,6 +90,34 @@ import TidemarkModel
         let after = await told.next()
         #expect(after == "After")
         _ = try await following.value
+    }
+
+    @Test func `No call begins to read the files while something is erased`() async throws {
+        defer { try? store.close() }
+        try await save("Before")
+        let files = StoreAdministration(of: store, at: folder.path())
+        func isRefused<Call: AdministrationCall>(_ call: Call) async throws -> Bool {
+            do {
+                _ = try await files.answer(call, report: { _, _ in }, receive: { _ in })
+                return false
+            } catch let error as SyncError where error.code == .serviceUnavailable {
+                return true
+            }
+        }
+        let calls: [any AdministrationCall] = [
+            EventsCall(), ReplayCall(), ReplayCall(comparesViews: true), VerificationCall(),
+            BackupCall(to: folder.path("backup")),
+        ]
+        store.erasureCount.withLock { $0 += 1 }
+        for call in calls {
+            let refused = try await isRefused(call)
+            #expect(refused, "\(call)")
+        }
+        store.erasureCount.withLock { $0 -= 1 }
+        for call in calls {
+            let refused = try await isRefused(call)
+            #expect(!refused, "\(call)")
+        }
     }
 
     @Test(.timeLimit(.minutes(1)))

@@ -74,6 +74,8 @@ public struct ReplayCall: StoreCall {
             comparesViews
             ? try ViewsCheck.begin(at: path)
             : (try administration.openLog(), nil as ViewsCheck?)
+        // As `openLog` does.
+        try administration.openStore?.checkNotErasing()
         // The log includes what this process acknowledged but has not yet marked so.
         if administration.openStore != nil { try reader.settle() }
         return try replay(reader, begun)
