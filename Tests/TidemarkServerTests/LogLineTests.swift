@@ -53,9 +53,12 @@ import TidemarkLock
             for (name, value) in metadata { logger[metadataKey: name] = value }
             try await ServerUnderTest.run(.router, logger: logger) { server in
                 let web = try await server.signIn("ann")
-                #expect(try await server.send("private/zones/list", web: web).status == 200)
+                // What a client sends must not end a text of the line.
+                let path = "private/zones/list?clientId=a%22b%5C"
+                #expect(try await server.send(path, web: web).status == 200)
             }
             let line = try #require(lines.all.first)
+            #expect(line["device"] as? String == #"a"b\"#)
             names.append(Set(line.keys))
             // A time that a reader of the log can sort by: with all its digits.
             #expect((line["time"] as? String)?.utf8.count == 24)
