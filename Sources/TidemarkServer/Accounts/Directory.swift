@@ -455,7 +455,7 @@ public final class Directory: Sendable {
         guard !account.isLocked, account.password == checked.password else {
             throw SyncError(
                 .notAuthenticated,
-                "The account was locked, or its password changed, while it signed in."
+                "The account is locked, or its password has changed. Sign in again."
             )
         }
     }
