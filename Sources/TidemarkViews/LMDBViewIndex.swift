@@ -362,11 +362,7 @@ package final class LMDBViewIndex: ViewIndex {
         }
         // The checks may be one commit behind, never two: see below.
         try bringChecksForward()
-        let state = try environment.write(batch, store: store, checkpoint: checkpoint)
-        progress.withLock { progress in
-            progress.state = state
-            progress.kept = nil
-        }
+        note(try environment.write(batch, store: store, checkpoint: checkpoint))
         // The checkpoint is already committed. Checks that could not be written now are written
         // before the next checkpoint, and an open before that accepts the index as it is.
         try? finish(checkpoint, in: environment)
@@ -387,9 +383,16 @@ package final class LMDBViewIndex: ViewIndex {
     ) throws(ViewIndexError) {
         try bringChecksForward()
         guard spareByteCount > Self.reusedByteCount else { return }
-        let state = try environment.write(ViewBatch(), store: store, checkpoint: checkpoint)
-        progress.withLock { $0.state = state }
+        note(try environment.write(ViewBatch(), store: store, checkpoint: checkpoint))
         try bringChecksForward()
+    }
+
+    /// Takes over the state of a new commit, and drops the snapshot of the one before.
+    private func note(_ state: ViewState) {
+        progress.withLock { progress in
+            progress.state = state
+            progress.kept = nil
+        }
     }
 
     /// Writes the checks of the last commit, unless they are on disk.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 import TidemarkEvents
@@ -337,6 +338,26 @@ struct LMDBViewIndexTests {
         let still = try open(.readingStill)
         #expect(still.checkpoint == .at(2))
         #expect(try still.snapshot().entries(.names).allSatisfy { $0.value == .word(2, tag: 1) })
+    }
+
+    @Test func `A snapshot from before an empty commit is not used again after it`() throws {
+        let index = try open(.writing)
+        let isDone = Mutex(false)
+        defer { isDone.withLock { $0 = true } }
+        // Asks between the two commits of a checkpoint too, while the checks of the first are
+        // written.
+        Thread.detachNewThread {
+            while !isDone.withLock({ $0 }) { _ = try? index.snapshot() }
+        }
+        for step in 1...5 as ClosedRange<UInt64> {
+            try index.apply(batch(step, keys: 0..<50_000), checkpoint: .at(step))
+            let isNewest = index.progress.withLock { progress -> Bool in
+                guard let kept = progress.kept else { return true }
+                return kept.number == progress.state?.transaction
+            }
+            #expect(isNewest)
+        }
+        #expect(index.spareByteCount > 1 << 20)
     }
 
     @Test func `A digest does not depend on order and changes with the contents`() throws {
