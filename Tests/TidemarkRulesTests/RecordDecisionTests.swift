@@ -177,6 +177,34 @@ import TidemarkRules
         #expect(refusals(try decide(never, over: facts)) == [.zoneNotFound])
     }
 
+    private func systemPlan(over facts: StatedFacts) throws -> CommitPlan {
+        let save = RecordSave(
+            RecordID(recordName: "a", zone: SystemZone.shares.zone),
+            type: "Note",
+            fields: Fields(),
+            policy: .replace
+        )
+        var plan = CommitPlan(time: 1, received: 1, bound: facts.bound, hash: facts.hash)
+        try plan.add(
+            SystemChange(zone: .shares, saves: [save]),
+            of: caller.database,
+            by: Authorship(time: 1, user: caller.user),
+            over: facts
+        )
+        return plan
+    }
+
+    @Test func `A damaged record of a system zone is not replaced`() throws {
+        var facts = StatedFacts()
+        try facts.commit(try systemPlan(over: facts))
+        let last = facts.bound
+        #expect(try systemPlan(over: facts).eventCount == 1)
+        facts.damageBody(at: last)
+        let damaged = facts
+        let error = #expect(throws: SyncError.self) { try systemPlan(over: damaged) }
+        #expect(error?.message.contains("Event \(last) holds a body that is damaged") == true)
+    }
+
     @Test func `Names with equal hashes get separate slots`() throws {
         var facts = StatedFacts(slotMask: 0)
         let zones = try ZoneDecision(

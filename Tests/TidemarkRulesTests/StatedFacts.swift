@@ -62,6 +62,16 @@ struct StatedFacts: Facts {
         }
     }
 
+    /// Makes the creator's name in a saved record longer than the record.
+    mutating func damageBody(at sequence: SequenceNumber) {
+        guard var record = events[sequence] else { return }
+        // The length of the name (Docs/formats/record.md, "Header and texts").
+        let place = record.payload.startIndex + record.bodyOffset + 6
+        record.payload[place] = 0xFF
+        record.payload[place + 1] = 0xFF
+        events[sequence] = record
+    }
+
     // MARK: Facts
 
     func epoch(of zone: ZoneIdentity) -> ZoneEpoch {

@@ -59,6 +59,8 @@ extension CommitPlan {
         for item in consulted.items { restsOn(item.slot, in: zones[zone].key) }
         let key = zones[zone].key ?? createZone(zones[zone])
         for (save, item) in zip(change.saves, consulted.items) {
+            // No rule has read the body that is replaced, and `save` does not check it.
+            _ = try item.live?.readBody()
             try self.save(item, in: key, save, author)
         }
         for item in consulted.items.dropFirst(change.saves.count) {
