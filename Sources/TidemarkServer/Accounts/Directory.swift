@@ -531,7 +531,10 @@ public final class Directory: Sendable {
             isStrict(session) ? uses.withLock { $0.nextToken(of: session, now: now) } : now
         let head = Array(session.id.text.utf8) + issued.bigEndianBytes
         let code = secret.code(of: head, for: "web token").prefix(16)
-        return (head + code).base64URL
+        let text = (head + code).base64URL
+        // A client that uses each token once comes back with this one.
+        signedTokens.keep((session.id.text, issued), of: text)
+        return text
     }
 
     /// True if each token of a session is good once; on the account page a person may have several
