@@ -160,7 +160,7 @@ extension LogFiles {
                 continue
             }
             var isRight = true
-            for next in blocks(entries, in: reader) where isRight {
+            for next in blocks(entries, in: reader) {
                 let covered = rest[..<rest.firstIndex(after: next.entry.last)]
                 // A stray resets the guess, and the rest is looked up again.
                 try find(covered, in: next, of: reader, stopsAtMiss: true, &run)
@@ -175,6 +175,7 @@ extension LogFiles {
                 isRight = false
                 guess.isWrong(for: stray.zone)
                 guard take(EventRun(stray)) else { return false }
+                break
             }
             if isRight { guess.isRight() }
         }

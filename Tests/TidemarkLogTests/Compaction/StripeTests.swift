@@ -297,6 +297,45 @@ import Testing
         #expect(try striped.byteCount() < plain)
     }
 
+    @Test func `Where the zone of a read changes, no further blocks of the first are decoded`()
+        throws
+    {
+        let striped = try StripedLog(
+            .random,
+            zoneCount: 12,
+            commitCount: 6_000,
+            payload: 60...400
+        )
+        try striped.compact()
+        let reader = try striped.compacted()
+        let postings = try #require(reader.postings)
+        let stripe = try #require(reader.stripes.first)
+        func blocks(of zone: ZoneKey) -> [BlockEntry] {
+            let entries = reader.entries(stripe.blocks)
+            return postings.blocks(of: zone, in: stripe.blocks).map { entries[Int($0)] }
+        }
+        let first = blocks(of: 1)
+        try #require(first.count >= 15)
+        // One, two and four blocks are guessed before the eighth, and eight with it: too few for a
+        // second thread.
+        let change = first[7].first
+        let wanted = striped.events.filter { event in
+            let zone: ZoneKey = event.sequence <= change.rawValue ? 1 : 2
+            return event.zone == zone && event.sequence <= stripe.last.rawValue
+        }
+        .map { SequenceNumber(rawValue: $0.sequence) }
+        let before = striped.disk.callCount(of: .read)
+        var count = 0
+        try striped.log.read(wanted) { _ in
+            count += 1
+            return true
+        }
+        #expect(count == wanted.count)
+        let readCount = striped.disk.callCount(of: .read) - before
+        // At the beginning of each zone, a map and its block in addition.
+        #expect(readCount <= 8 + blocks(of: 2).filter { $0.last > change }.count + 4)
+    }
+
     /// How long the finished segments would be, compacted in the order of the log.
     private static func plainByteCount(of striped: StripedLog) throws -> UInt64 {
         let first = try #require(striped.log.files.segments.first)
