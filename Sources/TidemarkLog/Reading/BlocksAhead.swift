@@ -42,10 +42,13 @@ final class BlocksAhead: Sequence, IteratorProtocol {
     private static let hasProcessors = sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1
 
     /// Creates the sequence of some blocks, of which those that are kept need no decoding.
+    ///
+    /// `isLong` is true for a part of a long read, however few blocks it has.
     init(
         _ blocks: [BlockAhead],
         of reader: SegmentReader,
         mapping: Bool = false,
+        isLong: Bool = false,
         keeping cache: BlockCache? = nil
     ) {
         self.reader = reader
@@ -54,7 +57,7 @@ final class BlocksAhead: Sequence, IteratorProtocol {
         self.blocks = blocks
         let missing = blocks.filter { $0.block == nil }.map(\.entry)
         // Blocks with maps are those of scattered records.
-        isPassing = missing.count >= Self.passingBlockCount && !mapping
+        isPassing = (isLong || missing.count >= Self.passingBlockCount) && !mapping
         guard missing.count >= Self.sharedBlockCount, Self.hasProcessors else {
             shared = nil
             return

@@ -38,11 +38,14 @@ extension LogFiles {
     }
 
     /// Returns some blocks of a segment, from the cache or the file.
+    ///
+    /// `isLong` is true for a part of a long read, however few blocks it has.
     func blocks(
         _ entries: [BlockEntry],
         in reader: SegmentReader,
         keeping: Bool = true,
-        mapping: Bool = false
+        mapping: Bool = false,
+        isLong: Bool = false
     ) -> BlocksAhead {
         let blocks = entries.map { entry in
             let key = BlockCache.Key(segment: reader.id, offset: entry.offset)
@@ -54,7 +57,13 @@ extension LogFiles {
             }
             return BlockAhead(entry: entry, block: kept.map { .success($0) })
         }
-        return BlocksAhead(blocks, of: reader, mapping: mapping, keeping: keeping ? cache : nil)
+        return BlocksAhead(
+            blocks,
+            of: reader,
+            mapping: mapping,
+            isLong: isLong,
+            keeping: keeping ? cache : nil
+        )
     }
 
     /// Returns a block decoded ahead; `nil` if the block is damaged and was skipped.

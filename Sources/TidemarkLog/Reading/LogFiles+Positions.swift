@@ -160,7 +160,8 @@ extension LogFiles {
                 continue
             }
             var isRight = true
-            for next in blocks(entries, in: reader) {
+            // A read of more than the first block is long, although each page begins with few blocks.
+            for next in blocks(entries, in: reader, isLong: guess.blockCount > 1) {
                 let covered = rest[..<rest.firstIndex(after: next.entry.last)]
                 // A stray resets the guess, and the rest is looked up again.
                 try find(covered, in: next, of: reader, stopsAtMiss: true, &run)

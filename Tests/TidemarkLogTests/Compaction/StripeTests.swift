@@ -336,6 +336,39 @@ import Testing
         #expect(readCount <= 8 + blocks(of: 2).filter { $0.last > change }.count + 4)
     }
 
+    @Test func `Pages of some zones leave the blocks of others in the cache`() throws {
+        let striped = try StripedLog(
+            .random,
+            zoneCount: 12,
+            commitCount: 6_000,
+            payload: 60...400
+        )
+        try striped.compact()
+        try striped.log.close()
+        let log = try StripedLog.open(striped.disk, seed: 9, cacheByteCount: 1 << 20)
+        let segment = try #require(log.files.segments.first { $0.id.generation > 0 })
+        let reader = try #require(try log.files.reader(of: segment))
+        func isKept(_ entry: BlockEntry) -> Bool {
+            log.files.cache.block(.init(segment: reader.id, offset: entry.offset)) != nil
+        }
+        func read(_ positions: ArraySlice<UInt64>) throws {
+            try log.read(positions.map(SequenceNumber.init(rawValue:))) { _ in true }
+        }
+        let others = striped.events.filter { 5 <= $0.zone && $0.zone <= 10 }.map(\.sequence)
+        for index in stride(from: 0, to: others.count, by: 10) { try read([others[index]]) }
+        let before = reader.entries(0..<reader.blockCount).filter(isKept)
+        try #require(before.count >= 40)
+        for zone in [1, 2, 3, 4] as [ZoneKey] {
+            let positions = striped.events.filter { $0.zone == zone }.map(\.sequence)
+            // Of three or four blocks.
+            for start in stride(from: 0, to: positions.count, by: 200) {
+                try read(positions[start...].prefix(200))
+            }
+        }
+        #expect(before.filter(isKept).count * 2 > before.count)
+        try log.close()
+    }
+
     /// How long the finished segments would be, compacted in the order of the log.
     private static func plainByteCount(of striped: StripedLog) throws -> UInt64 {
         let first = try #require(striped.log.files.segments.first)
