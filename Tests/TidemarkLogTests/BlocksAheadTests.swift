@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import SimulatedDisk
 import TestSupport
 import Testing
@@ -9,14 +10,17 @@ import Testing
 
 @Suite struct BlocksAheadTests {
     /// A log of about a hundred blocks.
-    private func makeLog(cacheByteCount: Int) throws -> SegmentLog {
+    private func makeLog(
+        on disk: SimulatedFileSystem = SimulatedFileSystem(keepsTrace: false),
+        cacheByteCount: Int
+    ) throws -> SegmentLog {
         var configuration = LogConfiguration()
         configuration.cacheByteCount = cacheByteCount
         let log = try SegmentLog.openAndSeal(
             "/long.tide",
             creating: true,
             configuration: configuration,
-            environment: .fixed(SimulatedFileSystem(keepsTrace: false)),
+            environment: .fixed(disk),
             onDurable: { _ in }
         ).log
         for number in 0..<1_000 {
@@ -55,6 +59,39 @@ import Testing
             }
             try await group.waitForAll()
         }
+        try log.close()
+    }
+
+    @Test func `A block that cannot be read ends a read before its events, and not earlier`()
+        throws
+    {
+        let disk = SimulatedFileSystem(keepsTrace: false)
+        let log = try makeLog(on: disk, cacheByteCount: 0)
+        log.backgroundWork.wait()
+        let segment = try #require(log.files.segments.first)
+        let reader = try #require(try log.files.reader(of: segment))
+        // Decoded ahead with those before it.
+        let entry = try #require(reader.entry(at: 30))
+        let range = Int(entry.offset)..<Int(entry.offset) + Int(entry.storedByteCount)
+        try disk.failReads(of: log.folder.segment(segment.id), in: range, with: EIO)
+        let all = (1...log.lastSequence.rawValue).map(SequenceNumber.init(rawValue:))
+        let before = all.prefix { $0 < entry.first }
+        var found: [SequenceNumber] = []
+        let error = #expect(throws: LogError.self) {
+            try log.read(all) { event in
+                found.append(event.sequence)
+                return true
+            }
+        }
+        #expect(error?.code == .unreadable)
+        #expect(found[...] == before)
+        found = []
+        try log.read(all) { event in
+            found.append(event.sequence)
+            return found.count < before.count
+        }
+        #expect(found[...] == before)
+        disk.clearFaults()
         try log.close()
     }
 }
