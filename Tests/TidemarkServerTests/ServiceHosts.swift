@@ -77,7 +77,13 @@ final class HostedServer: ServiceHosting {
             familyName: "",
             password: ""
         )
-        return try await server.server.directory.begin(
+        let directory = server.server.directory
+        do {
+            try await directory.add(account)
+        } catch let error as SyncError where error.code == .constraintViolation {
+            // The person has signed in before.
+        }
+        return try await directory.begin(
             account,
             user: user(name).userRecordName,
             in: .standard,
