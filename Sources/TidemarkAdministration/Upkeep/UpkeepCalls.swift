@@ -58,7 +58,7 @@ public struct BackupCall: StoreCall {
         // An erasure that has begun fails if somebody begins to read the files.
         try administration.openStore?.checkNotErasing()
         // By the path: the backup reads files, so the store need not be open here.
-        try Store.backUp(at: administration.path, to: destination)
+        return try Store.backUp(at: administration.path, to: destination)
     }
 }
 
@@ -80,7 +80,7 @@ public struct VerificationCall: StoreCall {
         // An erasure that has begun fails if somebody begins to read the files.
         try administration.openStore?.checkNotErasing()
         // By the path: a damaged store may not open.
-        try Store.verify(at: administration.path)
+        return try Store.verify(at: administration.path)
     }
 }
 
