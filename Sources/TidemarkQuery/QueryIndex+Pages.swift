@@ -197,18 +197,18 @@ extension QueryIndex {
         statement.bind(arguments)
         let bodyColumn = statement.columnCount - 1
         var rows: [QueryPage.Row] = []
+        // At once, because each growth copies all rows.
+        rows.reserveCapacity(min(form.size.count, 128))
         var bytes: [UInt8] = []
         var next: QueryCursor?
         var last: UInt64?
         while try statement.step() {
-            let sequence = UInt64(bitPattern: statement.int64(at: 0))
             let zone =
                 form.zones.count == 1
-                ? form.zones[0] : UInt64(bitPattern: statement.int64(at: 1))
-            let checksum = statement.int64(at: bodyColumn - 1)
+                ? form.zones[0] : UInt64(bitPattern: statement.int64(at: 0))
             if let shows {
-                let body = statement.bytes(at: bodyColumn)
-                try Self.check(body.span.bytes, from: 0, of: sequence, checksum)
+                var body: [UInt8] = []
+                let sequence = try StoredBody.append(statement.bytes(at: bodyColumn), to: &body)
                 let record = IndexedRecord(
                     sequence: sequence,
                     zone: zone,
@@ -225,8 +225,7 @@ extension QueryIndex {
                 break
             }
             let start = bytes.count
-            statement.append(bytesAt: bodyColumn, to: &bytes)
-            try Self.check(bytes.span.bytes, from: start, of: sequence, checksum)
+            let sequence = try StoredBody.append(statement.bytes(at: bodyColumn), to: &bytes)
             rows.append(QueryPage.Row(sequence: sequence, zone: zone, body: start..<bytes.count))
             // After the row was added: a page has at least one record, however large.
             if rows.count == form.size.count || bytes.count >= form.size.byteCount {
@@ -248,23 +247,6 @@ extension QueryIndex {
     private static func expectedByteCount(_ sampleByteCount: Int, _ count: Int) -> Int {
         // A seventh more than the average of eight, for records of different sizes.
         min(sampleByteCount * min(count, 1_024) / (sampleCount - 1), 64 << 10)
-    }
-
-    /// Throws for bytes that, from an offset on, are not the body that was stored.
-    private static func check(
-        _ bytes: RawSpan,
-        from start: Int,
-        of sequence: UInt64,
-        _ checksum: Int64
-    ) throws(QueryIndexError) {
-        let body = bytes.extracting(start..<bytes.byteCount)
-        guard RecordBody.checksum(of: body, at: sequence) == checksum,
-            RecordBody.isFramed(bytes, from: start)
-        else {
-            // A body that is missing has no number.
-            let event = sequence > 0 ? "event \(sequence)" : "a record"
-            throw QueryIndexError(.damaged, "The query index has no sound body of \(event).")
-        }
     }
 
     /// Returns the values by which a row of a page is sorted.

@@ -61,8 +61,7 @@ struct QueryStatement: Sendable {
     /// The maximum number of values in a statement: SQLite's default limit.
     static let valueCountLimit = 32_766
 
-    /// Selects the sequence numbers, zones if there are several, checksums and bodies of a page's
-    /// records.
+    /// Selects the zones, if there are several, and the stored bodies of a page's records.
     ///
     /// The limit, which applies if the selection is exact, is the last of the arguments.
     ///

@@ -37,15 +37,15 @@ struct Selection: Sendable {
         return { record in try matcher.matches(record.body) && shows?(record) ?? true }
     }
 
+    /// The columns of a page, the last of which is NULL if a body is missing.
+    private var columns: String { hasZones ? "zone, body" : "body" }
+
     /// The SQL for a plan that reads rows in the query's order, until a page is full.
     ///
     /// If SQLite sorted the rows, it would read the bodies of all rows that fulfil the conditions.
     var inOrder: String {
-        // The number from the table of the bodies, where it is the key: an index has it behind all
-        // its values.
         """
-        SELECT record,\(hasZones ? " zone," : "") checksum, body FROM \(table) \
-        LEFT JOIN (SELECT sequence AS record, checksum, body FROM bodies) ON record = sequence \
+        SELECT \(columns) FROM \(table) LEFT JOIN bodies ON record = sequence \
         WHERE \(conditions.joined(separator: " AND ")) \
         ORDER BY \(order.joined(separator: ", ")) LIMIT \(limit)
         """
@@ -70,11 +70,11 @@ struct Selection: Sendable {
 
     private func sorted(by order: [String], prefix: String) -> String {
         """
-        SELECT page.*, checksum, body FROM (\
+        SELECT \(columns) FROM (\
         SELECT sequence AS id\(hasZones ? ", zone" : "") FROM \(table) \
         WHERE \(prefix)\(conditions.joined(separator: " AND ")) \
         ORDER BY \(order.joined(separator: ", ")) LIMIT \(limit)\
-        ) AS page LEFT JOIN bodies ON bodies.sequence = page.id
+        ) LEFT JOIN bodies ON record = id
         """
     }
 

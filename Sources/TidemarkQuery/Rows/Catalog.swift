@@ -115,7 +115,7 @@ struct TypeTable: Sendable {
 /// The existing tables and indexes, and the position up to which the log has been applied.
 struct Catalog: Sendable {
     /// Incremented whenever tables or meanings change: an index of another format is emptied.
-    static let format = 5
+    static let format = 6
 
     var position = IndexPosition()
     var types: [TypeTable] = []
@@ -165,9 +165,7 @@ struct Catalog: Sendable {
                     id INTEGER PRIMARY KEY, type INTEGER NOT NULL, name BLOB NOT NULL,
                     kind INTEGER NOT NULL
                 );
-                CREATE TABLE bodies(
-                    sequence INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, body BLOB NOT NULL
-                );
+                CREATE TABLE bodies(record INTEGER PRIMARY KEY, body BLOB NOT NULL);
                 CREATE TABLE made(name TEXT PRIMARY KEY, stale INTEGER NOT NULL);
                 """
         )

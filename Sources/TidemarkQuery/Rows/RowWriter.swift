@@ -17,13 +17,15 @@ struct RowWriter {
     /// and column.
     private var beside: [(field: Int, column: Int)] = []
     private var words = WordRow()
+    /// The current record's body as it is stored.
+    private var storedBody: [UInt8] = []
 
     /// Starts with a catalog, which must match the database.
     init(_ database: Database, _ catalog: Catalog) throws {
         self.database = database
         self.catalog = catalog
-        insertBody = try PreparedStatement("INSERT INTO bodies VALUES (?, ?, ?)", database)
-        deleteBody = try PreparedStatement("DELETE FROM bodies WHERE sequence = ?", database)
+        insertBody = try PreparedStatement("INSERT INTO bodies VALUES (?, ?)", database)
+        deleteBody = try PreparedStatement("DELETE FROM bodies WHERE record = ?", database)
         let state = try PreparedStatement("SELECT sequence FROM state", database)
         defer { state.reset() }
         // A second writer would have given out table and column numbers that this catalog does not
@@ -240,8 +242,8 @@ extension RowWriter {
         statement.bind(text: body.shareNameBytes, at: 9)
         try statement.run()
         insertBody.bind(.int(Int64(bitPattern: change.sequence)), at: 1)
-        insertBody.bind(.int(body.checksum(at: change.sequence)), at: 2)
-        insertBody.bind(body.bytes.span.bytes, at: 3)
+        StoredBody.encode(body, at: change.sequence, into: &storedBody)
+        insertBody.bind(storedBody.span.bytes, at: 2)
         try insertBody.run()
         catalog.types[index].rowCount += 1
         for (field, column) in beside {
@@ -389,7 +391,7 @@ extension RowWriter {
             // The type's own rows are deleted last, because the other deletions find their rows
             // through them.
             let deletions =
-                ["DELETE FROM bodies WHERE sequence IN (\(rows))"]
+                ["DELETE FROM bodies WHERE record IN (\(rows))"]
                 + type.columns.filter(\.kind.hasTable)
                 .map { "DELETE FROM \($0.listTable) WHERE record IN (\(rows))" }
                 + ["DELETE FROM \(type.name) WHERE zone = ?1"]

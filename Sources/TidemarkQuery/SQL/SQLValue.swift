@@ -113,32 +113,19 @@ struct PreparedStatement {
 
     /// Calls a closure with the bytes of a text.
     func withBytes<Result>(at index: Int, _ body: (RawSpan) throws -> Result) rethrows -> Result {
-        let column = Int32(truncatingIfNeeded: index)
-        let bytes = UnsafeRawBufferPointer(
-            start: sqlite3_column_blob(handle, column),
-            count: Int(sqlite3_column_bytes(handle, column))
-        )
-        return try body(bytes.bytes)
+        let found = bytes(at: index)
+        return try body(found.bytes)
     }
 
-    /// Returns the bytes of a blob; empty if there is no value.
-    func bytes(at index: Int) -> [UInt8] {
-        var bytes: [UInt8] = []
-        append(bytesAt: index, to: &bytes)
-        return bytes
-    }
-
-    /// Appends the bytes of a blob; nothing if there is no value.
-    func append(bytesAt index: Int, to bytes: inout [UInt8]) {
-        let column = Int32(truncatingIfNeeded: index)
-        guard let start = sqlite3_column_blob(handle, column) else { return }
-        let count = Int(sqlite3_column_bytes(handle, column))
-        // As typed memory, which an array copies at once.
-        bytes.append(
-            contentsOf: UnsafeBufferPointer(
-                start: start.assumingMemoryBound(to: UInt8.self),
-                count: count
-            )
+    /// Returns the bytes of a blob in place, which are valid until the next step; empty if there is
+    /// no value.
+    func bytes(at index: Int) -> UnsafeRawBufferPointer {
+        // The column is read once for both. The value needs no lock, because only one thread at a
+        // time uses a connection.
+        let value = sqlite3_column_value(handle, Int32(truncatingIfNeeded: index))
+        return UnsafeRawBufferPointer(
+            start: sqlite3_value_blob(value),
+            count: Int(sqlite3_value_bytes(value))
         )
     }
 
@@ -148,12 +135,7 @@ struct PreparedStatement {
         case SQLITE_INTEGER: return .int(sqlite3_column_int64(handle, column))
         case SQLITE_FLOAT: return .real(sqlite3_column_double(handle, column))
         case SQLITE_NULL: return .null
-        default:
-            let bytes = UnsafeRawBufferPointer(
-                start: sqlite3_column_blob(handle, column),
-                count: Int(sqlite3_column_bytes(handle, column))
-            )
-            return .blob(Array(bytes))
+        default: return .blob(Array(bytes(at: index)))
         }
     }
 }
