@@ -262,7 +262,8 @@ extension QueryIndex {
         // for each statement that it counts.
         let statement = try PreparedStatement(selection.place, database)
         defer { statement.reset() }
-        statement.bind(arguments.dropLast() + [SQLValue.int(Int64(bitPattern: sequence))])
+        statement.bind(arguments)
+        statement.bind(.int(Int64(bitPattern: sequence)), at: arguments.count)
         guard try statement.step() else {
             throw QueryIndexError(.damaged, "The query index has no row of event \(sequence).")
         }
