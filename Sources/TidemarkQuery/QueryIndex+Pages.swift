@@ -197,9 +197,11 @@ extension QueryIndex {
         statement.bind(arguments)
         let bodyColumn = statement.columnCount - 1
         var rows: [QueryPage.Row] = []
-        // At once, because each growth copies all rows.
+        // At once, because each growth copies everything: the rows of a usual page, and the bodies by
+        // which the size of all bodies is estimated.
         rows.reserveCapacity(min(form.size.count, 128))
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(min(form.size.count, Self.sampleCount) * 256)
         var next: QueryCursor?
         var last: UInt64?
         while try statement.step() {
