@@ -41,8 +41,16 @@ public struct Query: Hashable, Codable, Sendable {
 extension Query: CustomStringConvertible {
     /// The type, the predicate's text, and the order.
     public var description: String {
-        let order = sortDescriptors.map(\.description).joined(separator: ", ")
-        return "\(recordType) where \(predicate)" + (order.isEmpty ? "" : " by \(order)")
+        var text = recordType
+        // Every page with a cursor has a hash of this text.
+        text.reserveCapacity(128)
+        text += " where "
+        predicate.write(to: &text)
+        for (index, descriptor) in sortDescriptors.enumerated() {
+            text += index == 0 ? " by " : ", "
+            text += descriptor.description
+        }
+        return text
     }
 }
 

@@ -9,7 +9,8 @@ extension Query.Predicate: CustomStringConvertible {
         return text
     }
 
-    private func write(to text: inout String) {
+    /// Appends the canonical text.
+    func write(to text: inout String) {
         switch self {
         case .always: text += "TRUEPREDICATE"
         case .never: text += "FALSEPREDICATE"
