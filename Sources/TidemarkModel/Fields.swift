@@ -135,6 +135,49 @@ extension Fields {
     public var present: some Sequence<Element> { lazy.filter { !$0.isRemoved } }
 }
 
+extension Fields {
+    /// A field that has a value, as bytes that are lent for one call.
+    package struct LentField {
+        /// Its index in the fields.
+        package let index: Int
+        package let type: FieldType
+        package let isEncrypted: Bool
+        /// The name's UTF-8.
+        package let name: UnsafeBufferPointer<UInt8>
+        /// The value as it is stored.
+        package let value: UnsafeBufferPointer<UInt8>
+
+        /// The value of an integer or a time; `nil` if the stored value is not one.
+        package var wholeNumber: Int64? {
+            guard value.count == 8 else { return nil }
+            let word = UnsafeRawBufferPointer(value).loadUnaligned(as: Int64.self)
+            return Int64(littleEndian: word)
+        }
+    }
+
+    /// Calls a closure with each field that has a value, in order.
+    ///
+    /// For writers of many records: unlike an element, a lent field retains nothing.
+    package func forEachLent(_ body: (LentField) -> Void) {
+        bytes.withUnsafeBufferPointer { buffer in
+            let span = self.bytes.span.bytes
+            for index in 0..<count {
+                let entry = FieldEntry(at: index, in: span)
+                guard let type = FieldType(rawValue: entry.type) else { continue }
+                body(
+                    LentField(
+                        index: index,
+                        type: type,
+                        isEncrypted: entry.flags & FieldEntry.encrypted != 0,
+                        name: UnsafeBufferPointer(rebasing: buffer[entry.nameRange]),
+                        value: UnsafeBufferPointer(rebasing: buffer[entry.valueRange])
+                    )
+                )
+            }
+        }
+    }
+}
+
 extension Fields: Hashable {
     /// Returns true if two values have the same bytes.
     public static func == (lhs: Fields, rhs: Fields) -> Bool {

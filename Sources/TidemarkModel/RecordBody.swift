@@ -216,6 +216,23 @@ extension RecordBody {
         )
     }
 
+    /// Returns true if the times, users and devices of both saves are the same as another record's.
+    package func hasSameAuthorship(as other: RecordBody) -> Bool {
+        let mine = bytes.span.bytes
+        let theirs = other.bytes.span.bytes
+        // In the header, the two times and the lengths of the four texts are these three words.
+        return mine.word64(at: 6) == theirs.word64(at: 6)
+            && mine.word64(at: 14) == theirs.word64(at: 14)
+            && mine.word64(at: 22) == theirs.word64(at: 22)
+            && ByteEquality.areEqual(authorBytes, other.authorBytes)
+    }
+
+    /// The four texts of the authorship, which follow each other.
+    private var authorBytes: ArraySlice<UInt8> {
+        let start = bytes.startIndex + range(of: .createdUser).lowerBound
+        return bytes[start..<bytes.startIndex + range(of: .modifiedDevice).upperBound]
+    }
+
     /// The name of the record above this one in a tree that is shared as a whole.
     public var parentName: String? { string(.parent) }
 

@@ -38,9 +38,8 @@ extension WebServices {
         }
         modification.decide()
         let outcomes: [Result<Record?, WebError>]
-        let canBeAtomic = isAtomic && modification.isInCustomZone
         // All or nothing is decided here too: the service does not see what was rejected here.
-        if canBeAtomic, modification.outcomes.contains(where: \.isRefused) {
+        if isAtomic, modification.isInCustomZone, modification.hasRefusal {
             outcomes = modification.refusedTogether
         } else {
             let modify = ModifyRecordsRequest(
@@ -55,10 +54,11 @@ extension WebServices {
         }
         writer.openRecords(outcomes.count)
         await write(into: &writer, request) { writer in
-            writer.list(zip(modification.operations, outcomes)) { writer, item in
-                let (operation, outcome) = item
+            // By indices: pairs of operations and outcomes would copy each record several times.
+            writer.list(outcomes.indices) { writer, index in
+                let operation = modification.operations[index]
                 let name = operation.record.recordName ?? ""
-                switch outcome {
+                switch outcomes[index] {
                 case .success(let record?):
                     let keys = operation.answeredKeys(desiredKeys, isFull: writer.isFull)
                     writer.record(
@@ -121,7 +121,8 @@ private struct Modification {
     enum Outcome {
         case save(Int)
         case deletion(Int)
-        case refused(WebError)
+        // Indirect, because an error is many times as large as an index.
+        indirect case refused(WebError)
 
         var isRefused: Bool { if case .refused = self { true } else { false } }
     }
@@ -158,6 +159,9 @@ private struct Modification {
             && operations.contains { !recordID($0.record).zone.isDefault }
     }
 
+    /// True if an operation was refused before the service was asked.
+    var hasRefusal: Bool { outcomes.contains(where: \.isRefused) }
+
     /// The records without whose present state some operation cannot be decided.
     var neededRecords: [RecordID] {
         operations.lazy.filter { operation in
@@ -174,6 +178,8 @@ private struct Modification {
     }
 
     mutating func decide() {
+        saves.reserveCapacity(operations.count)
+        outcomes.reserveCapacity(operations.count)
         for operation in operations {
             do throws(WebError) {
                 if operation.kind.isDeletion {
@@ -377,15 +383,19 @@ private struct Modification {
 
     /// Returns the outcome of each operation, in its order.
     func outcomes(of result: ModifyRecordsResult) -> [Result<Record?, WebError>] {
-        zip(operations, outcomes).map { operation, outcome in
-            switch outcome {
+        outcomes.indices.map { place in
+            switch outcomes[place] {
             case .refused(let error): return .failure(error)
             case .save(let index):
-                return result.saves[index].map { $0 }.mapError { WebError($0) }
+                switch result.saves[index] {
+                case .success(let record): return .success(record)
+                case .failure(let error): return .failure(WebError(error))
+                }
             case .deletion(let index):
                 switch result.deletions[index] {
                 case .success: return .success(nil)
                 case .failure(let error):
+                    let operation = operations[place]
                     let isGone = error.code == .unknownItem
                     // A record that does not exist need not be deleted, unless the operation names
                     // a version.

@@ -15,11 +15,10 @@ struct WebWriter {
     /// The shares of roots that were written without their link, because it is not known.
     private(set) var unknownLinks: Set<RecordID> = []
     private var bytes: [UInt8] = []
-    /// The zone and the authorship that were written last, and their JSON.
-    ///
-    /// The records of an answer are often of one zone and of the same save.
+    /// The zone that was written last, and its JSON.
     private var lastZone: (zone: ZoneID, json: [UInt8])?
-    private var lastAuthorship: (authorship: Authorship, json: [UInt8])?
+    /// The origin that was written last.
+    private var lastOrigin: Origin?
 
     init(_ services: WebServices, _ request: WebRequest) {
         host = services.host
@@ -126,11 +125,6 @@ struct WebWriter {
     }
 
     private mutating func authorship(_ authorship: Authorship) {
-        if let last = lastAuthorship, last.authorship == authorship {
-            return bytes.append(contentsOf: last.json)
-        }
-        let start = bytes.count
-        defer { lastAuthorship = (authorship, Array(bytes[start...])) }
         literal("{\"timestamp\":")
         number(authorship.time)
         member("userRecordName", authorship.user.map { name(of: $0) })
@@ -190,18 +184,14 @@ struct WebWriter {
         fields(of: record)
         literal(",\"pluginFields\":{}")
         if let tag = record.changeTag {
-            member("recordChangeTag", tag.text)
+            literal(",\"recordChangeTag\":")
+            string(tag.text)
             if isExtended, let sequence = tag.sequence {
                 literal(",\"sequence\":")
                 number(sequence)
             }
         }
-        literal(",\"created\":")
-        authorship(record.created)
-        literal(",\"modified\":")
-        authorship(record.modified)
-        literal(",\"deleted\":false,\"zoneID\":")
-        zoneID(record.zone)
+        origin(of: record)
         if let parent = record.body.parentName { parentRecord(parent) }
         if let share = record.share {
             content(of: share, in: record)
@@ -214,6 +204,37 @@ struct WebWriter {
             link(shortGUID)
         }
         literal("}")
+    }
+
+    /// The members that records of one zone and one save have in common, as JSON.
+    ///
+    /// The records of an answer are often of one save. A class, so that a look takes no copy.
+    private final class Origin: Sendable {
+        let zone: ZoneID
+        let body: RecordBody
+        let json: [UInt8]
+
+        init(of record: Record, json: [UInt8]) {
+            zone = record.zone
+            body = record.body
+            self.json = json
+        }
+    }
+
+    private mutating func origin(of record: Record) {
+        if let last = lastOrigin, last.zone == record.zone,
+            last.body.hasSameAuthorship(as: record.body)
+        {
+            return bytes.append(contentsOf: last.json)
+        }
+        let start = bytes.count
+        literal(",\"created\":")
+        authorship(record.created)
+        literal(",\"modified\":")
+        authorship(record.modified)
+        literal(",\"deleted\":false,\"zoneID\":")
+        zoneID(record.zone)
+        lastOrigin = Origin(of: record, json: Array(bytes[start...]))
     }
 
     private mutating func parentRecord(_ name: String) {
@@ -234,35 +255,46 @@ struct WebWriter {
         utf8.withUnsafeBufferPointer { bytes.append(jsonUTF8: $0) }
     }
 
-    /// The member with the type of a field, by the type's raw value.
-    private static let typeMembers: [[UInt8]] = (0...UInt8.max).map { rawValue in
-        FieldType(rawValue: rawValue).map { Array(",\"type\":\"\($0.webName)\"".utf8) } ?? []
+    /// The member with the type of a field and the field's end, by the type's raw value.
+    private static let typeMembers = typeMembers(end: "}")
+    private static let typeMembersOfEncrypted = typeMembers(end: ",\"isEncrypted\":true}")
+
+    private static func typeMembers(end: String) -> [[UInt8]] {
+        (0...UInt8.max).map { rawValue in
+            let type = FieldType(rawValue: rawValue)
+            return type.map { Array(",\"type\":\"\($0.webName)\"\(end)".utf8) } ?? []
+        }
     }
 
     private mutating func fields(of record: Record) {
-        literal("{")
+        bytes.append(UInt8(ascii: "{"))
+        let fields = record.fields
+        let isShare = record.body.isShare
         var isFirst = true
-        for field in record.fields where !field.isRemoved {
+        fields.forEachLent { field in
             // A share keeps its participants and its link in fields. They are members of their own
             // on the wire.
-            if record.body.isShare, Share.isOwnField(field.nameBytes) { continue }
-            guard let type = field.type else { continue }
-            if !isFirst { literal(",") }
+            if isShare, Share.isOwnField(fields[field.index].nameBytes) { return }
+            if !isFirst { bytes.append(UInt8(ascii: ",")) }
             isFirst = false
-            text(field.nameBytes)
+            bytes.append(jsonUTF8: field.name)
             literal(":{\"value\":")
-            if type == .string {
-                // Straight from the body: no string is made for the most frequent type.
-                text(field.valueBytes)
-            } else if let value = field.value {
-                self.value(value, of: field, in: record)
+            if field.type == .string {
+                // Straight from the body: no value is made for the most frequent types.
+                bytes.append(jsonUTF8: field.value)
+            } else if field.type == .timestamp || field.type == .int64 && !numbersAsStrings,
+                let number = field.wholeNumber
+            {
+                bytes.append(jsonNumber: number)
+            } else if let value = fields[field.index].value {
+                self.value(value, of: fields[field.index], in: record)
             } else {
                 literal("null")
             }
-            bytes.append(contentsOf: Self.typeMembers[Int(type.rawValue)])
-            literal(field.isEncrypted ? ",\"isEncrypted\":true}" : "}")
+            let members = field.isEncrypted ? Self.typeMembersOfEncrypted : Self.typeMembers
+            bytes.append(contentsOf: members[Int(field.type.rawValue)])
         }
-        literal("}")
+        bytes.append(UInt8(ascii: "}"))
     }
 
     private mutating func value(
