@@ -155,31 +155,43 @@ public struct FieldsBuilder: Sendable {
         guard pieces.count <= Int(UInt16.max), scratch.count <= Int(UInt32.max) else {
             throw .tooManyFields(pieces.count, limit: Int(UInt16.max))
         }
-        var bytes: [UInt8] = []
-        let tableByteCount = FieldEntry.tableOffset + pieces.count * FieldEntry.byteCount
-        bytes.reserveCapacity(tableByteCount + scratch.count)
-        bytes.append(littleEndian: UInt16(pieces.count))
-        var end = 0
         var traits: Fields.Traits = []
         for piece in pieces {
             traits.formUnion(Fields.Traits(type: piece.type, flags: piece.flags))
-            end += piece.end - piece.start
-            FieldEntry.appendRow(
-                end: end,
-                nameByteCount: piece.nameByteCount,
-                type: piece.type,
-                flags: piece.flags,
-                stamp: 0,
-                to: &bytes
-            )
         }
-        // A field that was refused may have left bytes between the others.
-        if isSorted, end == scratch.count {
-            bytes.append(contentsOf: scratch)
-        } else {
-            for piece in pieces { bytes.append(contentsOf: scratch[piece.start..<piece.end]) }
+        let tableByteCount = FieldEntry.tableOffset + pieces.count * FieldEntry.byteCount
+        // A field that was refused may have left bytes, so this may be more than is used.
+        let bytes = [UInt8](unsafeUninitializedCapacity: tableByteCount + scratch.count) {
+            buffer,
+            byteCount in
+            byteCount = write(to: UnsafeMutableRawBufferPointer(buffer), tableByteCount)
         }
         return Fields(sound: bytes[...], traits)
+    }
+
+    /// Writes the table and the fields, and returns the number of their bytes.
+    private func write(to buffer: UnsafeMutableRawBufferPointer, _ tableByteCount: Int) -> Int {
+        buffer.storeBytes(of: UInt16(pieces.count).littleEndian, as: UInt16.self)
+        return scratch.withUnsafeBytes { scratch in
+            var row = FieldEntry.tableOffset
+            var end = 0
+            for piece in pieces {
+                let field = UnsafeRawBufferPointer(rebasing: scratch[piece.start..<piece.end])
+                UnsafeMutableRawBufferPointer(rebasing: buffer[(tableByteCount + end)...])
+                    .copyMemory(from: field)
+                end += field.count
+                let entry = FieldEntry.row(
+                    end: end,
+                    nameByteCount: piece.nameByteCount,
+                    type: piece.type,
+                    flags: piece.flags,
+                    stamp: 0
+                )
+                buffer.storeBytes(of: entry.littleEndian, toByteOffset: row, as: UInt64.self)
+                row += FieldEntry.byteCount
+            }
+            return tableByteCount + end
+        }
     }
 
     /// Leaves the last field of each name.

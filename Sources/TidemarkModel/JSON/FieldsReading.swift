@@ -42,17 +42,7 @@ extension FieldsBuilder {
         case .object:
             let typed = try reader.typedValue()
             isEncrypted = typed.isEncrypted
-            var value = typed.value
-            if typed.isAbsent {
-                type = nil
-            } else if let explicit = typed.type {
-                type = explicit
-                try appendValue(of: explicit, from: &value)
-            } else if value.webForm != nil {
-                type = try appendWebValue(from: &value)
-            } else {
-                type = try appendPlain(from: &value)
-            }
+            type = try append(typed, from: reader)
         case .null where removesByNull:
             try reader.null()
             type = nil
@@ -71,6 +61,32 @@ extension FieldsBuilder {
         } catch {
             throw JSONError(error.message, at: offset)
         }
+    }
+
+    /// Appends a value that was skipped, and returns its type; `nil` if the field has no value.
+    private mutating func append(
+        _ typed: TypedValue,
+        from reader: JSONReader
+    ) throws(JSONError) -> FieldType? {
+        // Most values are texts and whole numbers of their own types, and are not read again.
+        switch (typed.content, typed.type) {
+        case (.absent, _): return nil
+        case (.text(let text), .string), (.text(let text), nil):
+            withScratch { reader.append(text, to: &$0) }
+            return .string
+        case (.wholeNumber(let number), .int64), (.wholeNumber(let number), .timestamp),
+            (.wholeNumber(let number), nil):
+            withScratch { $0.append(littleEndian: number) }
+            return typed.type ?? .int64
+        default: break
+        }
+        var value = reader.again(at: typed.offset)
+        if let type = typed.type {
+            try appendValue(of: type, from: &value)
+            return type
+        }
+        if value.webForm != nil { return try appendWebValue(from: &value) }
+        return try appendPlain(from: &value)
     }
 
     /// Appends a value whose form determines its type, and returns the type.
@@ -116,31 +132,38 @@ extension FieldsBuilder {
 
 /// A value that was skipped, to be read once its type is known.
 struct TypedValue {
-    var value: JSONReader
+    /// The offset of the value.
+    var offset: Int
+    var content: Content
     var type: FieldType?
     var isEncrypted: Bool
-    /// True if the field has no value, which only requests of CloudKit Web Services may express so.
-    var isAbsent = false
+
+    /// The content of a value, as far as it was read when the value was skipped.
+    enum Content {
+        /// No value, which only requests of CloudKit Web Services may express so.
+        case absent
+        case text(JSONText)
+        case wholeNumber(Int64)
+        /// Anything else, to be read from its offset.
+        case other
+    }
 }
 
 extension JSONReader {
     /// Reads the members `value`, `type` and `isEncrypted`, in any order.
     mutating func typedValue() throws(JSONError) -> TypedValue {
         let start = offset
-        var value: JSONReader?
+        var value: (offset: Int, content: TypedValue.Content)?
         var type: FieldType?
         var isEncrypted: Bool?
         var members = MemberNames()
         var object = try openObject()
         while let key = try nextKey(of: &object) {
             if try members.take(0, "value", key, in: self) {
-                // The type may follow the value. The value is skipped now, and read from this copy
-                // of the reader when the type is known.
-                value = self
-                if webForm == nil, try peek() == .null {
-                    throw JSONError("A field cannot be null; leave it out.", at: offset)
-                }
-                try skip()
+                // The type may follow the value. The value is skipped now, and used when the type is
+                // known.
+                let place = offset
+                value = (place, try skippedContent())
             } else if webForm != nil, try peek() == .null {
                 try null()
             } else if try members.take(1, "type", key, in: self) {
@@ -151,15 +174,33 @@ extension JSONReader {
                 try passUnknown(key, "value, type, isEncrypted")
             }
         }
-        guard var value else {
+        guard let value else {
             throw JSONError("A field that is an object needs the member \"value\".", at: start)
         }
         return TypedValue(
-            value: value,
+            offset: value.offset,
+            content: value.content,
             type: type,
-            isEncrypted: isEncrypted ?? false,
-            isAbsent: webForm == nil ? false : try value.peek() == .null
+            isEncrypted: isEncrypted ?? false
         )
+    }
+
+    /// Skips a value, and returns what can be used of it before its type is known.
+    private mutating func skippedContent() throws(JSONError) -> TypedValue.Content {
+        switch try peek() {
+        case .string: return .text(try text())
+        case .number:
+            guard let whole = try number().int64 else { return .other }
+            return .wholeNumber(whole)
+        case .null where webForm == nil:
+            throw JSONError("A field cannot be null; leave it out.", at: offset)
+        case .null:
+            try null()
+            return .absent
+        case .object, .array, .boolean:
+            try skip()
+            return .other
+        }
     }
 
     private mutating func fieldType() throws(JSONError) -> FieldType? {

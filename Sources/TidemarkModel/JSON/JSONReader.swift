@@ -157,6 +157,13 @@ package struct JSONReader {
 
     // MARK: Bytes
 
+    /// Returns a reader of the same bytes at an offset that was passed before.
+    func again(at offset: Int) -> JSONReader {
+        var reader = self
+        reader.offset = offset
+        return reader
+    }
+
     /// The next byte; zero at the end, because JSON has no zero byte outside of strings.
     var current: UInt8 { offset < bytes.count ? bytes[offset] : 0 }
 

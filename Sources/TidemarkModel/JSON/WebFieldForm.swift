@@ -158,8 +158,8 @@ extension JSONReader {
         guard try peek() == .object else { return try webValue() }
         if let type = try objectType() { return try value(of: type) }
         let typed = try typedValue()
-        if typed.isAbsent { return nil }
-        var value = typed.value
+        if case .absent = typed.content { return nil }
+        var value = again(at: typed.offset)
         guard let type = typed.type else { return try value.webValue() }
         return try value.value(of: type)
     }

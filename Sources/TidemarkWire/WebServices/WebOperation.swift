@@ -49,10 +49,13 @@ final class WebRecord {
     /// Sets the fields, and searches them for such assets.
     func setFields(_ fields: Fields) {
         self.fields = fields
-        hasUnresolvedAssets = fields.contains { field in
-            guard field.type == .asset || field.type == .assetList else { return false }
-            return field.value?.assets.contains(where: WebFieldForm.isUnresolved) ?? false
-        }
+        // The builder knows whether any field is an asset, so most records are not searched.
+        hasUnresolvedAssets =
+            fields.namesAssets
+            && fields.contains { field in
+                guard field.type == .asset || field.type == .assetList else { return false }
+                return field.value?.assets.contains(where: WebFieldForm.isUnresolved) ?? false
+            }
     }
 }
 
@@ -76,10 +79,14 @@ final class ReceiptUses {
     private let host: any WebHost
     private let caller: Caller
     private var uses: [ReceiptUse] = []
+    /// Builds the fields of one record after another, in the same buffers.
+    fileprivate var builder = FieldsBuilder()
 
     init(_ host: any WebHost, _ caller: Caller) {
         self.host = host
         self.caller = caller
+        // Most records have less, and a buffer that grows is copied several times.
+        builder.reserveCapacity(fields: 8, bytes: 256)
     }
 
     func asset(of receipt: String) -> AssetReference? {
@@ -146,7 +153,7 @@ extension JSONReader {
             case "recordType": record.recordType = try it.string()
             case "recordChangeTag": record.changeTag = try it.string()
             case "zoneID": record.zone = try it.zoneID()
-            case "fields": record.setFields(try it.fields())
+            case "fields": record.setFields(try it.fields(receipts))
             case "parent":
                 // `members` skips `null`, so a request can set a parent or leave it, and cannot
                 // remove it.
@@ -169,14 +176,12 @@ extension JSONReader {
         return record
     }
 
-    private mutating func fields() throws(JSONError) -> Fields {
+    private mutating func fields(_ receipts: ReceiptUses) throws(JSONError) -> Fields {
         let start = offset
-        var builder = FieldsBuilder()
-        // Most records have less, and a buffer that grows is copied several times.
-        builder.reserveCapacity(fields: 8, bytes: 256)
-        try builder.readFields(from: &self, removesByNull: true)
+        // After an error the request is refused, so fields that remain in the builder are not used.
+        try receipts.builder.readFields(from: &self, removesByNull: true)
         do throws(SyncError) {
-            return try builder.finish()
+            return try receipts.builder.finish()
         } catch {
             throw JSONError(error.message, at: start)
         }
