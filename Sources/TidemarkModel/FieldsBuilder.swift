@@ -161,9 +161,8 @@ public struct FieldsBuilder: Sendable {
         }
         let tableByteCount = FieldEntry.tableOffset + pieces.count * FieldEntry.byteCount
         // A field that was refused may have left bytes, so this may be more than is used.
-        let bytes = [UInt8](unsafeUninitializedCapacity: tableByteCount + scratch.count) {
-            buffer,
-            byteCount in
+        let capacity = tableByteCount + scratch.count
+        let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, byteCount in
             byteCount = write(to: UnsafeMutableRawBufferPointer(buffer), tableByteCount)
         }
         return Fields(sound: bytes[...], traits)

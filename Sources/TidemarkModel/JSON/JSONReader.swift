@@ -171,7 +171,13 @@ package struct JSONReader {
         offset += count
     }
 
+    @inline(__always)
     mutating func skipSpace() {
+        // Most requests have no white space, and every token begins with a greater byte.
+        if current <= 0x20 { skipSomeSpace() }
+    }
+
+    private mutating func skipSomeSpace() {
         while offset < bytes.count {
             switch bytes[offset] {
             case 0x20, 0x0A, 0x0D, 0x09: offset += 1
@@ -180,6 +186,7 @@ package struct JSONReader {
         }
     }
 
+    @inline(__always)
     mutating func expect(_ character: UInt8, _ expected: String) throws(JSONError) {
         skipSpace()
         guard current == character else { throw unexpected(expected) }

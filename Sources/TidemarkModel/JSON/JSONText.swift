@@ -123,11 +123,10 @@ extension JSONReader {
         // compares bytes. `String` would also accept texts that are only equivalent.
         if text.hasEscapes { return Name(copy(text)) == Name(word.description) }
         guard text.range.count == word.utf8CodeUnitCount else { return false }
-        for index in 0..<text.range.count
-        where bytes[text.range.lowerBound + index] != word.utf8Start[index] {
-            return false
-        }
-        return true
+        return ByteEquality.areEqual(
+            UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: bytes[text.range])),
+            UnsafeRawBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
+        )
     }
 
     // MARK: Characters
