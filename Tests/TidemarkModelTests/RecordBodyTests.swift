@@ -41,6 +41,35 @@ import Testing
         return count
     }
 
+    @Test func comparesTheAuthorshipOfRecords() {
+        func body(_ name: Name, _ created: Authorship, _ modified: Authorship) -> RecordBody {
+            let header = RecordHeader(
+                recordName: name,
+                recordType: "T",
+                created: created,
+                modified: modified
+            )
+            return RecordBody(header, fields: Fields())
+        }
+        let first = Authorship(time: 1, user: UserID("ann"), device: "b")
+        let second = Authorship(time: 2, user: UserID("ben"))
+        let record = body("a", first, second)
+        // The names have different lengths, which moves the texts of the authorship.
+        #expect(record.hasSameAuthorship(as: body("longer", first, second)))
+        let others = [
+            (second, first), (first, first), (second, second),
+            (first, Authorship(time: 3, user: UserID("ben"))),
+            (Authorship(time: 3, user: UserID("ann"), device: "b"), second),
+            (Authorship(time: 1, user: UserID("amy"), device: "b"), second),
+            (Authorship(time: 1, user: UserID("ann"), device: "c"), second),
+            (Authorship(time: 1, user: UserID("annb")), second),
+            (first, Authorship(time: 2, user: nil, device: "ben")),
+        ]
+        for (created, modified) in others {
+            #expect(!record.hasSameAuthorship(as: body("a", created, modified)))
+        }
+    }
+
     @Test func `System fields round-trip`() throws {
         let body = try RecordBody(validating: try body().bytes)
         #expect(body.created == Authorship(time: .min, user: UserID("a")))

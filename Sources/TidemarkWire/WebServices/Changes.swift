@@ -320,7 +320,7 @@ extension JSONReader {
     }
 
     fileprivate mutating func member(
-        _ name: String,
+        _ name: MemberName,
         of question: inout ZoneQuestion
     ) throws(JSONError) -> Bool {
         switch name {

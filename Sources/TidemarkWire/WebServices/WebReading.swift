@@ -10,29 +10,46 @@ extension JSONReader {
     /// `member` reads the member and returns true, or does not read it and returns false. Refuses
     /// duplicate members.
     mutating func members(
-        _ member: (inout JSONReader, String) throws(JSONError) -> Bool
+        _ member: (inout JSONReader, MemberName) throws(JSONError) -> Bool
     ) throws(JSONError) {
-        var seen: [String] = []
-        // Most objects have fewer members.
-        seen.reserveCapacity(8)
-        // A search of an array is quadratic: only requests that nobody writes have so many members.
-        var further: Set<String> = []
+        let beginning = self
+        // Names without a common mark differ, so most objects need no list of their names.
+        var marks: UInt64 = 0
+        // All names so far, once a mark was seen twice.
+        var names: Set<String>?
         var object = try openObject()
         while let key = try nextKey(of: &object) {
-            let name = copy(key)
-            guard !seen.contains(name), !further.contains(name) else {
+            let name = MemberName(key, in: self)
+            if names == nil, marks & name.mark != 0 {
+                names = try beginning.names(before: key)
+            }
+            marks |= name.mark
+            guard names?.insert(name.string).inserted ?? true else {
                 throw JSONError(
-                    "The member \"\(name)\" appears twice; keep one of them.",
+                    "The member \"\(name.string)\" appears twice; keep one of them.",
                     at: key.range.lowerBound
                 )
             }
-            if seen.count < 64 { seen.append(name) } else { further.insert(name) }
             if try peek() == .null {
                 try null()
             } else if try !member(&self, name) {
                 try skip()
             }
         }
+    }
+
+    /// Returns the names of an object's members before one of them.
+    private func names(before last: JSONText) throws(JSONError) -> Set<String> {
+        var reader = self
+        var names: Set<String> = []
+        var object = try reader.openObject()
+        while let key = try reader.nextKey(of: &object),
+            key.range.lowerBound < last.range.lowerBound
+        {
+            names.insert(reader.copy(key))
+            try reader.skip()
+        }
+        return names
     }
 
     /// Reads an array of values.
@@ -70,7 +87,7 @@ extension JSONReader {
     mutating func member(_ wanted: String) throws(JSONError) -> String? {
         var value: String?
         try members { (it, name) throws(JSONError) in
-            guard name == wanted else { return false }
+            guard name.string == wanted else { return false }
             value = try it.string()
             return true
         }
@@ -93,7 +110,7 @@ extension WebRequest {
     /// `assetOfReceipt` returns the assets of the receipts in it.
     func read(
         receipts assetOfReceipt: @escaping (String) -> AssetReference? = { _ in nil },
-        _ member: (inout JSONReader, String) throws(JSONError) -> Bool
+        _ member: (inout JSONReader, MemberName) throws(JSONError) -> Bool
     ) throws(WebError) {
         // The white space of JSON. A GET has no body.
         let isBlank = body.allSatisfy { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
