@@ -29,7 +29,7 @@ extension WebServices {
     /// Reads the fields that a signed-in user's request names in a list, and their records' zone.
     private func assetFields(
         _ request: WebRequest,
-        _ list: String
+        _ list: StaticString
     ) throws(WebError) -> (zone: ZoneID, fields: [AssetField]) {
         guard request.caller.user != nil else { throw .authenticationRequired() }
         var zone = ZoneID.default
@@ -42,7 +42,7 @@ extension WebServices {
             }
             return true
         }
-        try checkCount(fields.count, of: list)
+        try checkCount(fields.count, of: list.description)
         return (zone, fields)
     }
 
