@@ -85,9 +85,12 @@ struct WebWriter {
     /// The bytes that were written.
     var written: [UInt8] { bytes }
 
-    /// Closes the answer and returns its bytes.
-    consuming func finished() -> [UInt8] {
+    /// Closes the answer and returns its bytes, which the writer then no longer has.
+    ///
+    /// Not consuming: that would change a copy of the writer, and so copy the bytes.
+    mutating func finished() -> [UInt8] {
         literal("}")
+        defer { bytes = [] }
         return bytes
     }
 
