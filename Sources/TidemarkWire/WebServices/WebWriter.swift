@@ -259,10 +259,10 @@ struct WebWriter {
     }
 
     /// The member with the type of a field and the field's end, by the type's raw value.
-    private static let typeMembers = typeMembers(end: "}")
-    private static let typeMembersOfEncrypted = typeMembers(end: ",\"isEncrypted\":true}")
+    private static let typeMembers = makeTypeMembers(end: "}")
+    private static let typeMembersOfEncrypted = makeTypeMembers(end: ",\"isEncrypted\":true}")
 
-    private static func typeMembers(end: String) -> [[UInt8]] {
+    private static func makeTypeMembers(end: String) -> [[UInt8]] {
         (0...UInt8.max).map { rawValue in
             let type = FieldType(rawValue: rawValue)
             return type.map { Array(",\"type\":\"\($0.webName)\"\(end)".utf8) } ?? []
