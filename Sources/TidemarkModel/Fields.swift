@@ -159,11 +159,11 @@ extension Fields {
     ///
     /// For writers of many records: unlike an element, a lent field retains nothing.
     package func forEachLent(_ body: (LentField) -> Void) {
-        bytes.withUnsafeBufferPointer { buffer in
-            let span = self.bytes.span.bytes
-            for index in 0..<count {
-                let entry = FieldEntry(at: index, in: span)
-                guard let type = FieldType(rawValue: entry.type) else { continue }
+        let span = bytes.span.bytes
+        for index in 0..<count {
+            let entry = FieldEntry(at: index, in: span)
+            guard let type = FieldType(rawValue: entry.type) else { continue }
+            bytes.withUnsafeBufferPointer { buffer in
                 body(
                     LentField(
                         index: index,
