@@ -222,10 +222,13 @@ public struct FieldsBuilder: Sendable {
     }
 
     private static func precedes(_ first: Piece, _ second: Piece, in bytes: [UInt8]) -> Bool {
-        bytes.withUnsafeBufferPointer { bytes in
+        bytes.withUnsafeBytes { bytes in
             let left = bytes[first.start..<first.start + first.nameByteCount]
             let right = bytes[second.start..<second.start + second.nameByteCount]
-            return left.lexicographicallyPrecedes(right)
+            return ByteOrder.compare(
+                UnsafeRawBufferPointer(rebasing: left),
+                UnsafeRawBufferPointer(rebasing: right)
+            ) < 0
         }
     }
 }
