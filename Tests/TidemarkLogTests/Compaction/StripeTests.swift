@@ -302,7 +302,7 @@ import Testing
     {
         let striped = try StripedLog(
             .random,
-            zoneCount: 12,
+            zoneCount: 6,
             commitCount: 6_000,
             payload: 60...400
         )
