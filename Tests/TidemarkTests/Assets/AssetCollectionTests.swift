@@ -150,6 +150,7 @@ import TidemarkModel
             group.addTask {
                 while !end.isReached.withLock({ $0 }) {
                     _ = try await scratch.store.collectAssets()
+                    await Task.yield()
                 }
                 return []
             }

@@ -43,6 +43,8 @@ import TidemarkViews
                 )
                 #expect(try index.snapshot().checkpoint != nil)
                 openedCount += 1
+                // The writer needs a thread too.
+                await Task.yield()
             } while !isDone.value.withLock { $0 }
             #expect(openedCount > 1)
             try await group.waitForAll()
