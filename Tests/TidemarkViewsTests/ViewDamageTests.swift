@@ -141,6 +141,37 @@ struct ViewDamageTests {
         }
     }
 
+    @Test func `Damage is found in every part of a long file, and the first is reported`() throws {
+        do {
+            let index = try LMDBViewIndex.open(folder, access: .writing, store: .sample)
+            var batch = ViewBatch()
+            for number in 0..<200_000 as Range<UInt64> {
+                batch.put(.word(number, tag: 1), in: .sync, for: ViewKey(3, number))
+            }
+            try index.apply(batch, checkpoint: .at(1))
+        }
+        let files = try IndexFiles(folder)
+        // A thread verifies 64 chunks of 16 pages, then the next ones.
+        let parts = Dictionary(grouping: try files.usedPages()) { $0 / (64 * 16) }
+        try #require(parts.count > 1)
+        let last = try parts.values.map { try #require($0.max()) }.sorted()
+        for page in last {
+            try files.flip(1, at: page * files.pageByteCount)
+            #expect(outcomes([.readingStill]) == [.damaged], "page \(page)")
+            try files.flip(0, at: page * files.pageByteCount)
+        }
+        // The damage of the second part is probably found earlier.
+        let second = try #require(parts[1]?.min())
+        for page in [last[0], second] {
+            try files.flip(1, at: page * files.pageByteCount)
+        }
+        let error = #expect(throws: ViewIndexError.self) {
+            try LMDBViewIndex.open(folder, access: .readingStill, store: .sample)
+        }
+        let offset = last[0] / 16 * 16 * files.pageByteCount
+        #expect(error?.message.contains("at offset \(offset),") == true)
+    }
+
     @Test func `Missing, truncated, flipped and unknown checks are detected`() throws {
         let (_, files) = try makeIndex()
         try FileManager.default.removeItem(at: files.checksURL)
