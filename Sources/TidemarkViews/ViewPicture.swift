@@ -96,8 +96,8 @@ extension ViewPicture {
         }
         let version: RecordVersion? =
             if let current { current } else { try olderVersion(at: slot) }
-        guard let version, version.state == .tombstone else { return version }
-        return version.sequence <= overlaidHorizon(of: slot.zone) ? nil : version
+        guard let version, !isForgotten(version, in: slot.zone) else { return nil }
+        return version
     }
 
     /// Returns the last event of a slot that the current generation does not have.
@@ -118,18 +118,21 @@ extension ViewPicture {
         )
     }
 
-    /// Leaves out tombstones that are dropped but not yet removed by a checkpoint, because the log
-    /// may no longer have them.
     private func leaveOutForgotten(_ versions: inout [RecordVersion?], at slots: [ViewKey]) {
         // Nearly always: only a compaction or an erasure raises horizons, and the next checkpoint
         // removes what they forget.
         if !withCurrent({ !$0.horizons.isEmpty }), frozen?.horizons.isEmpty ?? true { return }
         for index in versions.indices {
-            guard let version = versions[index], version.state == .tombstone else { continue }
-            if version.sequence <= overlaidHorizon(of: slots[index].zone) {
+            if let version = versions[index], isForgotten(version, in: slots[index].zone) {
                 versions[index] = nil
             }
         }
+    }
+
+    /// Returns true for a tombstone that is dropped but not yet removed by a checkpoint: the log may
+    /// no longer have it.
+    private func isForgotten(_ version: RecordVersion, in zone: ZoneKey) -> Bool {
+        version.state == .tombstone && version.sequence <= overlaidHorizon(of: zone)
     }
 
     /// Returns the position up to which a zone's tombstones are dropped according to the overlay;

@@ -51,11 +51,10 @@ extension LogFiles {
         let wanted = wanted(by: rest, in: reader)
         // No block covers it.
         if wanted.entries.isEmpty { rest.removeFirst() }
-        let blocks = blocks(wanted.entries, in: reader, mapping: wanted.isSparse)
         // One for all blocks, so that its rows are allocated once; a block rarely has more.
         var run = EventRun(block: [], rows: [])
         run.rows.reserveCapacity(min(rest.count, 128))
-        while let next = blocks.next() {
+        for next in blocks(wanted.entries, in: reader, mapping: wanted.isSparse) {
             let end = rest.firstIndex(after: next.entry.last)
             let covered = rest[..<end]
             rest = rest[end...]
