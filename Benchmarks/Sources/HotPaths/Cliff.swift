@@ -105,4 +105,24 @@ extension Store {
         )
         _ = try await modifyRecords(ModifyRecordsRequest(saves: [save]), as: caller).saves[0].get()
     }
+
+    /// Saves small records, 400 in each request.
+    func saveNotes(
+        _ ids: [RecordID],
+        _ number: Int64 = 1,
+        as caller: Caller
+    ) async throws {
+        for start in stride(from: 0, to: ids.count, by: 400) {
+            let saves = try ids[start..<min(start + 400, ids.count)].map { id in
+                RecordSave(
+                    id,
+                    type: "Note",
+                    fields: try Fields(["n": .int64(number)]),
+                    policy: .replace
+                )
+            }
+            let result = try await modifyRecords(ModifyRecordsRequest(saves: saves), as: caller)
+            for outcome in result.saves { _ = try outcome.get() }
+        }
+    }
 }

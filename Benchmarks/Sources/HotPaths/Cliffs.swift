@@ -217,6 +217,21 @@ extension Cliff {
         return try body(before)
     }
 
+    static let successive = [
+        Cliff(
+            "a store made, used and closed",
+            "stores before it",
+            [100, 1_000, 10_000],
+            bar: "as after 100"
+        ) { size in
+            func use() async throws {
+                try await withStore { store, _ in try await store.saveOne("r") }
+            }
+            for _ in 0..<size { try await use() }
+            return try await median(of: 50) { _ in try await use() }
+        }
+    ]
+
     static let deletions = [
         Cliff(
             "first page of a device that starts",

@@ -3,20 +3,15 @@
 
 import Tidemark
 import TidemarkModel
-import TidemarkReplay
 
-// What one user removes, what another one waits for meanwhile, and long differences.
+// Removals of one user, and the saves of another one meanwhile.
 extension Cliff {
     static let removals = [
         removal("one zone", "records of the zone", [10_000, 100_000, 1_000_000]) { store, size in
             let zone = ZoneID(zoneName: "zone")
             _ = try await store.modifyZones(ModifyZonesRequest(saves: [zone]), as: remover)
-            for start in stride(from: 0, to: size, by: 400) {
-                let ids = (start..<min(start + 400, size)).map {
-                    RecordID(recordName: "r\($0)", zone: zone)
-                }
-                try await store.saveNotes(ids, as: remover)
-            }
+            let ids = (0..<size).map { RecordID(recordName: "r\($0)", zone: zone) }
+            try await store.saveNotes(ids, as: remover)
             return [zone]
         },
         removal("a user's zones", "zones of the user", [100, 1_000, 10_000]) { store, size in
@@ -64,8 +59,9 @@ extension Cliff {
         }
     }
 
-    /// The milliseconds of the longest of some saves, which a user makes one after another while
-    /// other work goes on: time that passes, unlike that of other works.
+    /// The longest save of a user who saves one record after another while other work runs.
+    ///
+    /// In milliseconds of time that passes, unlike other figures: the waiting is what counts.
     private static func longestSave(
         in store: Store,
         during work: () async throws -> Void
@@ -99,74 +95,5 @@ extension Cliff {
         }
         saving.cancel()
         return try await saving.value
-    }
-
-    static let differences = [
-        Cliff(
-            "differences between two points, all records changed",
-            "changes",
-            [3_000, 30_000, 300_000],
-            unit: "ms",
-            bar: "1,000 ms"
-        ) { size in
-            try await withStore { store, _ in
-                let caller = Caller(user: "anna")
-                let zone = ZoneID(zoneName: "zone")
-                _ = try await store.modifyZones(ModifyZonesRequest(saves: [zone]), as: caller)
-                let ids = (0..<size).map { RecordID(recordName: "r\($0)", zone: zone) }
-                func saveAll(_ number: Int64) async throws {
-                    for start in stride(from: 0, to: size, by: 400) {
-                        let some = Array(ids[start..<min(start + 400, size)])
-                        try await store.saveNotes(some, number, as: caller)
-                    }
-                }
-                try await saveAll(1)
-                let first = store.lastSequence
-                try await saveAll(2)
-                return try await median(of: 3) { _ in
-                    var count = 0
-                    try await store.visitDifferences(after: first, of: caller.database) { _ in
-                        count += 1
-                        return true
-                    }
-                    guard count == size else { throw WrongCount() }
-                } / 1_000
-            }
-        }
-    ]
-
-    static let successive = [
-        Cliff(
-            "a store made, used and closed",
-            "stores before it",
-            [100, 1_000, 10_000],
-            bar: "as after 100"
-        ) { size in
-            func use() async throws {
-                try await withStore { store, _ in try await store.saveOne("r") }
-            }
-            for _ in 0..<size { try await use() }
-            return try await median(of: 50) { _ in try await use() }
-        }
-    ]
-}
-
-extension Store {
-    /// Saves small records.
-    fileprivate func saveNotes(
-        _ ids: [RecordID],
-        _ number: Int64 = 1,
-        as caller: Caller
-    ) async throws {
-        let saves = try ids.map { id in
-            RecordSave(
-                id,
-                type: "Note",
-                fields: try Fields(["n": .int64(number)]),
-                policy: .replace
-            )
-        }
-        let result = try await modifyRecords(ModifyRecordsRequest(saves: saves), as: caller)
-        for outcome in result.saves { _ = try outcome.get() }
     }
 }
