@@ -62,6 +62,26 @@ import Testing
         try log.close()
     }
 
+    @Test func `A long read leaves the blocks of short ones in the cache`() throws {
+        let log = try makeLog(cacheByteCount: 256 << 10)
+        log.backgroundWork.wait()
+        let segment = try #require(log.files.segments.first)
+        let reader = try #require(try log.files.reader(of: segment))
+        try #require(reader.blockCount > 8)
+        let short = reader.entries(0..<8)
+        for entry in short { try log.read([entry.first]) { _ in true } }
+        let all = (1...log.lastSequence.rawValue).map(SequenceNumber.init(rawValue:))
+        try log.read(all) { _ in true }
+        let kept = short.filter { entry in
+            let key = BlockCache.Key(segment: reader.id, offset: entry.offset)
+            return log.files.cache.block(key) != nil
+        }
+        // The end of the read may have few blocks, which then take the place of some. If it were read
+        // like a short one throughout, none would be left.
+        #expect(!kept.isEmpty)
+        try log.close()
+    }
+
     @Test func `A block that cannot be read ends a read before its events, and not earlier`()
         throws
     {

@@ -316,7 +316,7 @@ struct LMDBViewIndexTests {
         #expect(spare > used * 2 / 5)
         #expect(spare < used * 7 / 10)
         #expect(try index.snapshot().checkpoint == .at(10))
-        // The checks are those of the last commit.
+        #expect(index.progress.withLock { $0.checks?.transaction == $0.state?.transaction })
         #expect(try open(.readingLive).snapshot().entries(.names).count == 100_000)
         let digest = try index.snapshot().digest(.names)
         let copy = scratch.path("copy")
