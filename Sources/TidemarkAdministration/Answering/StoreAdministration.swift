@@ -38,12 +38,17 @@ public struct StoreAdministration: AdministrationService {
 
     /// Opens the files of the log for reading, with or without an open store.
     ///
-    /// Throws `serviceUnavailable` while something is erased: the reader would keep the files.
+    /// Throws the errors of ``checkNotErasing()``: the reader would keep the files.
     func openLog() throws -> LogReader {
         let reader = try LogReader(path, fileSystem: PosixFileSystem())
-        try openStore?.checkNotErasing()
+        try checkNotErasing()
         return reader
     }
+
+    /// Throws `serviceUnavailable` while something is erased.
+    ///
+    /// An erasure that has begun fails if somebody begins to read the files.
+    func checkNotErasing() throws(SyncError) { try openStore?.checkNotErasing() }
 
     /// A caller for whom the administrator vouches.
     func vouching(for caller: Caller) -> Caller {

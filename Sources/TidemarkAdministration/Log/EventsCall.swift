@@ -77,9 +77,7 @@ public struct EventsCall: StoreCall {
         let reader = try administration.openLog()
         // The newest events include those that this process acknowledged but has not yet marked so
         // in the log.
-        if administration.openStore != nil {
-            try LongWork.run { () throws(LogError) in try reader.settle() }
-        }
+        if administration.openStore != nil { try reader.settle() }
         var next = try firstPosition(in: reader)
         var (last, isFinal) = try lastPosition(in: reader)
         // Counts the events that were received. `scan` has a count of its own, because it reads
@@ -89,7 +87,7 @@ public struct EventsCall: StoreCall {
         var decoder = EventDecoder(source: reader)
         while left > 0 {
             func take(_ event: LoggedEvent) async throws {
-                try administration.openStore?.checkNotErasing()
+                try administration.checkNotErasing()
                 try await receive(event)
                 left -= 1
             }
@@ -97,10 +95,7 @@ public struct EventsCall: StoreCall {
             // with what that has learned.
             let (start, end, most, known) = (next, last, left, decoder)
             let found = try await passing(to: take) { take in
-                let found = try LongWork.run { () throws(LogError) in
-                    try scan(reader, start, end, most, known, take)
-                }
-                return found
+                try scan(reader, start, end, most, known, take)
             }
             decoder = found.decoder
             unknown += found.unknown
@@ -110,7 +105,7 @@ public struct EventsCall: StoreCall {
             do {
                 // Polled: the writer may be another process, which does not notify readers.
                 try await Task.sleep(for: Self.pause)
-                try administration.openStore?.checkNotErasing()
+                try administration.checkNotErasing()
                 _ = try reader.refresh()
             } catch is CancellationError {
                 // Cancellation is the usual end of a call that follows the log. The damage found so

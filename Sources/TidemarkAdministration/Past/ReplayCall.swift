@@ -75,7 +75,7 @@ public struct ReplayCall: StoreCall {
             ? try ViewsCheck.begin(at: path)
             : (try administration.openLog(), nil as ViewsCheck?)
         // As `openLog` does.
-        try administration.openStore?.checkNotErasing()
+        try administration.checkNotErasing()
         // The log includes what this process acknowledged but has not yet marked so.
         if administration.openStore != nil { try reader.settle() }
         return try replay(reader, begun)

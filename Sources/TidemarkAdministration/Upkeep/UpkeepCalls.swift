@@ -55,8 +55,7 @@ public struct BackupCall: StoreCall {
         from administration: StoreAdministration,
         receive: (Never) async throws -> Void
     ) async throws -> BackupReport {
-        // An erasure that has begun fails if somebody begins to read the files.
-        try administration.openStore?.checkNotErasing()
+        try administration.checkNotErasing()
         // By the path: the backup reads files, so the store need not be open here.
         return try Store.backUp(at: administration.path, to: destination)
     }
@@ -77,8 +76,7 @@ public struct VerificationCall: StoreCall {
         from administration: StoreAdministration,
         receive: (Never) async throws -> Void
     ) async throws -> StoreVerification {
-        // An erasure that has begun fails if somebody begins to read the files.
-        try administration.openStore?.checkNotErasing()
+        try administration.checkNotErasing()
         // By the path: a damaged store may not open.
         return try Store.verify(at: administration.path)
     }

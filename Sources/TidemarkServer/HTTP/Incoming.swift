@@ -10,7 +10,8 @@ import TidemarkWire
 
 /// A request as it arrived, before its sender is known.
 ///
-/// A class, because many steps of a request keep it, and each copy would count a dozen references.
+/// A class: many steps of a request keep it, and each copy of a struct would count a dozen
+/// references.
 final class Incoming: Sendable {
     let request: Request
     /// The id of this request and its answer.
@@ -41,7 +42,9 @@ final class Incoming: Sendable {
         forwardedAddress =
             options.trustsProxy
             ? request.headers[.forwardedFor]?.split(separator: ",").last?.filter { $0 != " " } : nil
-        self.trace = trace ?? request.trace
+        // An invalid header is ignored, as the specification of `traceparent` demands.
+        self.trace =
+            trace ?? request.headers[.traceparent].flatMap { TraceContext(traceparent: $0) }
         var random = RequestRandom()
         uuid = UniqueName.make(using: &random)
         target = request.head.path ?? "/"
@@ -89,14 +92,5 @@ final class Incoming: Sendable {
 
     /// True if the answer may contain Tidemark's extensions.
     var isExtended: Bool { header(.tidemarkExtensions) == "1" }
-}
-
-extension Request {
-    /// The trace in the header `traceparent`; `nil` without a valid one.
-    ///
-    /// An invalid header is ignored, as the specification demands.
-    var trace: TraceContext? {
-        headers[.traceparent].flatMap { TraceContext(traceparent: $0) }
-    }
 }
 #endif

@@ -12,7 +12,7 @@ struct RequestSpan {
     private let span: any Span
     /// The context from which the spans of the work begin.
     var context: InstrumentationContext { span.context }
-    /// The trace that a commit of the request belongs to.
+    /// The trace of the span; `nil` if the tracer keeps nothing.
     let trace: TraceContext?
 
     init(_ request: Request, _ tracer: any Tracer) {
@@ -27,11 +27,9 @@ struct RequestSpan {
             file: #fileID,
             line: #line
         )
-        // If the tracer keeps nothing, a commit gets the trace of the request.
         var own: [String: String] = [:]
         tracer.inject(span.context, into: &own, using: WrittenFields())
-        trace =
-            own["traceparent"].flatMap { TraceContext(traceparent: $0) } ?? request.trace
+        trace = own["traceparent"].flatMap { TraceContext(traceparent: $0) }
     }
 
     /// Ends the span.

@@ -39,7 +39,7 @@ extension WebServices {
         modification.decide()
         let outcomes: [Result<Record?, WebError>]
         // All or nothing is decided here too: the service does not see what was rejected here.
-        if isAtomic, modification.isInCustomZone, modification.hasRefusal {
+        if isAtomic, modification.hasRefusal, modification.isInCustomZone {
             outcomes = modification.refusedTogether
         } else {
             let modify = ModifyRecordsRequest(
