@@ -148,9 +148,7 @@ extension Directory {
         for key in try await keys() where key.value.container == identifier {
             try await revokeKey(key.value.id.text)
         }
-        for session in try await sessions() where session.value.container == identifier {
-            try await endSession(session.value.id.text)
-        }
+        try await end(sessions().filter { $0.value.container == identifier })
         // Last: if a step above fails, a registered container is still listed, and closing it can
         // be repeated.
         try await changeLimits {

@@ -446,8 +446,9 @@ public final class Directory: Sendable {
 
     /// Throws unless an account still admits a person whose password was checked earlier.
     ///
-    /// Checking a password takes time. A removal, a lock and a new password change the account and
-    /// then end its sessions. So they end a session that begins meanwhile, or this sees the change.
+    /// Checking a password takes time, in which the account may be removed, locked or given another
+    /// password. Each of these changes the account and then ends its sessions: it ends a session
+    /// that begins meanwhile, or this function reads the change.
     private func confirm(_ checked: Account) async throws {
         guard let account = try await account(named: checked.id.text) else {
             throw Self.noAccount(checked.email)
@@ -487,17 +488,20 @@ public final class Directory: Sendable {
     /// Ends all sessions of an account.
     public func endSessions(ofAccount account: String) async throws {
         try await refuseEarlierTokens(ofAccount: account)
-        for session in try await sessions(ofAccount: account) {
+        try await end(sessions(ofAccount: account))
+    }
+
+    private func endAllSessions() async throws { try await end(sessions()) }
+
+    /// Ends sessions, unless they were deleted after they were read.
+    func end(_ sessions: [Stored<Session>]) async throws {
+        for session in sessions {
             do {
                 try await endSession(session.value.id.text)
             } catch let error as SyncError where error.code == .unknownItem {
-                // It was deleted meanwhile, with its account or because it has just begun.
+                // It was deleted with its account, or by the sign-in that began it.
             }
         }
-    }
-
-    private func endAllSessions() async throws {
-        for session in try await sessions() { try await endSession(session.value.id.text) }
     }
 
     /// Ends a session: its tokens become invalid.
@@ -532,7 +536,7 @@ public final class Directory: Sendable {
         let head = Array(session.id.text.utf8) + issued.bigEndianBytes
         let code = secret.code(of: head, for: "web token").prefix(16)
         let text = (head + code).base64URL
-        // A client that uses each token once comes back with this one.
+        // A client that uses each token once sends this one next.
         signedTokens.keep((session.id.text, issued), of: text)
         return text
     }

@@ -64,8 +64,8 @@ extension Directory {
             guard user.isServerAccount else { return false }
             return UserID(serverAccount: name, in: ContainerID(container)) == UserID(other)
         }
-        // Some may end meanwhile: a session that has just begun ends itself where its account is gone.
-        // An error would keep the rest, and the account could not be removed again.
+        // A sign-in deletes the session that it has just begun if the account is gone. An error
+        // here would keep the other credentials, and the removal could not be repeated.
         for session in try await registry.sessions.all(Session.self).map(\.value)
         where session.account == name || isMeant(session.user, session.container) {
             try await registry.sessions.deleteIfPresent(session.id)
