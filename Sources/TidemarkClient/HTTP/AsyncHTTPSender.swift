@@ -31,8 +31,8 @@ struct AsyncHTTPSender: HTTPSender {
             connect: TimeAmount(options.connectTimeout),
             read: TimeAmount(pause)
         )
-        // `Patience` repeats calls, with waits that the app can set. Otherwise each repetition would
-        // last as long as a connection may take, also if the server refuses it at once.
+        // `Patience` repeats calls, with waits that the app can set. If the client retried too, each
+        // repetition would take the whole `connectTimeout`, even if the server refuses at once.
         configuration.connectionPool.retryConnectionEstablishment = false
         // For HTTP/2, one connection carries all requests, and this limit does not apply.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionLimit

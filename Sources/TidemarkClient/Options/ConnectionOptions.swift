@@ -6,7 +6,9 @@ public import TidemarkWire
 
 /// The options of a connection to a server: its timeouts and its proxy.
 public struct ConnectionOptions: Sendable {
-    /// A proxy between the client and the server, which looks the server's name up.
+    /// A proxy between the client and the server.
+    ///
+    /// The proxy looks up the server's name.
     public enum Proxy: Hashable, Sendable {
         /// An HTTP proxy, through which all connections are tunnelled by `CONNECT`, with or without
         /// TLS.

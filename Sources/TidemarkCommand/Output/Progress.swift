@@ -55,7 +55,7 @@ struct Progress: ~Copyable, Sendable {
         hasDrawn = false
     }
 
-    /// Takes the bar away, and shows none from here on.
+    /// Removes the bar, and shows no other.
     mutating func end() {
         finish()
         write = nil

@@ -6,17 +6,17 @@ import HTTPTypes
 import NIOCore
 import NIOHTTPTypes
 
-/// A handler of what the application does not see of the requests and answers of a connection.
+/// A handler of the time limits of requests and answers, and of `Expect: 100-continue`.
 ///
 /// - A connection whose request body arrives too slowly is closed. The bodies of assets are exempt:
 ///   the server reads them only with a signed address or a valid credential.
 /// - A connection whose client does not take its answer is closed. The idle time of a connection does
-///   not pass while an answer is sent. A client that stops reading would hold a connection and a file
-///   for ever.
-/// - A client with `Expect: 100-continue` gets the answer after which it sends its body. curl waits
-///   for that for a second before it sends a large body, others for longer.
+///   not pass while an answer is sent, so a client that stops reading would keep a connection and a
+///   file open.
+/// - A client with `Expect: 100-continue` gets the answer after which it sends its body. Without that
+///   answer, curl waits for a second before it sends a large body, and others wait longer.
 ///
-/// One handler for all three: each handler of a connection costs every request.
+/// One handler does all three, because every request passes through each handler of a connection.
 final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart

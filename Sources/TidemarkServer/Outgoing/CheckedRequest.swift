@@ -27,9 +27,9 @@ enum CheckedRequest {
         within patience: Duration = .seconds(20),
         trust: TLSConfiguration? = nil
     ) async throws -> [UInt8] {
-        // The host is read as the client below reads it. In another spelling of the name, `dnsOverride`
-        // would have no effect. `URLComponents` also decodes international names, which no name
-        // server knows.
+        // The host is read as the client below reads it: `dnsOverride` has no effect on another
+        // spelling of the name. `URLComponents` would also decode international names, which no
+        // name server knows.
         guard let url = URL(string: request.url), let host = url.host else {
             throw Failure(description: "The address cannot be read.")
         }

@@ -240,7 +240,7 @@ package final class TemporaryServer: Sendable {
             // Read once for each request: a reset replaces store, token and faults together, and a
             // request sees only one of the two states.
             let current = server.current.withLock { $0 }
-            // A browser hides the answer to its question before a request from the page.
+            // A preflight request has no fault: a browser hides its answer from the page.
             guard request.method != .options, let fate = current.counts.next(to: path) else {
                 return try await current.responder.respond(to: request, context: context)
             }

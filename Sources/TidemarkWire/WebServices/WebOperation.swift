@@ -5,8 +5,8 @@ import TidemarkModel
 
 /// One operation of `records/modify`, as it was sent.
 ///
-/// A class, as its record: several steps take each operation of a batch, and a copy would count a
-/// dozen references.
+/// A class, like its record: several steps take each operation of a batch, and each copy of a struct
+/// would count a dozen references.
 final class WebOperation {
     enum Kind: String {
         case create, update, forceUpdate, replace, forceReplace, delete, forceDelete

@@ -41,7 +41,7 @@ struct WebWriter {
 
     /// Opens an answer of a number of records.
     mutating func openRecords(_ count: Int) {
-        // Most records take less. Without room for them, the bytes move each time that it runs out.
+        // Most records take less. Without this room, the bytes would be moved as they grow.
         bytes.reserveCapacity(count * 768 + 256)
         literal("{\"records\":")
     }
@@ -211,7 +211,7 @@ struct WebWriter {
 
     /// The members that records of one zone and one save have in common, as JSON.
     ///
-    /// The records of an answer are often of one save. A class, so that a look takes no copy.
+    /// The records of an answer are often of one save. A class, so that reading it copies nothing.
     private final class Origin: Sendable {
         let zone: ZoneID
         let body: RecordBody

@@ -26,8 +26,8 @@ final class ExportFile {
 
     /// Creates the file under a temporary name, so that a failure to create it is reported at once.
     ///
-    /// Only a file is replaced by it. A folder or a pipe cannot be, and in the place of a link, such as
-    /// `/dev/stdout`, nobody would look for a file.
+    /// Throws if the path names anything but a file. An export cannot replace a folder or a pipe, and
+    /// nobody would look for it in the place of a link, such as `/dev/stdout`.
     init(_ path: String) throws {
         var status = stat()
         guard lstat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
