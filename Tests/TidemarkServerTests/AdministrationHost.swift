@@ -90,12 +90,7 @@ struct AdministeredStore: Sendable {
         )
         _ = try zones.saves[0].get()
         func save(_ name: String, _ fields: Fields, from device: String) async throws {
-            let save = RecordSave(id(name), type: "Note", fields: fields, policy: .allKeys)
-            let result = try await store.modifyRecords(
-                ModifyRecordsRequest(saves: [save]),
-                as: caller(device)
-            )
-            _ = try result.saves[0].get()
+            try await store.saveNote(id(name), fields, as: caller(device))
         }
         try await save("milk", ["title": "Milk", "count": 1], from: "phone")
         try await save("milk", ["title": "Oat milk", "count": 2], from: "pad")

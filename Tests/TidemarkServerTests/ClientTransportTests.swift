@@ -68,19 +68,28 @@ import TidemarkWire
         var options = ConnectionOptions()
         options.patience = Patience(repetitions: 1, wait: { _ in })
         options.proxy = .http(host: "127.0.0.1", port: proxy.port)
+        let error = try await failure(at: "http://localhost:1", options)
+        #expect(error.code == .networkUnavailable)
+        #expect(error.message.contains("The proxy"))
+        #expect(proxy.asked == ["CONNECT localhost:1", "CONNECT localhost:1"])
+        try await proxy.close()
+    }
+
+    /// Returns the error of a request to a server.
+    private func failure(
+        at address: String,
+        _ options: ConnectionOptions
+    ) async throws -> SyncError {
         let connection = try ServerConnection(
-            to: "http://localhost:1",
+            to: address,
             credentials: .apiToken("a"),
             options: options
         )
         let error = try await #require(throws: SyncError.self) {
             try await connection.service.zones(as: Caller())
         }
-        #expect(error.code == .networkUnavailable)
-        #expect(error.message.contains("The proxy"))
-        #expect(proxy.asked == ["CONNECT localhost:1", "CONNECT localhost:1"])
         await connection.close()
-        try await proxy.close()
+        return error
     }
 
     /// The number of connections to a server.
@@ -166,18 +175,10 @@ import TidemarkWire
             var options = ConnectionOptions()
             options.requestTimeout = .milliseconds(300)
             options.patience = Patience(repetitions: 2, wait: { _ in })
-            let connection = try ServerConnection(
-                to: "http://127.0.0.1:\(port)",
-                credentials: .apiToken("a"),
-                options: options
-            )
-            let error = try await #require(throws: SyncError.self) {
-                try await connection.service.zones(as: Caller())
-            }
+            let error = try await failure(at: "http://127.0.0.1:\(port)", options)
             #expect(error.code == .networkFailure)
             #expect(error.message.contains("did not answer in time"))
             #expect(visits.value == 3)
-            await connection.close()
         }
     }
 

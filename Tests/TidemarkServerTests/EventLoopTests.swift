@@ -11,7 +11,7 @@ import TidemarkModel
 
 @testable import TidemarkServer
 
-/// On which threads requests are answered, and how long they keep the thread of an event loop.
+/// The threads on which requests are answered, and the time that they keep an event loop's thread.
 @Suite struct EventLoopTests {
     /// The calls of a store, with the threads on which they began.
     private final class Calls: StoreObserver {
@@ -91,17 +91,11 @@ import TidemarkModel
             )
             for result in made.saves { _ = try result.get() }
             for zone in zones {
-                let save = RecordSave(
+                try await server.store.saveNote(
                     RecordID(recordName: "r", zone: zone),
-                    type: "Note",
-                    fields: ["text": String(repeating: "x", count: 300_000)],
-                    policy: .allKeys
-                )
-                let saved = try await server.store.modifyRecords(
-                    ModifyRecordsRequest(saves: [save]),
+                    ["text": String(repeating: "x", count: 300_000)],
                     as: caller
                 )
-                _ = try saved.saves[0].get()
             }
             _ = calls.take(.zoneChanges)
             let answer = try await server.send(

@@ -100,17 +100,11 @@ import Tidemark
             let names = (0..<8).map { "r\($0)" }
             for name in names {
                 // Each character is an escape of six bytes in JSON.
-                let save = RecordSave(
+                try await server.store.saveNote(
                     RecordID(recordName: name),
-                    type: "Note",
-                    fields: ["text": String(repeating: "\u{1}", count: 900_000)],
-                    policy: .allKeys
-                )
-                let saved = try await server.store.modifyRecords(
-                    ModifyRecordsRequest(saves: [save]),
+                    ["text": String(repeating: "\u{1}", count: 900_000)],
                     as: caller
                 )
-                _ = try saved.saves[0].get()
             }
             func look(up names: [String]) async throws -> Answer {
                 let records = names.map { #"{"recordName":"\#($0)"}"# }.joined(separator: ",")

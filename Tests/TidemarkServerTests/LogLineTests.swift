@@ -53,7 +53,7 @@ import TidemarkLock
             for (name, value) in metadata { logger[metadataKey: name] = value }
             try await ServerUnderTest.run(.router, logger: logger) { server in
                 let web = try await server.signIn("ann")
-                // What a client sends must not end a text of the line.
+                // Text of a client must not end a text of the line.
                 let path = "private/zones/list?clientId=a%22b%5C"
                 #expect(try await server.send(path, web: web).status == 200)
             }

@@ -103,7 +103,7 @@ import TidemarkWire
                 }
                 let service = RemoteAdministration(over: transport)
                 let started = Task {
-                    // It works only once it is known, and can be cancelled.
+                    // The call begins only once its task is known and can be cancelled.
                     while task.withLock({ $0 == nil }) { await Task.yield() }
                     try await finish(call, by: service)
                 }
@@ -136,13 +136,8 @@ import TidemarkWire
             for number in 0..<60 {
                 position = server.store.lastSequence
                 let bytes = [UInt8](repeating: UInt8(number), count: 500_000)
-                let save = RecordSave(
-                    Filled.id("r\(number)"),
-                    type: "Note",
-                    fields: try Fields(["bytes": .bytes(bytes)])
-                )
-                let request = ModifyRecordsRequest(saves: [save])
-                _ = try await server.store.modifyRecords(request, as: caller).saves[0].get()
+                let fields = try Fields(["bytes": .bytes(bytes)])
+                try await server.store.saveNote(Filled.id("r\(number)"), fields, as: caller)
             }
             let secret = try await server.server.directory.addAdministrator(name: "ops")
             let call = RecordsCall(of: Filled.database, in: Filled.zone, asOf: position)

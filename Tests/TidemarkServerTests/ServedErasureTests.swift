@@ -89,17 +89,11 @@ import TidemarkWire
         let zones = try await store.modifyZones(ModifyZonesRequest(saves: [zone]), as: caller)
         _ = try zones.saves[0].get()
         for number in 0..<50 {
-            let save = RecordSave(
+            try await store.saveNote(
                 RecordID(recordName: "quagga \(number)", zone: zone),
-                type: "Note",
-                fields: ["title": "A quagga of Zelda's"],
-                policy: .allKeys
-            )
-            let result = try await store.modifyRecords(
-                ModifyRecordsRequest(saves: [save]),
+                ["title": "A quagga of Zelda's"],
                 as: caller
             )
-            _ = try result.saves[0].get()
         }
     }
 

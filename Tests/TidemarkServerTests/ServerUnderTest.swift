@@ -228,4 +228,13 @@ struct Answer: Sendable {
 
     func header(_ name: String) -> String? { HTTPField.Name(name).flatMap { headers[$0] } }
 }
+
+extension Store {
+    /// Saves a note, over any version of it.
+    func saveNote(_ id: RecordID, _ fields: Fields, as caller: Caller) async throws {
+        let save = RecordSave(id, type: "Note", fields: fields, policy: .allKeys)
+        let result = try await modifyRecords(ModifyRecordsRequest(saves: [save]), as: caller)
+        _ = try result.saves[0].get()
+    }
+}
 #endif

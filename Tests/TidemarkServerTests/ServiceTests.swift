@@ -442,7 +442,7 @@ import TidemarkWire
                 try await anna.service.uploadAsset(long, nowhere, as: anna.caller)
             }
             #expect([.zoneNotFound, .networkFailure].contains(error.code), "\(error)")
-            // What nobody takes is not read either.
+            // Pieces that nobody takes are not read either.
             let count = Lock(0)
             let endless = AsyncStream(unfolding: { () -> [UInt8]? in
                 let number = count.withLock { count in

@@ -6,7 +6,7 @@ import NIOCore
 import NIOPosix
 import TidemarkLock
 
-/// A proxy on this machine for HTTP (`CONNECT`) and SOCKS 5, which keeps what it was asked for.
+/// A proxy on this machine for HTTP (`CONNECT`) and SOCKS 5, which keeps its requests.
 final class TestProxy: Sendable {
     let port: Int
     private let listener: any Channel
@@ -42,7 +42,7 @@ final class TestProxy: Sendable {
         self.requests = requests
     }
 
-    /// What was asked for, such as `CONNECT localhost:8080` or `SOCKS localhost:8080`.
+    /// The requests so far, such as `CONNECT localhost:8080` or `SOCKS localhost:8080`.
     var asked: [String] { requests.all }
 
     func close() async throws {
