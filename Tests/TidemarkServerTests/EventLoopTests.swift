@@ -9,6 +9,7 @@ import Tidemark
 import TidemarkLock
 import TidemarkModel
 
+@testable import TidemarkClient
 @testable import TidemarkServer
 
 /// The threads on which requests are answered, and the time that they keep an event loop's thread.
@@ -76,6 +77,36 @@ import TidemarkModel
             #expect(try await isOnLoop(.fetchRecords, "records/lookup", many) == [false])
             let query = #"{"query":{"recordType":"Note"}}"#
             #expect(try await isOnLoop(.query, "records/query", query) == [false])
+        }
+    }
+
+    @Test func `Calls of Tidemark's own clients leave the event loop in the same cases`()
+        async throws
+    {
+        let calls = Calls()
+        try await ServerUnderTest.run(observer: calls) { server in
+            let web = try await server.signIn("ann")
+            let vouched = try await server.caller(web)
+            let note = RecordID(recordName: "a")
+            try await server.store.saveNote(note, ["title": "a"], as: vouched)
+            let connection = try ServerConnection(
+                to: "http://localhost:\(server.client.port ?? 0)",
+                credentials: .user(apiToken: server.token, webAuthToken: web)
+            )
+            let service = connection.service
+            let caller = Caller(user: try #require(vouched.user))
+            func isFetchedOnLoop(_ ids: [RecordID]) async throws -> [Bool] {
+                _ = calls.take(.fetchRecords)
+                _ = try await service.fetchRecords(FetchRecordsRequest(ids), as: caller)
+                return calls.take(.fetchRecords).map(\.isOnLoop)
+            }
+            #expect(try await isFetchedOnLoop([note]) == [true])
+            let many = (0..<100).map { RecordID(recordName: "a name of more than 30 bytes: \($0)") }
+            #expect(try await isFetchedOnLoop(many) == [false])
+            let query = Query(recordType: "Note", predicate: .always)
+            _ = try await service.query(QueryRequest(query, in: ZoneID.default), as: caller)
+            #expect(calls.take(.query).map(\.isOnLoop) == [false])
+            await connection.close()
         }
     }
 
