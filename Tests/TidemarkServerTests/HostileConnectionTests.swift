@@ -117,6 +117,18 @@ import TidemarkLock
         }
     }
 
+    @Test func `The time limit of a body does not pass between requests`() async throws {
+        try await run(options: Self.options(\.bodyTimeout, .milliseconds(300))) { connection, _ in
+            for count in 1...2 {
+                try await connection.send(Self.live)
+                try await connection.receive { _ in connection.statuses.count == count }
+                try await Task.sleep(for: .milliseconds(600))
+            }
+            #expect(connection.statuses == [200, 200])
+            #expect(!connection.isOver)
+        }
+    }
+
     @Test func `A slow body times out on paths that only resemble uploads`() async throws {
         let requests = [
             "POST /account/uploadAsset", "POST /none/uploadAsset", "POST /assets/none",
