@@ -50,7 +50,6 @@ struct DeltaRows {
             // change the share must not see.
             if access != nil, !isGone, try appendShare(row, block[range], bits) { return }
             let kind: RecordRows.Kind = isGone ? .gone : .changed
-            // The default for the last argument would be a call.
             rows.append(kind, row.sequence.rawValue, bits, in: block, range, nameByteCount: 0)
         case .tombstone:
             try appendDeletion(row, in: block, payload, bodyOffset, bits)

@@ -52,7 +52,7 @@ package struct RecordRows: Sendable {
 
     package subscript(index: Int) -> Row { rows[index] }
 
-    /// Appends a row for bytes in a block; `nameByteCount` is for deletions only.
+    /// Appends a row for bytes in a block; `nameByteCount` is zero except for deletions.
     @inline(__always)
     package mutating func append(
         _ kind: Kind,
@@ -60,7 +60,7 @@ package struct RecordRows: Sendable {
         _ incarnationBits: UInt32,
         in block: [UInt8],
         _ range: Range<Int>,
-        nameByteCount: Int = 0
+        nameByteCount: Int
     ) {
         // Comparing with the last block finds runs of rows in one block. A block that returns later
         // is listed twice, which costs a reference and no copy.

@@ -52,8 +52,7 @@ package struct GrowingSchema: Sendable {
         let name = saves[index].typeName
         let stored = try stored(name)
         // Not by `fits`, whose call from here would copy the schema and the save.
-        let bytes = saves[index].fields.bytes
-        if stored.checks.admit(bytes: bytes, as: name, in: scope) { return nil }
+        if stored.checks.admit(saves[index].fields, as: name, in: scope) { return nil }
         return try refusal(ofGrowing: stored, for: saves[index], at: index, limits)
     }
 

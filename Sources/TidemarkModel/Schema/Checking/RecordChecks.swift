@@ -62,15 +62,6 @@ public struct RecordChecks: Sendable {
         as recordType: Name,
         in scope: DatabaseScope = .private
     ) -> Bool {
-        admit(bytes: saved.bytes, as: recordType, in: scope)
-    }
-
-    /// Does the same for the bytes of fields, which cost less to hand over.
-    package func admit(
-        bytes saved: ArraySlice<UInt8>,
-        as recordType: Name,
-        in scope: DatabaseScope
-    ) -> Bool {
         recordType.withBytes { name in
             admit(saved, as: UnsafeRawBufferPointer(name), in: scope)
         }
@@ -78,17 +69,17 @@ public struct RecordChecks: Sendable {
 
     /// Returns true if a record fits the schema.
     package func admit(_ body: RecordBody, in scope: DatabaseScope = .private) -> Bool {
-        body.recordTypeBytes.withUnsafeBytes { admit(body.fields.bytes, as: $0, in: scope) }
+        body.recordTypeBytes.withUnsafeBytes { admit(body.fields, as: $0, in: scope) }
     }
 
     private func admit(
-        _ saved: ArraySlice<UInt8>,
+        _ saved: Fields,
         as recordType: UnsafeRawBufferPointer,
         in scope: DatabaseScope
     ) -> Bool {
         names.withUnsafeBytes { names in
             guard let rows = fields(of: recordType, names) else { return false }
-            return saved.withUnsafeBytes { saved in
+            return saved.bytes.withUnsafeBytes { saved in
                 fields.withUnsafeBufferPointer { fields in
                     Self.walk(
                         saved,
