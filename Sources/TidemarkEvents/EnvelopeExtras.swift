@@ -29,13 +29,13 @@ package struct EnvelopeExtras: Hashable, Sendable {
 
     package init() {}
 
-    /// Creates the optional parts for a commit of a caller.
-    package init(of caller: Caller) {
-        trace = caller.trace
+    /// Creates the optional parts for a commit, from those of its caller.
+    package init(trace: TraceContext?, authentication: Authentication) {
+        self.trace = trace
         // A missing part means that the program named the user (`Docs/formats/events.md`).
-        switch caller.authentication {
-        case .inProcess: authentication = nil
-        case let known: authentication = known
+        switch authentication {
+        case .inProcess: self.authentication = nil
+        case let known: self.authentication = known
         }
     }
 }

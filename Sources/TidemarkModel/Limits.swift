@@ -185,32 +185,31 @@ extension Limits {
 
     private func check(_ name: Name, as what: String, limit: Int? = nil) throws(SyncError) {
         let limit = min(limit ?? nameByteCount, Int(UInt16.max))
-        let hasByteCount = name.byteCount >= 1 && name.byteCount <= max(limit, 1)
-        let hasBytes = name.withBytes { bytes in
-            !ByteEquality.containsZero(UnsafeRawBufferPointer(bytes))
-                && (!requiresASCIINames || bytes.allSatisfy { $0 < 0x80 })
-        }
-        guard hasByteCount, hasBytes else { throw refusal(of: name, as: what, limit: limit) }
-    }
-
-    /// Returns the refusal of an invalid name, by the same rules in the same order.
-    @inline(never)
-    private func refusal(of name: Name, as what: String, limit: Int) -> SyncError {
         guard name.byteCount >= 1, name.byteCount <= max(limit, 1) else {
-            return .invalidName(
-                what,
-                name.string,
-                "has \(name.byteCount) bytes; 1 to \(limit) are allowed"
+            throw byteCountError(of: name, as: what, limit: limit)
+        }
+        let (hasNUL, isAllowed) = name.withBytes { bytes in
+            (
+                ByteEquality.containsZero(UnsafeRawBufferPointer(bytes)),
+                !requiresASCIINames || bytes.allSatisfy { $0 < 0x80 }
             )
         }
-        if name.string.utf8.contains(0) {
-            return .invalidName(what, name.string, "holds a NUL character; leave it out")
+        guard !hasNUL else {
+            throw .invalidName(what, name.string, "holds a NUL character; leave it out")
         }
-        return .invalidName(
-            what,
-            name.string,
-            "is not ASCII, which this store requires; spell it in ASCII"
-        )
+        guard isAllowed else {
+            throw .invalidName(
+                what,
+                name.string,
+                "is not ASCII, which this store requires; spell it in ASCII"
+            )
+        }
+    }
+
+    // Not inlined, because a function that composes a text is slower for valid names too.
+    @inline(never)
+    private func byteCountError(of name: Name, as what: String, limit: Int) -> SyncError {
+        .invalidName(what, name.string, "has \(name.byteCount) bytes; 1 to \(limit) are allowed")
     }
 
     private func checkIdentifier(_ name: Name, as what: String) throws(SyncError) {

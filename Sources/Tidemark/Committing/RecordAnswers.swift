@@ -17,8 +17,6 @@ extension CommitPlan {
         outcomes: @autoclosure () -> [ItemOutcome]
     ) {
         self.request = request?.key
-        // Most callers have no extras, and are not copied to find out.
-        let hasExtras = caller.trace != nil || caller.authentication != .inProcess
         draft.envelope = CommitEnvelope.bytes(
             user: caller.user?.userRecordName,
             device: caller.device,
@@ -27,7 +25,7 @@ extension CommitPlan {
                 CommitEnvelope.Request(id: $0.id, key: $0.key, contentHash: $0.contentHash)
             },
             outcomes: request == nil ? [] : outcomes(),
-            extras: hasExtras ? EnvelopeExtras(of: caller) : EnvelopeExtras()
+            extras: EnvelopeExtras(trace: caller.trace, authentication: caller.authentication)
         )
     }
 }

@@ -10,7 +10,6 @@ extension RecordSave {
     /// This rule is independent of the schema, and also holds if schemas are not checked. The
     /// schema decides which of its fields take encrypted values.
     package func checkEncrypted(in scope: DatabaseScope) throws(SyncError) {
-        guard fields.hasEncrypted else { return }
         for field in fields where field.isEncrypted {
             let name = Name(field.name)
             guard scope != .public else { throw .encryptedInPublic(Name(recordType), name) }

@@ -244,12 +244,10 @@ import TidemarkModel
             user: "u-1",
             outcomes: [.event(0)],
             extras: EnvelopeExtras(
-                of: Caller(
-                    authentication: .session(id: "s-1"),
-                    trace: TraceContext(
-                        traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-                    )
-                )
+                trace: TraceContext(
+                    traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+                ),
+                authentication: .session(id: "s-1")
             )
         ),
     ]
@@ -305,8 +303,8 @@ import TidemarkModel
         .administrator(id: ""), .inProcess,
     ])
     func `An authentication round-trips`(_ authentication: Authentication) throws {
-        let caller = Caller(authentication: authentication)
-        let envelope = CommitEnvelope(extras: EnvelopeExtras(of: caller))
+        let extras = EnvelopeExtras(trace: nil, authentication: authentication)
+        let envelope = CommitEnvelope(extras: extras)
         let read = try CommitEnvelope(envelope.bytes.span.bytes)
         #expect(read.extras.authentication ?? .inProcess == authentication)
     }
