@@ -64,7 +64,7 @@ extension Store {
             )
         }
         if isDryRun { return try run() }
-        // Before the readers are counted: those of this process see it, and close the files.
+        // Before the check for readers, so that readers in this process notice and close the files.
         erasureCount.withLock { $0 += 1 }
         defer { erasureCount.withLock { $0 -= 1 } }
         return try whileClosed(

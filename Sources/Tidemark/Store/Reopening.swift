@@ -27,11 +27,12 @@ struct Reopening: Sendable {
     /// The time that readers of the files get to end, in steps.
     private static let readerStepLimit = 100
 
-    /// Waits until nobody reads the files of a log, for at most two seconds; returns false if
-    /// somebody still does.
+    /// Waits until the files of a log have no reader, for at most two seconds; returns false if they
+    /// still have one.
     func waitForReaders(of log: SegmentLog) throws(LogError) -> Bool {
         for _ in 0..<Self.readerStepLimit {
             if try !log.isRead() { return true }
+            // As above: in a simulation no reader ends meanwhile.
             if environment.log.writesInline { return false }
             Self.pause()
         }
