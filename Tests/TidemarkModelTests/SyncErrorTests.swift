@@ -22,6 +22,8 @@ import Testing
             #expect(error.message.contains("\(filler)…\(filler)"))
             #expect(error.message.hasSuffix("\(filler)'; use another."))
             #expect(JSONError(name, at: 1).description.utf8.count < 3_100)
+            let remedied = SyncError(.invalidArguments, "It is unknown.", remedy: name)
+            #expect(remedied.remedy.utf8.count < 3_100)
         }
         let fitting = String(repeating: "x", count: 4_000)
         #expect(SyncError(.invalidArguments, fitting).message == fitting)

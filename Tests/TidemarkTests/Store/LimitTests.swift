@@ -56,6 +56,16 @@ import TidemarkModel
         try store.close()
     }
 
+    @Test func `A record may have no more fields after a save of some of them`() async throws {
+        let anna = try await client(in: "fields") { $0.limits.fieldsPerRecord = 2 }
+        try await anna.modify([try anna.save("a", ["x": 1, "y": 1])])
+        let third = try anna.save("a", ["z": 1], policy: .changedKeys)
+        #expect(try await anna.modify([third]).saves[0].error?.code == .limitExceeded)
+        let second = try anna.save("a", ["y": 2], policy: .changedKeys)
+        #expect(try await anna.modify([second]).saves[0].error == nil)
+        try anna.store.close()
+    }
+
     @Test func `No limit is too large to set`() async throws {
         var options = StoreOptions()
         options.limits.recordsPerPage = .max
