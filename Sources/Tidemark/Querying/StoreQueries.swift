@@ -84,7 +84,6 @@ final class StoreQueries: Sendable {
             // One index serves all callers: the first that meets the damage replaces it.
             let discardCount = state.withLock(\.discardCount)
             do {
-                let isPlaceKnown = isPlaceKnown && attemptCount == 1
                 return try await body(try await index(through: bound, isPlaceKnown: isPlaceKnown))
             } catch let error as QueryIndexError {
                 guard error.reason == .damaged, attemptCount < Self.attemptLimit else {
