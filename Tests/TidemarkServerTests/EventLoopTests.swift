@@ -94,7 +94,7 @@ import TidemarkModel
                 credentials: .user(apiToken: server.token, webAuthToken: web)
             )
             let service = connection.service
-            let caller = Caller(user: try #require(vouched.user))
+            let caller = Caller(user: vouched.user)
             func isFetchedOnLoop(_ ids: [RecordID]) async throws -> [Bool] {
                 _ = calls.take(.fetchRecords)
                 _ = try await service.fetchRecords(FetchRecordsRequest(ids), as: caller)
