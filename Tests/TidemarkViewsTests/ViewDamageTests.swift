@@ -145,7 +145,7 @@ struct ViewDamageTests {
         do {
             let index = try LMDBViewIndex.open(folder, access: .writing, store: .sample)
             var batch = ViewBatch()
-            for number in 0..<200_000 as Range<UInt64> {
+            for number in 0..<400_000 as Range<UInt64> {
                 batch.put(.word(number, tag: 1), in: .sync, for: ViewKey(3, number))
             }
             try index.apply(batch, checkpoint: .at(1))
