@@ -193,145 +193,34 @@ extension SegmentLog {
         fate: (LogEvent) -> EventFate,
         didWrite: () throws(LogError) -> Void = {}
     ) throws(LogError) -> SegmentRewrite {
-        let (id, incarnation, last) = successor(of: group)
-        // A name of its own: if the log is closed meanwhile, the next writer creates spare segments
-        // too.
-        let path = folder.spare(environment.random())
-        do throws(LogError) {
-            // Before the work, so that a full disk is found here and not when the finished segment
-            // is put in place.
-            try manifest.reserve()
-            let groupsByZone = try isWorthGrouping(group)
-            var output = try CompactedSegment(
-                id,
-                incarnation: incarnation,
-                store: store,
-                sample: try sample(of: group, id, groupsByZone: groupsByZone),
-                groupsByZone: groupsByZone,
-                at: path,
-                environment: environment
-            )
-            for load in group {
-                try copy(load, to: &output, fate, didWrite)
+        // Before the work, so that a full disk is found here and not when the finished segment
+        // is put in place.
+        try manifest.reserve()
+        let groupsByZone = try isWorthGrouping(group)
+        let sample = try sample(of: group, groupsByZone: groupsByZone)
+        let written = try write(group, sample: sample, groupsByZone: groupsByZone) {
+            (event, output) throws(LogError) in
+            var isWritten = false
+            switch fate(event) {
+            case .kept:
+                isWritten = try output.append(event)
+            case .dropped:
+                break
+            case .replaced(let payload):
+                isWritten = try output.append(event, payload: payload)
             }
-            let place = try output.finish(through: last)
-            try swap(group, for: id, incarnation, place, at: path)
-            return SegmentRewrite(
-                oldByteCount: group.reduce(0) { $0 + $1.byteCount },
-                newByteCount: place.fileByteCount
-            )
+            if isWritten { try didWrite() }
+        }
+        do throws(LogError) {
+            try replaceAll(with: [written])
         } catch {
-            // Free the space at once; report only the first failure.
-            try? environment.fileSystem.remove(path)
+            discard([written])
             throw error
         }
-    }
-
-    /// Returns the segment that will replace neighboring ones, and its last position.
-    func successor(
-        of group: [SegmentLoad]
-    ) -> (id: SegmentID, incarnation: Incarnation, last: SequenceNumber) {
-        guard let start = group.first, let end = group.last,
-            let first = manifest.manifest.segments.first(where: { $0.id == start.id })
-        else { preconditionFailure("segments that are not of the log cannot be rewritten") }
-        let id = SegmentID(first: start.id.first, generation: start.id.generation + 1)
-        return (id, first.incarnation, end.last)
-    }
-
-    /// Copies the kept events of one segment.
-    private func copy(
-        _ load: SegmentLoad,
-        to output: inout CompactedSegment,
-        _ fate: (LogEvent) -> EventFate,
-        _ didWrite: () throws(LogError) -> Void
-    ) throws(LogError) {
-        var hash = EventHash()
-        var failure: LogError?
-        try files.scan(from: load.id.first, through: load.last) { event in
-            hash.add(event)
-            do throws(LogError) {
-                var isWritten = false
-                switch fate(event) {
-                case .kept:
-                    isWritten = try output.append(event)
-                case .dropped:
-                    break
-                case .replaced(let payload):
-                    isWritten = try output.append(event, payload: payload)
-                }
-                if isWritten { try didWrite() }
-                return true
-            } catch {
-                failure = error
-                return false
-            }
-        }
-        if let failure { throw failure }
-        // After the copy, in the same read. If the events differ, the new file is discarded, and
-        // the old segments stay the log.
-        try check(load, hash)
-    }
-
-    /// Compares the events read from a segment with the segment's footer.
-    func check(_ load: SegmentLoad, _ hash: EventHash) throws(LogError) {
-        let (file, header) = try SegmentReader.open(
-            load.id,
-            store: store,
-            in: folder,
-            fileSystem: environment.fileSystem
+        return SegmentRewrite(
+            oldByteCount: group.reduce(0) { $0 + $1.byteCount },
+            newByteCount: written.byteCount
         )
-        let summary = try SegmentReader.footerSummary(of: file, header: header)
-        guard summary.eventHash == hash else {
-            throw LogError(
-                .corrupted,
-                "The events in the segment differ from those that its footer describes. The log is "
-                    + "unchanged; run `tidemark log verify`.",
-                path: file.path
-            )
-        }
-    }
-
-    /// Replaces segments with another one, in the manifest and for readers.
-    private func swap(
-        _ group: [SegmentLoad],
-        for id: SegmentID,
-        _ incarnation: Incarnation,
-        _ place: (framesEnd: UInt64, fileByteCount: UInt64),
-        at path: String
-    ) throws(LogError) {
-        guard let last = group.last?.last else { return }
-        let fileSystem = environment.fileSystem
-        // `whileOpen` holds the lock of `disk`, under which `close` ends the log. No other writer
-        // can therefore open the store between the rename and the edit.
-        try whileOpen { () throws(LogError) in
-            try LogError.wrapping { () throws(FileError) in
-                // After a crash before the edit, the file is an unlisted segment that sorts before
-                // the active one. The next open removes it.
-                try fileSystem.rename(path, to: folder.segment(id))
-                try fileSystem.syncDirectory(folder.segments)
-            }
-            do throws(LogError) {
-                try manifest.append([
-                    .compacted(id, incarnation, last: last),
-                    .ended(id, last: last, framesEnd: place.framesEnd),
-                    .sealed(id, fileByteCount: place.fileByteCount),
-                ])
-            } catch {
-                // A manifest whose sync failed must not be written again: its end is unknown.
-                fail(error)
-                throw error
-            }
-        }
-        // Readers switch after the edit is durable. The old files stay until no process reads them.
-        let replaced = Set(group.map(\.id))
-        files.update { segments in
-            guard let start = segments.firstIndex(where: { $0.id == group[0].id }) else { return }
-            segments.removeAll { replaced.contains($0.id) }
-            segments.insert(
-                LogFiles.Segment(id: id, last: last, framesEnd: place.framesEnd, isSealed: true),
-                at: start
-            )
-        }
     }
 
     /// Runs an operation that only the store's writer may do, and throws if the log has been
@@ -370,12 +259,8 @@ extension SegmentLog {
     /// them.
     private func sample(
         of group: [SegmentLoad],
-        _ id: SegmentID,
         groupsByZone: Bool
-    ) throws(LogError) -> DictionarySample {
-        // The new segment is the source of its own dictionary. An erasure that rewrites the segment
-        // thereby replaces the dictionary too.
-        var result = DictionarySample(source: id)
+    ) throws(LogError) -> [UInt8] {
         let share = Layout.dictionaryByteCount / group.count
         var readers: [SegmentReader] = []
         for load in group {
@@ -384,15 +269,12 @@ extension SegmentLog {
             else { continue }
             readers.append(reader)
         }
-        if groupsByZone {
-            result.bytes = try DictionarySample.scattered(over: readers)
-            return result
-        }
+        if groupsByZone { return try DictionarySample.scattered(over: readers) }
+        var bytes: [UInt8] = []
         for reader in readers {
-            let sample = try DictionarySample.taken(from: reader)
-            result.bytes.append(contentsOf: sample.bytes.prefix(share))
+            bytes += try DictionarySample.taken(from: reader).bytes.prefix(share)
         }
-        return result
+        return bytes
     }
 
     /// Removes the files of replaced segments, unless another process may still read them; returns
