@@ -35,6 +35,17 @@ package struct SegmentLoad: Hashable, Sendable {
         self.isCompacted = isCompacted
     }
 
+    /// Creates a load of a finished segment; `nil` for the one that takes events.
+    fileprivate init?(_ segment: Manifest.Segment) {
+        guard let last = segment.last, let framesEnd = segment.framesEnd else { return nil }
+        self.init(
+            id: segment.id,
+            last: last,
+            byteCount: segment.fileByteCount ?? framesEnd,
+            isCompacted: segment.isCompacted
+        )
+    }
+
     /// Counts an event and its fate.
     package mutating func count(_ event: LogEvent, _ fate: EventFate) {
         let byteCount = UInt64(event.payloadRange.count)
@@ -94,7 +105,9 @@ extension SegmentLoad {
 
 extension EventSource {
     /// Returns the current segments: the input of a compaction that begins now.
-    package func segmentLoads() -> [SegmentLoad] { finishedManifest.segmentLoads }
+    package func segmentLoads() -> [SegmentLoad] {
+        finishedManifest.segments.compactMap { SegmentLoad($0) }
+    }
 }
 
 extension Manifest {
@@ -108,19 +121,6 @@ extension Manifest {
         } else {
             segments[segments.count - 1].last = last
             segments[segments.count - 1].framesEnd = framesEnd
-        }
-    }
-
-    /// Its finished segments.
-    fileprivate var segmentLoads: [SegmentLoad] {
-        segments.compactMap { segment in
-            guard let last = segment.last, let framesEnd = segment.framesEnd else { return nil }
-            return SegmentLoad(
-                id: segment.id,
-                last: last,
-                byteCount: segment.fileByteCount ?? framesEnd,
-                isCompacted: segment.isCompacted
-            )
         }
     }
 }
@@ -149,17 +149,9 @@ extension SegmentLog {
         for segment in manifest.manifest.segments {
             // Rewriting proceeds in the order of the log, so a segment that could not be sealed
             // ends it.
-            guard let end = segment.last, end <= last, let byteCount = segment.fileByteCount else {
-                break
-            }
-            loads.append(
-                SegmentLoad(
-                    id: segment.id,
-                    last: end,
-                    byteCount: byteCount,
-                    isCompacted: segment.isCompacted
-                )
-            )
+            guard segment.fileByteCount != nil, let load = SegmentLoad(segment), load.last <= last
+            else { break }
+            loads.append(load)
         }
         return loads
     }
