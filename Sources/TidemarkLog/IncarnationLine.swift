@@ -43,14 +43,9 @@ package struct IncarnationLine: Hashable, Sendable {
     ///
     /// O(log incarnations).
     package func incarnation(of sequence: SequenceNumber) -> Incarnation {
-        var low = 0
-        var high = entries.count - 1
-        while low < high {
-            let middle = (low + high + 1) / 2
-            // Of several incarnations that begin at one position, the search ends at the last. The
-            // others wrote no event.
-            if entries[middle].first <= sequence { low = middle } else { high = middle - 1 }
-        }
-        return entries[low].incarnation
+        // Of several incarnations that begin at one position, the last one: the others wrote no
+        // event.
+        let next = entries.endOfPrefix { $0.first <= sequence }
+        return entries[max(0, next - 1)].incarnation
     }
 }

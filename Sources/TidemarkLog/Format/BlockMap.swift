@@ -35,13 +35,8 @@ struct BlockMap: Sendable {
     func index(atOrAfter position: Int) -> Int? {
         // Gaps only bring an event closer to the start.
         if position < places.count, places[position].position == position { return position }
-        var low = 0
-        var high = places.count
-        while low < high {
-            let middle = (low + high) / 2
-            if places[middle].position < position { low = middle + 1 } else { high = middle }
-        }
-        return low < places.count ? low : nil
+        let index = places.endOfPrefix { $0.position < position }
+        return index < places.count ? index : nil
     }
 
     /// Returns the state of a walk that reaches an event next: the offset, and the expected

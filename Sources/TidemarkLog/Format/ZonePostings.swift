@@ -22,14 +22,9 @@ package struct ZonePostings: Hashable, Sendable {
     ///
     /// O(log zones).
     package func blocks(of zone: ZoneKey) -> ArraySlice<UInt32> {
-        var low = 0
-        var high = zones.count
-        while low < high {
-            let middle = (low + high) / 2
-            if zones[middle].key < zone { low = middle + 1 } else { high = middle }
-        }
-        guard low < zones.count, zones[low].key == zone else { return [] }
-        return blocks[(low == 0 ? 0 : zones[low - 1].end)..<zones[low].end]
+        let index = zones.endOfPrefix { $0.key < zone }
+        guard index < zones.count, zones[index].key == zone else { return [] }
+        return blocks[(index == 0 ? 0 : zones[index - 1].end)..<zones[index].end]
     }
 
     /// Returns the zone's blocks in a range of indexes.
@@ -37,16 +32,9 @@ package struct ZonePostings: Hashable, Sendable {
     /// O(log zones + log blocks).
     package func blocks(of zone: ZoneKey, in range: Range<Int>) -> ArraySlice<UInt32> {
         let all = blocks(of: zone)
-        func first(from index: Int) -> Int {
-            var low = all.startIndex
-            var high = all.endIndex
-            while low < high {
-                let middle = (low + high) / 2
-                if all[middle] < index { low = middle + 1 } else { high = middle }
-            }
-            return low
-        }
-        return all[first(from: range.lowerBound)..<first(from: range.upperBound)]
+        let first = all.endOfPrefix { $0 < range.lowerBound }
+        let end = all.endOfPrefix { $0 < range.upperBound }
+        return all[first..<end]
     }
 
     /// Gathers pairs of zone and block, in any order, repeated or not.

@@ -254,12 +254,8 @@ extension ArraySlice<SequenceNumber> {
     fileprivate func firstIndex(after sequence: SequenceNumber) -> Int {
         var step = 1
         while startIndex + step < endIndex, self[startIndex + step] <= sequence { step *= 2 }
-        var low = startIndex + step / 2
-        var high = Swift.min(startIndex + step, endIndex)
-        while low < high {
-            let middle = (low + high) / 2
-            if self[middle] <= sequence { low = middle + 1 } else { high = middle }
-        }
-        return low
+        let known = startIndex + step / 2
+        let limit = Swift.min(startIndex + step, endIndex)
+        return (known..<limit).endOfPrefix { self[$0] <= sequence }
     }
 }

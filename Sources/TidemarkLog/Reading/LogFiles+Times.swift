@@ -28,17 +28,10 @@ extension LogFiles {
         atOrBefore time: Int64,
         in segments: [Segment]
     ) throws(LogError) -> SequenceNumber {
-        var low = 0
-        var high = segments.count
-        while low < high {
-            let middle = (low + high) / 2
-            if try firstTime(in: segments[middle...]).map({ $0 <= time }) ?? false {
-                low = middle + 1
-            } else {
-                high = middle
-            }
+        let later = try segments.indices.endOfPrefix { (index) throws(LogError) in
+            try firstTime(in: segments[index...]).map { $0 <= time } ?? false
         }
-        guard low > 0, let reader = try reader(of: segments[low - 1]) else { return .zero }
+        guard later > 0, let reader = try reader(of: segments[later - 1]) else { return .zero }
         var lowBlock = 0
         var highBlock = reader.blockCount
         while lowBlock < highBlock {

@@ -65,33 +65,19 @@ final class SegmentReader: Sendable {
     /// stripe, the index of the stripe's first map.
     func index(of sequence: SequenceNumber) -> Int {
         entries.withLock { entries in
-            var low = 0
-            var high = entries.count
-            while low < high {
-                let middle = (low + high) / 2
-                // Within a stripe, positions do not ascend from block to block, so the search takes
-                // a stripe as a whole.
-                let last = stripe(around: middle)?.last ?? entries[middle].last
-                if last < sequence { low = middle + 1 } else { high = middle }
+            // Within a stripe, positions do not ascend from block to block, so the search takes a
+            // stripe as a whole.
+            entries.indices.endOfPrefix {
+                (stripe(around: $0)?.last ?? entries[$0].last) < sequence
             }
-            return low
         }
     }
 
     /// Returns the stripe that contains the map or block at an index.
     func stripe(around index: Int) -> Stripe? {
-        var low = 0
-        var high = stripes.count
-        while low < high {
-            let middle = (low + high) / 2
-            if stripes[middle].blocks.upperBound <= index {
-                low = middle + 1
-            } else {
-                high = middle
-            }
-        }
-        guard low < stripes.count, stripes[low].maps.lowerBound <= index else { return nil }
-        return stripes[low]
+        let place = stripes.endOfPrefix { $0.blocks.upperBound <= index }
+        guard place < stripes.count, stripes[place].maps.lowerBound <= index else { return nil }
+        return stripes[place]
     }
 
     /// Reads, checks and decodes a block.

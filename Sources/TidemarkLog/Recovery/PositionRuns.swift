@@ -7,17 +7,8 @@ extension [ClosedRange<SequenceNumber>] {
     ///
     /// O(log runs).
     func overlap(_ range: ClosedRange<SequenceNumber>) -> Bool {
-        var low = 0
-        var high = count
-        while low < high {
-            let middle = (low + high) / 2
-            if self[middle].upperBound < range.lowerBound {
-                low = middle + 1
-            } else {
-                high = middle
-            }
-        }
-        return low < count && self[low].lowerBound <= range.upperBound
+        let index = endOfPrefix { $0.upperBound < range.lowerBound }
+        return index < count && self[index].lowerBound <= range.upperBound
     }
 
     /// Removes a range from the runs, except the positions in some runs to keep.
