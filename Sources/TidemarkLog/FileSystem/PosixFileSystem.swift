@@ -29,11 +29,10 @@ package struct PosixFileSystem: FileSystem {
     }
 
     package func holding(_ directory: String) throws(FileError) -> any FileSystem {
-        let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
         var holding = self
         holding.held = HeldDirectory(
             path: directory,
-            descriptor: try openDescriptor(directory, flags, for: .open)
+            descriptor: try openDirectory(directory, for: .open)
         )
         return holding
     }
@@ -134,11 +133,7 @@ package struct PosixFileSystem: FileSystem {
     }
 
     package func list(_ directory: String) throws(FileError) -> [String] {
-        let descriptor = try openDescriptor(
-            directory,
-            O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-            for: .list
-        )
+        let descriptor = try openDirectory(directory, for: .list)
         guard let stream = fdopendir(descriptor) else {
             let number = errno
             closeDescriptor(descriptor)
@@ -182,11 +177,7 @@ package struct PosixFileSystem: FileSystem {
     }
 
     package func syncDirectory(_ path: String) throws(FileError) {
-        let descriptor = try openDescriptor(
-            path,
-            O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-            for: .syncDirectory
-        )
+        let descriptor = try openDirectory(path, for: .syncDirectory)
         defer { closeDescriptor(descriptor) }
         guard makeDurable(descriptor, .directory) == 0 else {
             throw FileError(call: .syncDirectory, path: path, errorNumber: errno)
@@ -201,6 +192,13 @@ package struct PosixFileSystem: FileSystem {
         let number = errno
         if number == ENOENT || number == ENOTDIR { return nil }
         throw FileError(call: .stat, path: path, errorNumber: number)
+    }
+
+    private func openDirectory(
+        _ path: String,
+        for call: FileError.Call
+    ) throws(FileError) -> Int32 {
+        try openDescriptor(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, for: call)
     }
 
     private func openDescriptor(

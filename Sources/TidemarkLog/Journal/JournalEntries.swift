@@ -95,16 +95,12 @@ package enum JournalEntries {
         )
     }
 
-    /// A part of a segment without a sound entry, followed by sound ones.
-    package struct Damage: Hashable, Sendable {
-        package var range: Range<Int>
-    }
-
     /// The result of walking a segment.
     package struct Walk: Sendable {
         /// The end of the last sound entry; the bytes after it were cut off while being written.
         package var end: Int
-        package var damage: [Damage] = []
+        /// The parts without a sound entry that are followed by sound ones.
+        package var damage: [Range<Int>] = []
     }
 
     /// Visits the sound entries of a segment in order, until `visit` returns `false`.
@@ -125,7 +121,7 @@ package enum JournalEntries {
             }
             // Skipped bytes are damage only because a sound entry follows. Without one, they are
             // the torn tail (`Docs/formats/journal.md`, "Entry").
-            if offset > walk.end { walk.damage.append(Damage(range: walk.end..<offset)) }
+            if offset > walk.end { walk.damage.append(walk.end..<offset) }
             walk.end = min(Layout.aligned(entry.content.upperBound), segment.byteCount)
             offset = Layout.aligned(entry.content.upperBound)
             if !visit(entry) { break }

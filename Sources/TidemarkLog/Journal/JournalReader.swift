@@ -107,10 +107,10 @@ package struct JournalReader {
             damage.append(
                 LogError(
                     .corrupted,
-                    "\(place.range.count) bytes of the journal are damaged. The entries in them "
+                    "\(place.count) bytes of the journal are damaged. The entries in them "
                         + "are lost; nothing else is.",
                     path: path,
-                    offset: UInt64(place.range.lowerBound)
+                    offset: UInt64(place.lowerBound)
                 )
             )
         }

@@ -28,10 +28,7 @@ extension StoreFolder {
             try fileSystem.exists(copying)
         }
         if isCopy { throw .unfinishedCopy(self) }
-        let names = try LogError.wrapping { () throws(FileError) in
-            try fileSystem.exists(segments) ? try fileSystem.list(segments) : []
-        }
-        for id in names.compactMap(SegmentID.init(fileName:))
+        for id in try segmentNames(fileSystem).compactMap(SegmentID.init(fileName:))
         where try holdsCommits(id, fileSystem) {
             throw .lostCurrent(self)
         }
