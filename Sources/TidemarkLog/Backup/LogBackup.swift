@@ -316,7 +316,8 @@ package struct LogBackup {
             chain: frame.header.chain
         )
         let dictionary = try SegmentReader.dictionary(of: file, header: header)
-        return builder.encoded(at: place, compressor: FrameCompressor(dictionary: dictionary)).bytes
+        let compressor = FrameCompressor(dictionary: dictionary)
+        return builder.frame().encoded(at: place, compressor: compressor).bytes
     }
 
     /// Gives a sealed segment's file a second name in the copy; returns `false` if that is

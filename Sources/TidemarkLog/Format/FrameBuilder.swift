@@ -184,14 +184,6 @@ struct FrameBuilder: Sendable {
         raw.append(commit: commit, draft.envelope[...], eventIndex: eventIndex)
     }
 
-    /// Returns the frame's bytes for one place in one file, and its block table.
-    consuming func encoded(
-        at place: FramePlace,
-        compressor: FrameCompressor
-    ) -> (bytes: [UInt8], blocks: [BlockEntry]) {
-        frame().encoded(at: place, compressor: compressor)
-    }
-
     /// Returns the gathered frame.
     func frame() -> RawFrame {
         RawFrame(

@@ -105,7 +105,7 @@ final class ManifestFile: Sendable {
 
     private func reserve(to end: UInt64, _ state: inout State) throws(LogError) {
         guard end > state.byteCount else { return }
-        let byteCount = max(end, state.byteCount) + UInt64(Layout.manifestByteCount)
+        let byteCount = end + UInt64(Layout.manifestByteCount)
         try LogError.wrapping { () throws(FileError) in try file.allocate(to: byteCount) }
         state.byteCount = byteCount
     }

@@ -21,7 +21,8 @@ import Testing
                 builder.append(draft)
             }
             let place = FramePlace(salt: 1, offset: 256, syncedOffset: 256, chain: 0)
-            let frame = builder.encoded(at: place, compressor: FrameCompressor(dictionary: []))
+            let compressor = FrameCompressor(dictionary: [])
+            let frame = builder.frame().encoded(at: place, compressor: compressor)
             #expect(frame.bytes.count <= bound, "seed \(seed)")
         }
     }
