@@ -88,9 +88,7 @@ package struct AudienceEvent: Hashable, Sendable {
         // since it identifies the record.
         guard payload.byte(at: 1) <= Self.replacesTombstone, payload.byte(at: 3) == 0,
             let name = payload.string(at: &offset), !name.isEmpty,
-            let type = payload.extracting(offset..<payload.byteCount).withUnsafeBytes({
-                String(validating: $0, as: UTF8.self)
-            })
+            let type = payload.extracting(offset..<payload.byteCount).text
         else { throw Self.malformed(payload) }
         self.init(
             state: state,

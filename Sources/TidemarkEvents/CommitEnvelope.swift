@@ -267,15 +267,12 @@ extension CommitEnvelope {
         _ span: RawSpan,
         at offset: inout Int
     ) throws(EventFormatError) -> DatabaseID {
-        guard let count = span.variableInteger(at: &offset),
-            count <= UInt64(span.byteCount - offset)
-        else { throw cutOff }
+        guard let range = span.countedRange(at: &offset) else { throw cutOff }
         // An empty identity stands for the usual database, as `bytes` writes it.
-        if count == 0 { return .standard }
-        // The conversion is safe, because `count` is at most the number of bytes that are left.
-        let end = offset + Int(count)
+        if range.isEmpty { return .standard }
         // The span ends with the identity: a damaged count in it cannot read into the next part.
-        guard let database = DatabaseID(span.extracting(0..<end), at: &offset), offset == end
+        var end = 0
+        guard let database = DatabaseID(span.extracting(range), at: &end), end == range.count
         else { throw cutOff }
         return database
     }

@@ -16,16 +16,9 @@ extension RawSpan {
     /// not UTF-8.
     package func string(at offset: inout Int) -> String? {
         guard let range = countedRange(at: &offset) else { return nil }
-        return extracting(range).withUnsafeBytes { String(validating: $0, as: UTF8.self) }
+        return extracting(range).text
     }
 
-    /// Reads a byte count and the bytes after it, and moves past them; `nil` if they are cut off.
-    package func countedRange(at offset: inout Int) -> Range<Int>? {
-        var position = offset
-        // Compared without a conversion: a damaged count may be greater than any `Int`.
-        guard let count = variableInteger(at: &position), count <= UInt64(byteCount - position)
-        else { return nil }
-        offset = position + Int(count)
-        return position..<offset
-    }
+    /// The bytes as text; `nil` if they are not UTF-8.
+    var text: String? { withUnsafeBytes { String(validating: $0, as: UTF8.self) } }
 }

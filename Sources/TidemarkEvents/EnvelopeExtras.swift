@@ -114,10 +114,7 @@ extension Authentication {
     /// not know.
     fileprivate init?(_ content: RawSpan) throws(EventFormatError) {
         guard content.byteCount > 0 else { throw CommitEnvelope.cutOff }
-        let text = content.extracting(1..<content.byteCount).withUnsafeBytes {
-            String(validating: $0, as: UTF8.self)
-        }
-        guard let text else {
+        guard let text = content.extracting(1..<content.byteCount).text else {
             throw EventFormatError("The id of a credential in a commit envelope is not UTF-8.")
         }
         switch content.byte(at: 0) {

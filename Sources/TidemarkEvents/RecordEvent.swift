@@ -282,7 +282,8 @@ extension RecordEvent {
         _ offset: inout Int
     ) throws(EventFormatError) -> [UInt64] {
         let start = offset + Layout.releasedCountByteCount
-        let count = start <= payload.byteCount ? releasedCount(in: payload, at: offset) : 0
+        let count =
+            start <= payload.byteCount ? Int(payload.integer(at: offset, as: UInt16.self)) : 0
         // An empty list is not written, and at least one byte of a body or a tombstone follows the
         // list.
         guard count > 0, start + count * 8 < payload.byteCount else {
@@ -293,10 +294,6 @@ extension RecordEvent {
         }
         offset = start + count * 8
         return (0..<count).map { payload.integer(at: start + $0 * 8, as: UInt64.self) }
-    }
-
-    private static func releasedCount(in payload: RawSpan, at offset: Int) -> Int {
-        Int(payload.integer(at: offset, as: UInt16.self))
     }
 
     /// The place of an event in its record's chain.
@@ -452,14 +449,12 @@ extension RecordEvent {
         bodyOffset: Int
     ) throws(EventFormatError) -> (name: String, type: String) {
         let ranges = try tombstoneRanges(in: payload, bodyOffset: bodyOffset)
-        let name = payload.extracting(ranges.name).withUnsafeBytes {
-            String(validating: $0, as: UTF8.self)
+        guard let name = payload.extracting(ranges.name).text else {
+            throw EventFormatError("A tombstone's name is not UTF-8.")
         }
-        guard let name else { throw EventFormatError("A tombstone's name is not UTF-8.") }
-        let type = payload.extracting(ranges.type).withUnsafeBytes {
-            String(validating: $0, as: UTF8.self)
+        guard let type = payload.extracting(ranges.type).text else {
+            throw EventFormatError("A tombstone's type is not UTF-8.")
         }
-        guard let type else { throw EventFormatError("A tombstone's type is not UTF-8.") }
         return (name, type)
     }
 

@@ -13,10 +13,7 @@ package enum ZoneEvent {
         probeCount: UInt8,
         to payload: inout [UInt8]
     ) {
-        payload.append(EventKind.zoneCreated.rawValue)
-        payload.append(0)
-        payload.append(probeCount)
-        payload.append(0)
+        payload.append(contentsOf: [EventKind.zoneCreated.rawValue, 0, probeCount, 0])
         payload.append(contentsOf: identity.bytes)
     }
 

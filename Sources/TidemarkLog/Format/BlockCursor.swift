@@ -261,7 +261,7 @@ extension BlockCursor.Place {
             case EntryTag.event:
                 // Every event has a commit before it in its block.
                 guard commit.eventCount > 0, let zone = bytes.variableInteger(at: &offset),
-                    let payload = bytes.countedBytes(at: &offset)
+                    let payload = bytes.countedRange(at: &offset)
                 else { throw BlockCursor.Malformed(offset: start) }
                 position += 1
                 // `position` is already that of the next event here, so the event itself is at
@@ -293,7 +293,7 @@ extension BlockCursor.Place {
             eventCount <= UInt64(UInt32.max), eventIndex < eventCount, eventIndex < position,
             let time = bytes.variableInteger(at: &offset),
             let received = bytes.variableInteger(at: &offset),
-            let envelope = bytes.countedBytes(at: &offset)
+            let envelope = bytes.countedRange(at: &offset)
         else { throw BlockCursor.Malformed(offset: start) }
         self.envelope = envelope
         commit = LogCommit(
@@ -302,18 +302,5 @@ extension BlockCursor.Place {
             time: unzigzag(time),
             received: unzigzag(time) &+ unzigzag(received)
         )
-    }
-}
-
-extension RawSpan {
-    /// Reads a byte count and the bytes after it, and moves past them; `nil` if they are cut off.
-    @inline(__always)
-    fileprivate func countedBytes(at offset: inout Int) -> Range<Int>? {
-        guard let count = variableInteger(at: &offset), count <= UInt64(byteCount - offset) else {
-            return nil
-        }
-        let start = offset
-        offset += Int(count)
-        return start..<offset
     }
 }

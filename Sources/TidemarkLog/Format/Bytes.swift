@@ -92,6 +92,17 @@ extension RawSpan {
         return nil
     }
 
+    /// Reads a byte count and the bytes after it, and moves past them; `nil` if they are cut off.
+    @inlinable @inline(__always)
+    package func countedRange(at offset: inout Int) -> Range<Int>? {
+        var position = offset
+        // Compared without a conversion: a damaged count may be greater than any `Int`.
+        guard let count = variableInteger(at: &position), count <= UInt64(byteCount - position)
+        else { return nil }
+        offset = position + Int(count)
+        return position..<offset
+    }
+
     /// Returns true if every byte of a range is zero.
     package func isZero(in range: Range<Int>) -> Bool {
         guard !range.isEmpty else { return true }
