@@ -57,75 +57,52 @@ package struct CodedOutcome<Success: Codable & Sendable>: Codable, Sendable {
     }
 }
 
-private enum OutcomeKeys: String, CodingKey { case saves, deletions }
+/// The outcomes of a request's saves and deletions.
+private struct CodedOutcomes<Save: Codable & Sendable, Deletion: Codable & Sendable>: Codable {
+    let saves: [CodedOutcome<Save>]
+    let deletions: [CodedOutcome<Deletion>]
 
-extension KeyedDecodingContainer<OutcomeKeys> {
-    fileprivate func outcomes<Success: Codable & Sendable>(
-        _ key: OutcomeKeys
-    ) throws -> [Result<Success, SyncError>] {
-        try decode([CodedOutcome<Success>].self, forKey: key).map(\.result)
-    }
-}
-
-extension KeyedEncodingContainer<OutcomeKeys> {
-    fileprivate mutating func encode<Success: Codable & Sendable>(
-        outcomes: [Result<Success, SyncError>],
-        _ key: OutcomeKeys
-    ) throws {
-        try encode(outcomes.map { CodedOutcome($0) }, forKey: key)
+    init(_ saves: [Result<Save, SyncError>], _ deletions: [Result<Deletion, SyncError>]) {
+        self.saves = saves.map { CodedOutcome($0) }
+        self.deletions = deletions.map { CodedOutcome($0) }
     }
 }
 
 extension ModifyRecordsResult: Codable {
     /// Reads `saves` and `deletions`.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: OutcomeKeys.self)
-        self.init(
-            saves: try container.outcomes(.saves),
-            deletions: try container.outcomes(.deletions)
-        )
+        let coded = try CodedOutcomes<Record, RecordID>(from: decoder)
+        self.init(saves: coded.saves.map(\.result), deletions: coded.deletions.map(\.result))
     }
 
     /// Writes `saves` and `deletions`, each outcome under `success` or `failure`.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: OutcomeKeys.self)
-        try container.encode(outcomes: saves, .saves)
-        try container.encode(outcomes: deletions, .deletions)
+        try CodedOutcomes(saves, deletions).encode(to: encoder)
     }
 }
 
 extension ModifyZonesResult: Codable {
     /// Reads `saves` and `deletions`.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: OutcomeKeys.self)
-        self.init(
-            saves: try container.outcomes(.saves),
-            deletions: try container.outcomes(.deletions)
-        )
+        let coded = try CodedOutcomes<Zone, ZoneID>(from: decoder)
+        self.init(saves: coded.saves.map(\.result), deletions: coded.deletions.map(\.result))
     }
 
     /// Writes `saves` and `deletions`, each outcome under `success` or `failure`.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: OutcomeKeys.self)
-        try container.encode(outcomes: saves, .saves)
-        try container.encode(outcomes: deletions, .deletions)
+        try CodedOutcomes(saves, deletions).encode(to: encoder)
     }
 }
 
 extension ModifySubscriptionsResult: Codable {
     /// Reads `saves` and `deletions`.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: OutcomeKeys.self)
-        self.init(
-            saves: try container.outcomes(.saves),
-            deletions: try container.outcomes(.deletions)
-        )
+        let coded = try CodedOutcomes<Subscription, String>(from: decoder)
+        self.init(saves: coded.saves.map(\.result), deletions: coded.deletions.map(\.result))
     }
 
     /// Writes `saves` and `deletions`, each outcome under `success` or `failure`.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: OutcomeKeys.self)
-        try container.encode(outcomes: saves, .saves)
-        try container.encode(outcomes: deletions, .deletions)
+        try CodedOutcomes(saves, deletions).encode(to: encoder)
     }
 }
