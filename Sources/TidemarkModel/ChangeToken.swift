@@ -17,11 +17,9 @@ public struct ChangeToken: Hashable, Sendable {
     ///
     /// Only a store can tell if the token is valid for it.
     public init?(_ text: String) {
-        guard text.utf8.starts(with: "t.".utf8) else { return nil }
-        var decoded: [UInt8] = []
-        guard Base64.decode(text.utf8.dropFirst(2), .urlWithoutPadding, into: &decoded) else {
-            return nil
-        }
+        guard text.utf8.starts(with: "t.".utf8),
+            let decoded = Base64.bytes(ofURLText: text.utf8.dropFirst(2))
+        else { return nil }
         bytes = decoded
     }
 }

@@ -9,14 +9,14 @@ protocol CodedAsText: Codable {
     /// The text.
     var codedText: String { get }
     /// Reads the text; `nil` if it is not one.
-    init?(codedText: String)
+    init?(_ codedText: String)
 }
 
 extension CodedAsText {
     static func decoded(from decoder: any Decoder) throws -> Self {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
-        guard let value = Self(codedText: text) else {
+        guard let value = Self(text) else {
             throw DecodingError.dataCorruptedError(
                 in: container,
                 debugDescription: "This is not a \(Self.self): \(text)"
@@ -34,8 +34,6 @@ extension CodedAsText {
 extension ChangeToken: CodedAsText {
     var codedText: String { description }
 
-    init?(codedText: String) { self.init(codedText) }
-
     /// Reads the printed form.
     public init(from decoder: any Decoder) throws { self = try Self.decoded(from: decoder) }
 
@@ -45,8 +43,6 @@ extension ChangeToken: CodedAsText {
 
 extension RecordChangeTag: CodedAsText {
     var codedText: String { text }
-
-    init?(codedText: String) { self.init(codedText) }
 
     /// Reads the tag's text.
     public init(from decoder: any Decoder) throws { self = try Self.decoded(from: decoder) }
@@ -58,8 +54,6 @@ extension RecordChangeTag: CodedAsText {
 extension UserID: CodedAsText {
     var codedText: String { userRecordName }
 
-    init?(codedText: String) { self.init(codedText) }
-
     /// Reads the name of the user's record.
     public init(from decoder: any Decoder) throws { self = try Self.decoded(from: decoder) }
 
@@ -69,8 +63,6 @@ extension UserID: CodedAsText {
 
 extension ContainerID: CodedAsText {
     var codedText: String { identifier }
-
-    init?(codedText: String) { self.init(codedText) }
 
     /// Reads the identifier.
     public init(from decoder: any Decoder) throws { self = try Self.decoded(from: decoder) }
@@ -177,8 +169,7 @@ extension Record: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let text = try container.decode(String.self, forKey: .body)
-        var bytes: [UInt8] = []
-        guard Base64.decode(text.utf8, .urlWithoutPadding, into: &bytes) else {
+        guard let bytes = Base64.bytes(ofURLText: text.utf8) else {
             throw DecodingError.dataCorruptedError(
                 forKey: .body,
                 in: container,
@@ -208,18 +199,12 @@ extension Record: Codable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(zone, forKey: .zone)
         try container.encodeIfPresent(changeTag, forKey: .changeTag)
-        var text: [UInt8] = []
-        body.bytes.withUnsafeBufferPointer {
-            Base64.encode($0, .urlWithoutPadding, into: &text)
-        }
-        try container.encode(String(decoding: text, as: UTF8.self), forKey: .body)
+        try container.encode(Base64.urlText(of: body.bytes), forKey: .body)
     }
 }
 
 extension Name: CodedAsText {
     var codedText: String { string }
-
-    init?(codedText: String) { self.init(codedText) }
 
     /// Reads the text.
     public init(from decoder: any Decoder) throws { self = try Self.decoded(from: decoder) }
@@ -236,17 +221,12 @@ private struct CodedBytes: CodedAsText {
         self.bytes = bytes
     }
 
-    init?(codedText: String) {
-        var bytes: [UInt8] = []
-        guard Base64.decode(codedText.utf8, .urlWithoutPadding, into: &bytes) else { return nil }
+    init?(_ codedText: String) {
+        guard let bytes = Base64.bytes(ofURLText: codedText.utf8) else { return nil }
         self.bytes = bytes
     }
 
-    var codedText: String {
-        var text: [UInt8] = []
-        bytes.withUnsafeBufferPointer { Base64.encode($0, .urlWithoutPadding, into: &text) }
-        return String(decoding: text, as: UTF8.self)
-    }
+    var codedText: String { Base64.urlText(of: bytes[...]) }
 
     init(from decoder: any Decoder) throws { self = try Self.decoded(from: decoder) }
 

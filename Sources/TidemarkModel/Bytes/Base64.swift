@@ -62,6 +62,20 @@ package enum Base64 {
             ?? Array(text).withUnsafeBufferPointer { decode($0, variant, into: &bytes) }
     }
 
+    /// Returns the text of some bytes in the alphabet of URLs, without padding.
+    static func urlText(of bytes: ArraySlice<UInt8>) -> String {
+        var text: [UInt8] = []
+        bytes.withUnsafeBufferPointer { encode($0, .urlWithoutPadding, into: &text) }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Returns the bytes of a text in the alphabet of URLs; `nil` if it is not exactly the encoding
+    /// of some bytes.
+    static func bytes(ofURLText text: some Collection<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        return decode(text, .urlWithoutPadding, into: &bytes) ? bytes : nil
+    }
+
     private static func decode(
         _ text: UnsafeBufferPointer<UInt8>,
         _ variant: Variant,

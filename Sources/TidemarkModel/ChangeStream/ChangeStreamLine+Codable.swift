@@ -9,7 +9,7 @@ extension ChangeStreamLine: CodedAsText {
         return String(decoding: bytes.dropLast(), as: UTF8.self)
     }
 
-    init?(codedText: String) {
+    init?(_ codedText: String) {
         var reader = ChangeStreamReader()
         guard let line = try? reader.read(Array(codedText.utf8)[...]) else { return nil }
         self = line

@@ -57,19 +57,7 @@ public struct QueryPageResult: Hashable, Codable, Sendable {
 }
 
 extension QueryPageCursor: CodedAsText {
-    var codedText: String {
-        var text: [UInt8] = []
-        bytes.withUnsafeBufferPointer { Base64.encode($0, .urlWithoutPadding, into: &text) }
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    init?(codedText: String) {
-        var decoded: [UInt8] = []
-        guard Base64.decode(codedText.utf8, .urlWithoutPadding, into: &decoded) else {
-            return nil
-        }
-        self.init(bytes: decoded)
-    }
+    var codedText: String { description }
 
     /// Reads base64url without padding.
     public init(from decoder: any Decoder) throws { self = try Self.decoded(from: decoder) }
@@ -81,9 +69,10 @@ extension QueryPageCursor: CodedAsText {
 extension QueryPageCursor: CustomStringConvertible {
     /// Reads a printed cursor; `nil` if the text is not the form of one.
     public init?(_ text: String) {
-        self.init(codedText: text)
+        guard let bytes = Base64.bytes(ofURLText: text.utf8) else { return nil }
+        self.init(bytes: bytes)
     }
 
     /// The bytes in base64url without padding.
-    public var description: String { codedText }
+    public var description: String { Base64.urlText(of: bytes[...]) }
 }

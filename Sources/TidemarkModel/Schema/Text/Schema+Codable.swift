@@ -4,7 +4,7 @@
 extension Schema: CodedAsText {
     var codedText: String { text }
 
-    init?(codedText: String) {
+    init?(_ codedText: String) {
         guard let file = try? SchemaFile(codedText) else { return nil }
         self = file.schema
     }
