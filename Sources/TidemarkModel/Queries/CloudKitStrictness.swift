@@ -75,9 +75,7 @@ extension Query.Comparison {
                     + "copy of \(key) in a field of its own."
             )
         }
-        if case .value(let value) = operand, relation == .equal || relation == .notEqual,
-            value.type.element != nil
-        {
+        if comparesLists {
             return ("\(relation.text) with a list", "Use CONTAINS for one of its values.")
         }
         if case .system(let field) = key, field.type == .reference, relation == .beginsWith {

@@ -71,7 +71,8 @@ extension Query.Comparison {
         }
     }
 
-    private var comparesLists: Bool {
+    /// True if the operand is a list that is compared with a whole list.
+    var comparesLists: Bool {
         guard case .value(let value) = operand, relation == .equal || relation == .notEqual else {
             return false
         }

@@ -14,16 +14,6 @@ struct Coordinates: Sendable {
     var latitude: Double
     var longitude: Double
 
-    init(latitude: Double, longitude: Double) {
-        self.latitude = latitude
-        self.longitude = longitude
-    }
-
-    init(_ place: Location) {
-        latitude = place.latitude
-        longitude = place.longitude
-    }
-
     /// Returns the distance in metres on the surface of a sphere (haversine formula).
     ///
     /// Within 0.6 % of the distance on the ellipsoid; exact to less than a millimetre on the
@@ -37,6 +27,12 @@ struct Coordinates: Sendable {
             + cos(latitude * degree) * cos(other.latitude * degree) * eastward * eastward
         // Rounding can make the root exceed 1 for opposite points.
         return 2 * Location.earthRadius * asin(min(1, chord.squareRoot()))
+    }
+}
+
+extension Coordinates {
+    init(_ place: Location) {
+        self.init(latitude: place.latitude, longitude: place.longitude)
     }
 }
 

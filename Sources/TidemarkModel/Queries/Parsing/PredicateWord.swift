@@ -34,9 +34,7 @@ enum PredicateWord: String, CaseIterable {
         // The longest word, FALSEPREDICATE, has 14 letters. Names of fields are usually rejected
         // here, before a copy in upper case is made.
         guard text.utf8.count <= 14, text.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
-        let upper = text.uppercased()
-        guard let word = Self(rawValue: upper) else { return nil }
-        self = word
+        self.init(rawValue: text.uppercased())
     }
 }
 

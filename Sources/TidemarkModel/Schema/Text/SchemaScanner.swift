@@ -157,11 +157,11 @@ struct SchemaScanner {
         )
     }
 
-    private static func isLetter(_ byte: UInt8) -> Bool {
+    static func isLetter(_ byte: UInt8) -> Bool {
         (65...90).contains(byte) || (97...122).contains(byte)
     }
 
-    private static func isWordByte(_ byte: UInt8) -> Bool {
+    static func isWordByte(_ byte: UInt8) -> Bool {
         isLetter(byte) || (48...57).contains(byte) || byte == UInt8(ascii: "_")
     }
 }

@@ -19,14 +19,10 @@ enum SchemaWords {
     /// Returns a name in the form of the language: in double quotes if it needs them.
     static func name(_ name: Name) -> String {
         let isPlain = name.withBytes { bytes in
-            guard let first = bytes.first, isLetter(first) else { return false }
-            return bytes.allSatisfy { isLetter($0) || (48...57).contains($0) || $0 == 95 }
+            guard let first = bytes.first, SchemaScanner.isLetter(first) else { return false }
+            return bytes.allSatisfy(SchemaScanner.isWordByte)
         }
         return isPlain && !isReserved(name.string) ? name.string : "\"\(name)\""
-    }
-
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        (65...90).contains(byte) || (97...122).contains(byte)
     }
 }
 
@@ -57,11 +53,9 @@ extension FieldType {
 extension Schema.DeclaredType {
     /// The type of a list of such values; `nil` for lists.
     var list: Self? {
-        // A list type is its element's type plus 16. The parser asks for types of elements only:
-        // for a list, `| 16` would return the list itself.
         switch self {
-        case .plain(let type): FieldType(rawValue: type.rawValue | 16).map(Self.plain)
-        case .encrypted(let type): FieldType(rawValue: type.rawValue | 16).map(Self.encrypted)
+        case .plain(let type): type.listType.map(Self.plain)
+        case .encrypted(let type): type.listType.map(Self.encrypted)
         case .number: .numberList
         case .numberList: nil
         }
