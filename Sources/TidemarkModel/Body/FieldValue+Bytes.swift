@@ -46,7 +46,6 @@ extension FieldValue {
         var offset = 0
         let end = bytes.byteCount
         func list<Element>(_ next: (RawSpan, inout Int) -> Element?) -> [Element]? {
-            var offset = 0
             var elements: [Element] = []
             // A list has no count: it ends with its bytes.
             while offset < end {
@@ -78,31 +77,22 @@ extension FieldValue {
         case .location: value = Location.decode(bytes, &offset).map(FieldValue.location)
         case .reference: value = Reference.decode(bytes, &offset).map(FieldValue.reference)
         case .asset: value = AssetReference.decode(bytes, &offset).map(FieldValue.asset)
-        // A list has read all bytes when it succeeds. Its own offset is not visible here.
         case .stringList:
             value = prefixed { $0.nextString($0.byteCount, &$1) }.map(FieldValue.stringList)
-            offset = end
         case .int64List:
             value = list { $0.nextInt64(&$1) }.map(FieldValue.int64List)
-            offset = end
         case .doubleList:
             value = list { $0.nextFiniteDouble(&$1) }.map(FieldValue.doubleList)
-            offset = end
         case .bytesList:
             value = prefixed { $0.nextBytes($0.byteCount, &$1) }.map(FieldValue.bytesList)
-            offset = end
         case .timestampList:
             value = list { $0.nextInt64(&$1) }.map(FieldValue.timestampList)
-            offset = end
         case .locationList:
             value = prefixed(Location.decode).map(FieldValue.locationList)
-            offset = end
         case .referenceList:
             value = prefixed(Reference.decode).map(FieldValue.referenceList)
-            offset = end
         case .assetList:
             value = prefixed(AssetReference.decode).map(FieldValue.assetList)
-            offset = end
         }
         guard let value, offset == end else { return nil }
         self = value

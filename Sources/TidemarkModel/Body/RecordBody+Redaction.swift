@@ -54,9 +54,7 @@ extension Fields {
             guard let value = values[field.name], value.type == field.type else {
                 return Array(field.valueBytes)
             }
-            var bytes: [UInt8] = []
-            value.encode(into: &bytes)
-            return bytes
+            return value.encoded
         }
         var end = 0
         for (field, value) in zip(self, encoded) {

@@ -122,7 +122,7 @@ package struct ChangeStreamReader: Sendable {
             } else if try members.take(3, "recordType", key, in: reader) {
                 parts.recordType = try reader.text()
             } else if try members.take(4, "fields", key, in: reader) {
-                parts.fields = try readFields(from: &reader, at: start)
+                parts.fields = try builder.fields(from: &reader, at: start)
             } else if try members.take(5, "parent", key, in: reader) {
                 parts.parent = Name(try reader.nonEmptyString("parent"))
             } else if try members.take(6, "reason", key, in: reader) {
@@ -211,18 +211,6 @@ package struct ChangeStreamReader: Sendable {
             )
         }
         return reason
-    }
-
-    private mutating func readFields(
-        from reader: inout JSONReader,
-        at start: Int
-    ) throws(JSONError) -> Fields {
-        try builder.readFields(from: &reader)
-        do throws(SyncError) {
-            return try builder.finish()
-        } catch {
-            throw JSONError(error.message, at: start)
-        }
     }
 
     /// Returns the zone with a name; reuses the zone of the previous change if the name is the

@@ -24,6 +24,22 @@ extension FieldsBuilder {
         }
     }
 
+    /// Reads an object whose members are fields, and returns them; the builder is empty then.
+    ///
+    /// `start` is the place of an error of all fields together.
+    mutating func fields(
+        from reader: inout JSONReader,
+        removesByNull: Bool = false,
+        at start: Int
+    ) throws(JSONError) -> Fields {
+        try readFields(from: &reader, removesByNull: removesByNull)
+        do throws(SyncError) {
+            return try finish()
+        } catch {
+            throw JSONError(error.message, at: start)
+        }
+    }
+
     private mutating func readField(
         _ key: JSONText,
         from reader: inout JSONReader,

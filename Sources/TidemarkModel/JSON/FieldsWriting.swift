@@ -65,25 +65,15 @@ extension [UInt8] {
     }
 
     private mutating func append(json place: Location) {
-        append(literal: "{\"latitude\":")
-        append(jsonNumber: place.latitude)
-        append(literal: ",\"longitude\":")
-        append(jsonNumber: place.longitude)
-        let members: [(StaticString, Double?)] = [
-            (",\"horizontalAccuracy\":", place.horizontalAccuracy),
-            (",\"verticalAccuracy\":", place.verticalAccuracy),
-            (",\"altitude\":", place.altitude),
-            (",\"speed\":", place.speed),
-            (",\"course\":", place.course),
-        ]
-        for case (let name, let number?) in members {
-            append(literal: name)
-            append(jsonNumber: number)
-        }
-        if let timestamp = place.timestamp {
-            append(literal: ",\"timestamp\":")
-            append(jsonNumber: timestamp)
-        }
+        append(literal: "{")
+        append(member: "latitude", jsonNumber: place.latitude)
+        append(member: "longitude", jsonNumber: place.longitude)
+        append(member: "horizontalAccuracy", jsonNumber: place.horizontalAccuracy)
+        append(member: "verticalAccuracy", jsonNumber: place.verticalAccuracy)
+        append(member: "altitude", jsonNumber: place.altitude)
+        append(member: "speed", jsonNumber: place.speed)
+        append(member: "course", jsonNumber: place.course)
+        append(member: "timestamp", jsonNumber: place.timestamp)
         append(literal: "}")
     }
 

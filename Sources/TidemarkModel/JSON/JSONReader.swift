@@ -193,7 +193,7 @@ package struct JSONReader {
         offset += 1
     }
 
-    private mutating func take(_ word: StaticString) -> Bool {
+    mutating func take(_ word: StaticString) -> Bool {
         // The word may be a prefix of a longer one, such as `nullable`. The text is still refused,
         // because only a comma, a bracket or the end can follow a value.
         guard bytes.count - offset >= word.utf8CodeUnitCount else { return false }

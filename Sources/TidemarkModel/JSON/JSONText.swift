@@ -226,15 +226,8 @@ extension JSONReader {
         }
         if let scalar = Unicode.Scalar(first) { return scalar }
         // Only a surrogate is no scalar. The first half is below U+DC00.
-        guard first < 0xDC00, current == UInt8(ascii: "\\") else {
-            throw JSONError("Half of a surrogate pair stands alone.", at: start)
-        }
-        advance(by: 1)
-        guard current == UInt8(ascii: "u") else {
-            throw JSONError("Half of a surrogate pair stands alone.", at: start)
-        }
-        advance(by: 1)
-        guard let second = fourDigits(), (0xDC00...0xDFFF).contains(second),
+        guard first < 0xDC00, take("\\u"), let second = fourDigits(),
+            (0xDC00...0xDFFF).contains(second),
             let scalar = Unicode.Scalar(0x1_0000 + (first - 0xD800) << 10 + (second - 0xDC00))
         else { throw JSONError("Half of a surrogate pair stands alone.", at: start) }
         return scalar

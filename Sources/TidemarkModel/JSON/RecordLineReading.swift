@@ -93,13 +93,8 @@ package struct RecordLineReader: Sendable {
                     parts.parent = .set(Name(try reader.string()))
                 }
             } else if try members.take(7, "fields", key, in: reader) {
-                let offset = reader.offset
-                try builder.readFields(from: &reader, removesByNull: true)
-                do throws(SyncError) {
-                    parts.fields = try builder.finish()
-                } catch {
-                    throw JSONError(error.message, at: offset)
-                }
+                let start = reader.offset
+                parts.fields = try builder.fields(from: &reader, removesByNull: true, at: start)
             } else if try members.take(8, "zoneOwner", key, in: reader) {
                 parts.zone = ZoneID(
                     zoneName: parts.zone.zoneName,
