@@ -73,8 +73,7 @@ import Testing
         for number in 0..<40 {
             // With small ones in between, which are added after the sync.
             let events = number % 4 == 0 ? 1...5 : 200...200
-            _ = try log.append(drafts.draft(events: events, payload: 500...1_000))
-            try log.blockUntilDurable(log.lastSequence)
+            try log.commit(drafts.draft(events: events, payload: 500...1_000))
         }
         try log.close()
         let sealed = try Self.sealed(log, on: disk)

@@ -61,8 +61,7 @@ import TidemarkLock
         let files = WatchedFileSystem(disk) { follower.look(at: $0, every: stride) }
         let (log, _) = try CrashWorkload.open(files, seed: 2, segmentByteCount: 8 << 10)
         for number in 0..<150 {
-            _ = try log.append(.sample(number, zones: [UInt64(number % 5 + 1)], byteCount: 300))
-            try log.blockUntilDurable(log.lastSequence)
+            try log.commit(.sample(number, zones: [UInt64(number % 5 + 1)], byteCount: 300))
         }
         #expect(log.files.segmentCount > 3)
         try log.close()

@@ -90,8 +90,7 @@ import Testing
             let log = try open(writesInline: true)
             try append(0..<10, to: log)
             end = try figures().segments[0].byteCount
-            _ = try log.append(.sample(10, byteCount: 4_000))
-            try log.blockUntilDurable(log.lastSequence)
+            try log.commit(.sample(10, byteCount: 4_000))
             // Dropped without closing, as a process that was killed would leave it.
         }
         // Of the last write only the first sector reached the disk.

@@ -116,14 +116,12 @@ import Testing
 
     @Test func `A live store is read up to the synced position`() throws {
         let log = try open()
-        _ = try log.append(.sample(1))
-        try log.blockUntilDurable(log.lastSequence)
+        try log.commit(.sample(1))
         let reader = try LogReader(path, fileSystem: PosixFileSystem())
         #expect(reader.isLive)
         try catchUp(reader, with: log)
         #expect(reader.durableSequence.rawValue == 1)
-        _ = try log.append(.sample(2))
-        try log.blockUntilDurable(log.lastSequence)
+        try log.commit(.sample(2))
         try catchUp(reader, with: log)
         #expect(try reader.lines() == log.lines())
         try log.close()
@@ -137,8 +135,7 @@ import Testing
             let log = try open(segmentByteCount: 16 << 10)
             reader = try LogReader(path, fileSystem: PosixFileSystem())
             for number in 0..<300 {
-                _ = try log.append(.sample(number, byteCount: 300))
-                try log.blockUntilDurable(log.lastSequence)
+                try log.commit(.sample(number, byteCount: 300))
                 if number % 40 == 0 { _ = try reader.refresh() }
             }
             try catchUp(reader, with: log)

@@ -125,8 +125,7 @@ import TidemarkLock
         }
         _ = try log.append(.sample(0))
         _ = try log.append(draft)
-        _ = try log.append(.sample(9_000))
-        try log.blockUntilDurable(log.lastSequence)
+        try log.commit(.sample(9_000))
         let lines = try log.lines()
         #expect(lines.count == 3_002)
         #expect(Array(lines[1].payload) == Array(draft.payloads[0..<160]))

@@ -28,22 +28,16 @@ import Testing
         to log: SegmentLog,
         _ drafts: inout DraftSource
     ) throws {
-        for _ in 0..<commitCount {
-            _ = try log.append(drafts.draft(events: 1...7))
-            try log.blockUntilDurable(log.lastSequence)
-        }
+        for _ in 0..<commitCount { try log.commit(drafts.draft(events: 1...7)) }
         log.vouch()
     }
 
     /// Drops every third event of the finished part of a log.
     private static func compact(_ log: SegmentLog, _ drafts: inout DraftSource) throws {
         let last = log.lastSequence
-        _ = try log.append(drafts.draft(), beginsSegment: true)
-        try log.blockUntilDurable(log.lastSequence)
+        try log.commit(drafts.draft(), beginsSegment: true)
         log.vouch()
-        for group in log.rewrites(of: try log.finishedSegments(through: last)) {
-            _ = try log.rewrite(group) { $0.sequence.rawValue % 3 == 0 ? .dropped : .kept }
-        }
+        try log.rewriteFinished(through: last) { $0.sequence.rawValue % 3 == 0 ? .dropped : .kept }
         #expect(try log.removeReplacedSegments())
     }
 
@@ -134,11 +128,8 @@ import Testing
             environment: CrashWorkload.environment(disk, seed: 99)
         )
         let last = log.lastSequence
-        _ = try log.append(drafts.draft(), beginsSegment: true)
-        try log.blockUntilDurable(log.lastSequence)
-        for group in log.rewrites(of: try log.finishedSegments(through: last)) {
-            _ = try log.rewrite(group) { _ in .dropped }
-        }
+        try log.commit(drafts.draft(), beginsSegment: true)
+        try log.rewriteFinished(through: last) { _ in .dropped }
         #expect(try !log.removeReplacedSegments())
         try backup.copySegments()
         _ = try backup.finish()

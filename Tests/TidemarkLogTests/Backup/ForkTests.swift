@@ -19,10 +19,7 @@ import Testing
     ) throws -> LogReader {
         let (log, _) = try CrashWorkload.open(disk, seed: seed)
         var drafts = DraftSource(seed: seed)
-        for _ in 0..<commitCount {
-            _ = try log.append(drafts.draft(events: 1...7))
-            try log.blockUntilDurable(log.lastSequence)
-        }
+        for _ in 0..<commitCount { try log.commit(drafts.draft(events: 1...7)) }
         try log.close()
         return try LogReader(CrashWorkload.path, fileSystem: disk)
     }
@@ -123,10 +120,9 @@ import Testing
             if opening == 0 { try log.manifest.append([.closed(last: .zero, framesEnd: 0)]) }
             if opening == 1 {
                 let last = log.lastSequence
-                _ = try log.append(drafts.draft(), beginsSegment: true)
-                try log.blockUntilDurable(log.lastSequence)
-                for group in log.rewrites(of: try log.finishedSegments(through: last)) {
-                    _ = try log.rewrite(group) { $0.sequence.rawValue % 3 == 0 ? .dropped : .kept }
+                try log.commit(drafts.draft(), beginsSegment: true)
+                try log.rewriteFinished(through: last) {
+                    $0.sequence.rawValue % 3 == 0 ? .dropped : .kept
                 }
                 #expect(try log.removeReplacedSegments())
             }

@@ -16,10 +16,7 @@ import Testing
         var drafts = DraftSource(seed: seed)
         for opening in 0..<3 as Range<UInt64> {
             let (log, _) = try CrashWorkload.open(disk, seed: seed * 10 + opening)
-            for _ in 0..<10 {
-                _ = try log.append(drafts.draft(events: 1...7))
-                try log.blockUntilDurable(log.lastSequence)
-            }
+            for _ in 0..<10 { try log.commit(drafts.draft(events: 1...7)) }
             if opening == 1 {
                 log.vouch()
                 // As if the process had been killed: the next opening is another incarnation.
@@ -178,12 +175,9 @@ import Testing
         try log.blockUntilDurable(log.lastSequence)
         let last = log.lastSequence
         for _ in 0..<3 {
-            _ = try log.append(drafts.draft(events: 1...1), beginsSegment: log.lastSequence == last)
-            try log.blockUntilDurable(log.lastSequence)
+            try log.commit(drafts.draft(events: 1...1), beginsSegment: log.lastSequence == last)
         }
-        for group in log.rewrites(of: try log.finishedSegments(through: last)) {
-            _ = try log.rewrite(group) { $0.sequence.rawValue % 2 == 0 ? .dropped : .kept }
-        }
+        try log.rewriteFinished(through: last) { $0.sequence.rawValue % 2 == 0 ? .dropped : .kept }
         try log.close()
         let events = try log.written()
         let forgotten = drafts.draft(events: 2...2)

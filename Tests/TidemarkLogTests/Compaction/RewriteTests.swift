@@ -60,12 +60,10 @@ import Testing
         let (log, _) = try CrashWorkload.open(files, seed: seed)
         var drafts = DraftSource(seed: seed)
         for _ in 0..<commitCount {
-            _ = try log.append(drafts.draft(events: 1...7, payload: payload ?? form.payload))
-            try log.blockUntilDurable(log.lastSequence)
+            try log.commit(drafts.draft(events: 1...7, payload: payload ?? form.payload))
         }
         let last = log.lastSequence
-        _ = try log.append(drafts.draft(), beginsSegment: true)
-        try log.blockUntilDurable(log.lastSequence)
+        try log.commit(drafts.draft(), beginsSegment: true)
         return (log, last)
     }
 
@@ -75,17 +73,7 @@ import Testing
         _ log: SegmentLog,
         through last: SequenceNumber
     ) throws(LogError) -> Int {
-        var loads = try log.finishedSegments(through: last)
-        for index in loads.indices {
-            let load = loads[index]
-            try log.scan(from: load.id.first, through: load.last) { event in
-                loads[index].count(event, fate(event))
-                return true
-            }
-        }
-        let groups = log.rewrites(of: loads)
-        for group in groups { _ = try log.rewrite(group, fate: fate) }
-        return groups.count
+        try log.compact(through: last, fate: fate)
     }
 
     @Test func `A rewritten log has the kept events at their positions`() throws {
@@ -170,8 +158,7 @@ import Testing
         let disk = SimulatedFileSystem()
         let (log, last) = try Self.makeLog(on: disk, seed: 4)
         let rest = try log.written().filter { $0.sequence > last.rawValue }
-        let loads = try log.finishedSegments(through: last)
-        for group in log.rewrites(of: loads) { _ = try log.rewrite(group) { _ in .dropped } }
+        try log.rewriteFinished(through: last) { _ in .dropped }
         #expect(try log.written() == rest)
         #expect(try log.lastSequence(atOrBefore: rest[0].time - 1) == .zero)
         #expect(try log.lastSequence(atOrBefore: rest[0].time) == log.lastSequence)
@@ -317,8 +304,7 @@ import Testing
         var drafts = DraftSource(seed: 8)
         for _ in 0..<40 { _ = try log.append(drafts.draft()) }
         let last = log.lastSequence
-        _ = try log.append(drafts.draft(), beginsSegment: true)
-        try log.blockUntilDurable(log.lastSequence)
+        try log.commit(drafts.draft(), beginsSegment: true)
         log.vouch()
         var reader: LogReader? = try LogReader(path, fileSystem: PosixFileSystem())
         let before = try log.written()

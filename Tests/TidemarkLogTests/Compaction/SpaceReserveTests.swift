@@ -15,27 +15,18 @@ import Testing
         let (log, _) = try CrashWorkload.open(disk, seed: 1)
         var drafts = DraftSource(seed: 1)
         #expect(try !log.useReserve(), "nothing is kept back for a log without a finished segment")
-        while try !disk.exists(path) {
-            _ = try log.append(drafts.draft(payload: 300...900))
-            try log.blockUntilDurable(log.lastSequence)
-        }
+        while try !disk.exists(path) { try log.commit(drafts.draft(payload: 300...900)) }
         #expect(try log.useReserve())
         #expect(try !disk.exists(path))
         // There is room on this disk, and it is not for them.
         let refusal = #expect(throws: LogError.self) {
-            for _ in 0..<1_000 {
-                _ = try log.append(drafts.draft(payload: 300...900))
-                try log.blockUntilDurable(log.lastSequence)
-            }
+            for _ in 0..<1_000 { try log.commit(drafts.draft(payload: 300...900)) }
         }
         #expect(refusal?.code == .full)
         // For the compaction it is.
         _ = try log.append(drafts.draft(), beginsSegment: true)
         log.restoreReserve()
-        for _ in 0..<100 {
-            _ = try log.append(drafts.draft(payload: 300...900))
-            try log.blockUntilDurable(log.lastSequence)
-        }
+        for _ in 0..<100 { try log.commit(drafts.draft(payload: 300...900)) }
         #expect(try disk.exists(path))
         try log.close()
     }
@@ -44,16 +35,10 @@ import Testing
         let disk = SimulatedFileSystem()
         let (log, _) = try CrashWorkload.open(disk, seed: 1)
         var drafts = DraftSource(seed: 1)
-        while try !disk.exists(path) {
-            _ = try log.append(drafts.draft(payload: 300...900))
-            try log.blockUntilDurable(log.lastSequence)
-        }
+        while try !disk.exists(path) { try log.commit(drafts.draft(payload: 300...900)) }
         disk.failCall(disk.callCount(of: .remove) + 1, of: .remove, with: 5)
         #expect(throws: LogError.self) { try log.useReserve() }
-        for _ in 0..<1_000 {
-            _ = try log.append(drafts.draft(payload: 300...900))
-            try log.blockUntilDurable(log.lastSequence)
-        }
+        for _ in 0..<1_000 { try log.commit(drafts.draft(payload: 300...900)) }
         try log.close()
     }
 
@@ -62,8 +47,7 @@ import Testing
         let (log, _) = try CrashWorkload.open(disk, seed: 1)
         var drafts = DraftSource(seed: 1)
         func append() throws {
-            _ = try log.append(drafts.draft(events: 1...1, payload: 200...300))
-            try log.blockUntilDurable(log.lastSequence)
+            try log.commit(drafts.draft(events: 1...1, payload: 200...300))
         }
         while try !disk.exists(path) { try append() }
         _ = try log.append(drafts.draft(), beginsSegment: true)
@@ -81,10 +65,7 @@ import Testing
         let source = SimulatedFileSystem()
         let (log, _) = try CrashWorkload.open(source, seed: 1)
         var drafts = DraftSource(seed: 1)
-        while try !source.exists(path) {
-            _ = try log.append(drafts.draft(payload: 300...900))
-            try log.blockUntilDurable(log.lastSequence)
-        }
+        while try !source.exists(path) { try log.commit(drafts.draft(payload: 300...900)) }
         let before = try #require(try source.status(of: path)).byteCount
         let disk = source.crash(.processKilled)
         disk.setCapacity(try disk.storeByteCount)
@@ -106,8 +87,7 @@ import Testing
         let (log, _) = try CrashWorkload.open(disk, seed: 1, segmentByteCount: 64 << 20)
         var drafts = DraftSource(seed: 1)
         func append() throws {
-            _ = try log.append(drafts.draft(events: 1...1, payload: 50_000...50_000))
-            try log.blockUntilDurable(log.lastSequence)
+            try log.commit(drafts.draft(events: 1...1, payload: 50_000...50_000))
         }
         // The next segment is to be longer than what the disk will have.
         while try disk.storeByteCount < 16 << 20 { try append() }
@@ -126,8 +106,7 @@ import Testing
         var used = 0
         var longest = 0
         for number in 0..<1_000 {
-            _ = try log.append(drafts.draft(events: 1...1, payload: 60_000...60_000))
-            try log.blockUntilDurable(log.lastSequence)
+            try log.commit(drafts.draft(events: 1...1, payload: 60_000...60_000))
             used = Int(log.byteCount)
             let active = Int(log.files.segments.last?.reader?.header.allocatedByteCount ?? 0)
             #expect(active <= max(5 << 19, used / 20))
@@ -144,8 +123,7 @@ import Testing
         let (again, _) = try CrashWorkload.open(disk, seed: 2, segmentByteCount: 64 << 20)
         let segments = again.files.segments.count
         while again.files.segments.count == segments {
-            _ = try again.append(drafts.draft(events: 1...1, payload: 60_000...60_000))
-            try again.blockUntilDurable(again.lastSequence)
+            try again.commit(drafts.draft(events: 1...1, payload: 60_000...60_000))
         }
         let grown = try #require(try disk.status(of: path)).byteCount
         #expect(grown > cut)
@@ -157,8 +135,7 @@ import Testing
         let (log, _) = try CrashWorkload.open(disk, seed: 1, segmentByteCount: 64 << 20)
         var drafts = DraftSource(seed: 1, isAllNoise: true)
         for _ in 0..<16 {
-            _ = try log.append(drafts.draft(events: 1...1, payload: 3_000_000...3_000_000))
-            try log.blockUntilDurable(log.lastSequence)
+            try log.commit(drafts.draft(events: 1...1, payload: 3_000_000...3_000_000))
         }
         #expect(log.files.segments.count <= 10)
         try log.close()

@@ -85,8 +85,7 @@ struct StripedLog {
             if number % 7 == 0 { try log.blockUntilDurable(log.lastSequence) }
         }
         last = log.lastSequence
-        _ = try log.append(drafts.draft(events: 1...1), beginsSegment: true)
-        try log.blockUntilDurable(log.lastSequence)
+        try log.commit(drafts.draft(events: 1...1), beginsSegment: true)
         events = try log.written()
     }
 
@@ -109,8 +108,7 @@ struct StripedLog {
 
     /// Writes the finished segments anew, by the fate of each event.
     func compact(_ fate: (LogEvent) -> EventFate = { _ in .kept }) throws(LogError) {
-        let loads = try log.finishedSegments(through: last)
-        for group in log.rewrites(of: loads) { _ = try log.rewrite(group, fate: fate) }
+        try log.rewriteFinished(through: last, fate: fate)
     }
 
     /// The reader of the segment that compaction has written.

@@ -24,8 +24,7 @@ import Testing
         for _ in 0..<5 { log.appendGap(UInt32(Layout.framePositionCount)) }
         try append(60..<120)
         let last = log.lastSequence
-        _ = try log.append(.sample(120), beginsSegment: true)
-        try log.blockUntilDurable(log.lastSequence)
+        try log.commit(.sample(120), beginsSegment: true)
         return (log, last)
     }
 
@@ -43,10 +42,7 @@ import Testing
         func stays(_ sequence: UInt64) -> Bool {
             !drops || sequence <= 4 || sequence + 4 > last.rawValue
         }
-        let loads = try log.finishedSegments(through: last)
-        for group in log.rewrites(of: loads) {
-            _ = try log.rewrite(group) { stays($0.sequence.rawValue) ? .kept : .dropped }
-        }
+        try log.rewriteFinished(through: last) { stays($0.sequence.rawValue) ? .kept : .dropped }
         let expected = before.filter { stays($0.sequence) }
         #expect(try log.written() == expected)
         #expect(log.files.segments.contains { $0.id.generation > 0 })

@@ -44,8 +44,7 @@ import Testing
         isClosed: Bool
     ) throws {
         let log = try open(seed: 1)
-        _ = try log.append(.sample(1, zones: [1, 2]))
-        try log.blockUntilDurable(log.lastSequence)
+        try log.commit(.sample(1, zones: [1, 2]))
         let expected = try log.lines()
         // Without a close the end of the segment is found by looking for frames behind it.
         if !isClosed {

@@ -31,8 +31,7 @@ import Testing
         let log = try open(disk)
         var drafts = DraftSource(seed: 5)
         while log.files.segments.last(where: \.isSealed)?.framesEnd ?? 0 < byteCount * 3 / 4 {
-            _ = try log.append(drafts.draft(events: 60...60, payload: 1500...6000))
-            try log.blockUntilDurable(log.lastSequence)
+            try log.commit(drafts.draft(events: 60...60, payload: 1500...6000))
         }
         try log.close()
         return disk

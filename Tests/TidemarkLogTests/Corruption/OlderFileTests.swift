@@ -173,8 +173,7 @@ import Testing
         let disk = SimulatedFileSystem(keepsTrace: false)
         let log = try SmallStore.open(disk).log
         var drafts = DraftSource(seed: 9)
-        _ = try log.append(drafts.draft(events: 1...2, payload: 20...90, envelope: 4...9))
-        try log.blockUntilDurable(log.lastSequence)
+        try log.commit(drafts.draft(events: 1...2, payload: 20...90, envelope: 4...9))
         let active = try #require(
             try disk.list(Self.folder.segments).first { $0.hasSuffix("-0.seg") }
         )

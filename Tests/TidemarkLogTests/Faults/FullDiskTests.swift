@@ -54,8 +54,7 @@ import Testing
             disk.setCapacity(nil)
             let draft = drafts.draft(payload: 6000...6000)
             history.append(draft)
-            _ = try log.append(draft)
-            try log.blockUntilDurable(log.lastSequence)
+            try log.commit(draft)
             history.acknowledge(in: log)
             try log.close()
             history.isClosed = true
@@ -77,17 +76,11 @@ import Testing
         disk.setCapacity(try disk.storeByteCount)
         let before = disk.callCount(of: .allocate)
         var drafts = DraftSource(seed: 1, isAllNoise: true)
-        for _ in 0..<80 {
-            _ = try log.append(drafts.draft(events: 1...1, payload: 400...400))
-            try log.blockUntilDurable(log.lastSequence)
-        }
+        for _ in 0..<80 { try log.commit(drafts.draft(events: 1...1, payload: 400...400)) }
         // At a half, a quarter, an eighth and a sixteenth of the room.
         #expect((1...4).contains(disk.callCount(of: .allocate) - before))
         disk.setCapacity(nil)
-        for _ in 0..<80 {
-            _ = try log.append(drafts.draft(events: 1...1, payload: 400...400))
-            try log.blockUntilDurable(log.lastSequence)
-        }
+        for _ in 0..<80 { try log.commit(drafts.draft(events: 1...1, payload: 400...400)) }
         try log.close()
     }
 
@@ -118,8 +111,7 @@ import Testing
             for _ in 0..<12 {
                 let draft = drafts.draft(payload: 300...900)
                 history.append(draft)
-                _ = try log.append(draft)
-                try log.blockUntilDurable(log.lastSequence)
+                try log.commit(draft)
                 history.acknowledge(in: log)
             }
         }

@@ -43,8 +43,7 @@ import Testing
             try log.blockUntilDurable(log.lastSequence)
         }
         let last = log.lastSequence
-        _ = try log.append(drafts.draft(), beginsSegment: true)
-        try log.blockUntilDurable(log.lastSequence)
+        try log.commit(drafts.draft(), beginsSegment: true)
         var numbers = SeededGenerator(seed: seed)
         for _ in 0..<2 {
             let events = Dictionary(
@@ -66,14 +65,6 @@ import Testing
     /// Drops four in five events.
     private static func drop(in log: SegmentLog, through last: SequenceNumber) throws(LogError) {
         let fate: (LogEvent) -> EventFate = { $0.sequence.rawValue * 7 % 11 < 2 ? .kept : .dropped }
-        var loads = try log.finishedSegments(through: last)
-        for index in loads.indices {
-            let load = loads[index]
-            try log.scan(from: load.id.first, through: load.last) { event in
-                loads[index].count(event, fate(event))
-                return true
-            }
-        }
-        for group in log.rewrites(of: loads) { _ = try log.rewrite(group, fate: fate) }
+        try log.compact(through: last, fate: fate)
     }
 }

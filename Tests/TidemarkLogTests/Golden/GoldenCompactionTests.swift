@@ -23,18 +23,12 @@ import Testing
     private static func write() throws -> SimulatedFileSystem {
         let disk = SimulatedFileSystem()
         let (log, _) = try GoldenStoreTests.open(disk, seed: 1)
-        for number in 0..<17 {
-            _ = try log.append(GoldenStoreTests.draft(number))
-            try log.blockUntilDurable(log.lastSequence)
-        }
+        for number in 0..<17 { try log.commit(GoldenStoreTests.draft(number)) }
         let last = log.lastSequence
         for number in 17..<22 {
-            _ = try log.append(GoldenStoreTests.draft(number), beginsSegment: number == 17)
-            try log.blockUntilDurable(log.lastSequence)
+            try log.commit(GoldenStoreTests.draft(number), beginsSegment: number == 17)
         }
-        for group in log.rewrites(of: try log.finishedSegments(through: last)) {
-            _ = try log.rewrite(group, fate: fate)
-        }
+        try log.rewriteFinished(through: last, fate: fate)
         _ = try log.removeReplacedSegments()
         try log.close()
         return disk
@@ -52,20 +46,11 @@ import Testing
         let compacted = log.compactedThrough
         #expect(compacted > .zero)
         #expect(UInt64(before.count) < log.lastSequence.rawValue)
-        _ = try log.append(GoldenStoreTests.draft(22), beginsSegment: true)
-        try log.blockUntilDurable(log.lastSequence)
+        try log.commit(GoldenStoreTests.draft(22), beginsSegment: true)
         let first = log.lastSequence.rawValue - UInt64(GoldenStoreTests.draft(22).events.count) + 1
         let last = SequenceNumber(rawValue: first - 1)
         func fate(_ event: LogEvent) -> EventFate { event.sequence <= compacted ? .dropped : .kept }
-        var loads = try log.finishedSegments(through: last)
-        for index in loads.indices {
-            let load = loads[index]
-            try log.scan(from: load.id.first, through: load.last) { event in
-                loads[index].count(event, fate(event))
-                return true
-            }
-        }
-        for group in log.rewrites(of: loads) { _ = try log.rewrite(group, fate: fate) }
+        try log.compact(through: last, fate: fate)
         try log.close()
         let after = try LogReader(GoldenStore.path, fileSystem: disk)
         #expect(

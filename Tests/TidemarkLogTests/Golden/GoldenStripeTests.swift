@@ -48,18 +48,13 @@ import Testing
     private static func write() throws -> SimulatedFileSystem {
         let disk = SimulatedFileSystem()
         let log = try open(disk, seed: 1)
-        for number in 0..<44 {
-            _ = try log.append(draft(number), beginsSegment: number == 40)
-            try log.blockUntilDurable(log.lastSequence)
-        }
+        for number in 0..<44 { try log.commit(draft(number), beginsSegment: number == 40) }
         let last = try #require(log.manifest.manifest.segments.compactMap(\.last).max())
-        for group in log.rewrites(of: try log.finishedSegments(through: last)) {
-            _ = try log.rewrite(group) { event in
-                switch event.sequence.rawValue % 10 {
-                case 3: .dropped
-                case 7: .replaced(Array("note".utf8))
-                default: .kept
-                }
+        try log.rewriteFinished(through: last) { event in
+            switch event.sequence.rawValue % 10 {
+            case 3: .dropped
+            case 7: .replaced(Array("note".utf8))
+            default: .kept
             }
         }
         _ = try log.removeReplacedSegments()
