@@ -79,6 +79,25 @@ package struct PredicateGenerator {
         pool[Int.random(in: 0..<pool.count, using: &random)]
     }
 
+    /// An order by up to two criteria.
+    package mutating func sortDescriptors() -> [Query.SortDescriptor] {
+        (0..<pick([0, 0, 1, 1, 2])).map { _ in
+            let isAscending = !chance(3)
+            if chance(5) {
+                return Query.SortDescriptor(
+                    "place",
+                    distanceFrom: pick(ValuePool.places),
+                    ascending: isAscending
+                )
+            }
+            let key =
+                chance(4)
+                ? Query.Key.system(pick(Query.SystemField.allCases))
+                : .field(Name(pick(queriedFields).name))
+            return Query.SortDescriptor(key, ascending: isAscending)
+        }
+    }
+
     /// A predicate of some depth.
     package mutating func predicate(depth: Int = 3) -> Query.Predicate {
         switch depth == 0 ? 20 : Int.random(in: 0..<24, using: &random) {

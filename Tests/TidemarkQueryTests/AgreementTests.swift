@@ -68,24 +68,6 @@ struct IndexedHistory {
             return order == 0 ? first.value.zone < second.value.zone : order < 0
         }.map(\.key)
     }
-
-    mutating func sortDescriptors() -> [Query.SortDescriptor] {
-        (0..<generator.pick([0, 0, 1, 1, 2])).map { _ in
-            let isAscending = !generator.chance(3)
-            if generator.chance(5) {
-                return Query.SortDescriptor(
-                    "place",
-                    distanceFrom: generator.pick(ValuePool.places),
-                    ascending: isAscending
-                )
-            }
-            let key =
-                generator.chance(4)
-                ? Query.Key.system(generator.pick(Query.SystemField.allCases))
-                : .field(Name(generator.pick(queriedFields).name))
-            return Query.SortDescriptor(key, ascending: isAscending)
-        }
-    }
 }
 
 @Suite struct AgreementTests {
@@ -102,7 +84,7 @@ struct IndexedHistory {
                 let query = Query(
                     recordType: history.generator.chance(5) ? "Other" : "Note",
                     predicate: history.generator.predicate(),
-                    sortDescriptors: history.sortDescriptors()
+                    sortDescriptors: history.generator.sortDescriptors()
                 )
                 let zones =
                     history.generator.pick([[3], [4], [3, 4], [3, 4, 9], [9]]) as [UInt64]
@@ -138,7 +120,7 @@ struct IndexedHistory {
             let query = Query(
                 recordType: "Note",
                 predicate: history.generator.predicate(depth: 1),
-                sortDescriptors: history.sortDescriptors()
+                sortDescriptors: history.generator.sortDescriptors()
             )
             let expected = try history.expected(query, zones: [3, 4], now: 0)
             var found: [UInt64] = []

@@ -59,15 +59,9 @@ import TidemarkModel
         let airports = try Self.airports()
         #expect(airports.count > 3_000)
         let index = try QueryIndex(path: nil, identity: "airports")
-        let moment = Authorship(time: 0, user: nil)
         let changes = try airports.enumerated().map { number, airport in
-            let header = RecordHeader(
-                recordName: Name(airport.code),
-                recordType: "Airport",
-                created: moment,
-                modified: moment
-            )
-            let body = RecordBody(header, fields: try Fields(["place": .location(airport.place)]))
+            let fields = try Fields(["place": .location(airport.place)])
+            let body = RecordBody(named: airport.code, ofType: "Airport", fields)
             return IndexedChange(
                 sequence: UInt64(number + 1),
                 zone: 1,

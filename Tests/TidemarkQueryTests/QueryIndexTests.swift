@@ -16,14 +16,7 @@ import TidemarkModel
         at sequence: UInt64,
         over previous: UInt64 = 0
     ) throws -> IndexedChange {
-        let moment = Authorship(time: 0, user: nil)
-        let header = RecordHeader(
-            recordName: Name(name),
-            recordType: "Note",
-            created: moment,
-            modified: moment
-        )
-        let body = RecordBody(header, fields: try Fields(fields))
+        let body = RecordBody(named: name, try Fields(fields))
         return IndexedChange(sequence: sequence, zone: 1, previous: previous, content: .saved(body))
     }
 

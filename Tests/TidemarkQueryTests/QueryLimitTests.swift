@@ -10,14 +10,7 @@ import TidemarkModel
 /// What SQLite cannot take in one piece is answered all the same, or refused with what to do.
 @Suite struct QueryLimitTests {
     private func change(_ name: String, _ fields: Fields, at sequence: UInt64) -> IndexedChange {
-        let moment = Authorship(time: 0, user: nil)
-        let header = RecordHeader(
-            recordName: Name(name),
-            recordType: "Note",
-            created: moment,
-            modified: moment
-        )
-        let body = RecordBody(header, fields: fields)
+        let body = RecordBody(named: name, fields)
         return IndexedChange(sequence: sequence, zone: 1, previous: 0, content: .saved(body))
     }
 

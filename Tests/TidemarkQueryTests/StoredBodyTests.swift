@@ -16,14 +16,8 @@ import TidemarkModel
     /// The lengths leave every number of bytes behind the last whole word.
     @Test(arguments: 1...8)
     func `A stored body is read as it was, and every changed bit is found`(length: Int) throws {
-        let moment = Authorship(time: 0, user: nil)
-        let header = RecordHeader(
-            recordName: Name(String(repeating: "n", count: length)),
-            recordType: "Note",
-            created: moment,
-            modified: moment
-        )
-        let body = RecordBody(header, fields: try Fields(["title": "Hello"]))
+        let name = String(repeating: "n", count: length)
+        let body = RecordBody(named: name, try Fields(["title": "Hello"]))
         var stored: [UInt8] = [1, 2, 3]
         let sequence: UInt64 = 1 << 63 | 7
         StoredBody.encode(body, at: sequence, into: &stored)

@@ -127,21 +127,7 @@ struct QueriedStore {
     }
 
     mutating func query(depth: Int = 3) -> Query {
-        let descriptors = (0..<generator.pick([0, 0, 1, 1, 2])).map { _ in
-            let isAscending = !generator.chance(3)
-            if generator.chance(5) {
-                return Query.SortDescriptor(
-                    "place",
-                    distanceFrom: generator.pick(ValuePool.places),
-                    ascending: isAscending
-                )
-            }
-            let key =
-                generator.chance(4)
-                ? Query.Key.system(generator.pick(Query.SystemField.allCases))
-                : .field(Name(generator.pick(queriedFields).name))
-            return Query.SortDescriptor(key, ascending: isAscending)
-        }
+        let descriptors = generator.sortDescriptors()
         return Query(
             recordType: generator.chance(5) ? "Other" : "Note",
             predicate: generator.predicate(depth: depth),
