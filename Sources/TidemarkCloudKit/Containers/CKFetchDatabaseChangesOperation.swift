@@ -92,9 +92,16 @@ open class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Send
         }
     }
 
-    override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
+    override func keep(in request: inout KeptRequest) {
+        request.keep(previousServerChangeToken, as: "token")
+        request.numbers = ["limit": resultsLimit, "all": fetchAllChanges ? 1 : 0]
+    }
 
-    override func restore(from request: KeptRequest) { restoreOwn(from: request) }
+    override func restore(from request: KeptRequest) {
+        previousServerChangeToken = request.object("token", of: CKServerChangeToken.self)
+        resultsLimit = request.numbers["limit"] ?? 0
+        fetchAllChanges = request.numbers["all"] == 1
+    }
 
     override func complete(_ error: (any Error)?) {
         if let end, error == nil {

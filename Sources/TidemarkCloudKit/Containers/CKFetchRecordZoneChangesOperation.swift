@@ -178,9 +178,38 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
         }
     }
 
-    override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
+    override func keep(in request: inout KeptRequest) {
+        request.zoneIDs = (recordZoneIDs ?? []).map(\.archived)
+        request.numbers = ["all": fetchAllChanges ? 1 : 0]
+        // The members of a zone's configuration are named by the zone's place in `zoneIDs`.
+        for (index, id) in (recordZoneIDs ?? []).enumerated() {
+            guard let configuration = configurationsByRecordZoneID?[id] else { continue }
+            request.keep(configuration.previousServerChangeToken, as: "token\(index)")
+            request.numbers["limit\(index)"] = configuration.resultsLimit
+            request.objects["keys\(index)"] = configuration.desiredKeys.flatMap {
+                try? PropertyListEncoder().encode($0)
+            }
+        }
+    }
 
-    override func restore(from request: KeptRequest) { restoreOwn(from: request) }
+    override func restore(from request: KeptRequest) {
+        let ids = request.zoneIDs.map { CKRecordZone.ID($0) }
+        recordZoneIDs = ids
+        fetchAllChanges = request.numbers["all"] == 1
+        configurationsByRecordZoneID = [:]
+        for (index, id) in ids.enumerated() {
+            configurationsByRecordZoneID?[id] = ZoneConfiguration(
+                previousServerChangeToken: request.object(
+                    "token\(index)",
+                    of: CKServerChangeToken.self
+                ),
+                resultsLimit: request.numbers["limit\(index)"],
+                desiredKeys: request.objects["keys\(index)"].flatMap {
+                    try? PropertyListDecoder().decode([String].self, from: $0)
+                }
+            )
+        }
+    }
 
     override func complete(_ error: (any Error)?) {
         fetchRecordZoneChangesResultBlock?(Result(failing: error))

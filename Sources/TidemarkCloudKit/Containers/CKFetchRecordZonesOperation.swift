@@ -101,9 +101,15 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
         perRecordZoneResultBlock?(id, outcome)
     }
 
-    override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
+    override func keep(in request: inout KeptRequest) {
+        request.zoneIDs = (recordZoneIDs ?? []).map(\.archived)
+        request.numbers = ["all": fetchesAll ? 1 : 0]
+    }
 
-    override func restore(from request: KeptRequest) { restoreOwn(from: request) }
+    override func restore(from request: KeptRequest) {
+        recordZoneIDs = request.zoneIDs.map { CKRecordZone.ID($0) }
+        fetchesAll = request.numbers["all"] == 1
+    }
 
     override func complete(_ error: (any Error)?) {
         fetchRecordZonesResultBlock?(Result(failing: error))

@@ -96,9 +96,17 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         perRecordCompletionBlock?(outcome.value, id, outcome.error)
     }
 
-    override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
+    override func keep(in request: inout KeptRequest) {
+        request.recordIDs = (recordIDs ?? []).map(\.archived)
+        request.desiredKeys = desiredKeys
+        request.numbers = ["currentUser": fetchesCurrentUser ? 1 : 0]
+    }
 
-    override func restore(from request: KeptRequest) { restoreOwn(from: request) }
+    override func restore(from request: KeptRequest) {
+        recordIDs = request.recordIDs.map { CKRecord.ID($0) }
+        desiredKeys = request.desiredKeys
+        fetchesCurrentUser = request.numbers["currentUser"] == 1
+    }
 
     override func complete(_ error: (any Error)?) {
         fetchRecordsResultBlock?(Result(failing: error))

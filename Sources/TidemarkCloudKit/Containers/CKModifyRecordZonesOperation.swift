@@ -77,9 +77,21 @@ open class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendabl
         }
     }
 
-    override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
+    override func keep(in request: inout KeptRequest) {
+        request.zoneIDs = (recordZonesToSave ?? []).map(\.zoneID.archived)
+        // The saves come first in one list, and their number separates them from the deletions
+        // (Docs/formats/devices.md, "A long-lived operation").
+        request.numbers = ["saves": request.zoneIDs.count]
+        request.zoneIDs += (recordZoneIDsToDelete ?? []).map(\.archived)
+    }
 
-    override func restore(from request: KeptRequest) { restoreOwn(from: request) }
+    override func restore(from request: KeptRequest) {
+        let ids = request.zoneIDs.map { CKRecordZone.ID($0) }
+        // A damaged file can have any number.
+        let count = min(max(request.numbers["saves"] ?? 0, 0), ids.count)
+        recordZonesToSave = ids[..<count].map { CKRecordZone(zoneID: $0) }
+        recordZoneIDsToDelete = Array(ids[count...])
+    }
 
     override func complete(_ error: (any Error)?) {
         modifyRecordZonesResultBlock?(Result(failing: error))

@@ -187,9 +187,22 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         }
     }
 
-    override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
+    override func keep(in request: inout KeptRequest) {
+        request.records = (recordsToSave ?? []).compactMap(\.archivedData)
+        request.recordIDs = (recordIDsToDelete ?? []).map(\.archived)
+        request.numbers = ["policy": savePolicy.rawValue, "isAtomic": isAtomic ? 1 : 0]
+        request.objects["mark"] = clientChangeTokenData
+    }
 
-    override func restore(from request: KeptRequest) { restoreOwn(from: request) }
+    override func restore(from request: KeptRequest) {
+        recordsToSave = request.records.compactMap { CKRecord.unarchived($0) }
+        recordIDsToDelete = request.recordIDs.map { CKRecord.ID($0) }
+        savePolicy =
+            request.numbers["policy"].flatMap { RecordSavePolicy(rawValue: $0) }
+            ?? .ifServerRecordUnchanged
+        isAtomic = request.numbers["isAtomic"] != 0
+        clientChangeTokenData = request.objects["mark"]
+    }
 
     override func complete(_ error: (any Error)?) {
         modifyRecordsResultBlock?(Result(failing: error))

@@ -96,9 +96,21 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
         }
     }
 
-    override func keep(in request: inout KeptRequest) { keepOwn(in: &request) }
+    override func keep(in request: inout KeptRequest) {
+        request.keep(query, as: "query")
+        request.keep(cursor, as: "cursor")
+        request.zoneIDs = zoneID.map { [$0.archived] } ?? []
+        request.desiredKeys = desiredKeys
+        request.numbers = ["limit": resultsLimit]
+    }
 
-    override func restore(from request: KeptRequest) { restoreOwn(from: request) }
+    override func restore(from request: KeptRequest) {
+        query = request.object("query", of: CKQuery.self)
+        cursor = request.object("cursor", of: CKQueryCursor.self)
+        zoneID = request.zoneIDs.first.map { CKRecordZone.ID($0) }
+        desiredKeys = request.desiredKeys
+        resultsLimit = request.numbers["limit"] ?? CKQueryOperation.maximumResults
+    }
 
     override func complete(_ error: (any Error)?) {
         let next = error == nil ? next : nil

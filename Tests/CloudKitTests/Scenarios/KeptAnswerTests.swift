@@ -340,7 +340,7 @@ import TidemarkTesting
         request.zoneIDs = [zoneID.archived, zoneID.archived]
         request.numbers = ["saves": number]
         let operation = CKModifyRecordZonesOperation()
-        operation.restoreOwn(from: request)
+        operation.restore(from: request)
         #expect(operation.recordZonesToSave?.count == saveCount)
         #expect(operation.recordZoneIDsToDelete?.count == 2 - saveCount)
     }
