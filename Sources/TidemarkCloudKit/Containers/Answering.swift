@@ -5,9 +5,12 @@ import Foundation
 import TidemarkLock
 import TidemarkModel
 
+/// A closure that receives the result of a call.
+typealias ResultHandler<Value> = @Sendable (Result<Value, any Error>) -> Void
+
 /// Waits for the result of an operation; cancelling the task cancels the operation.
 func answer<Value: Sendable>(
-    _ begin: (@escaping @Sendable (Result<Value, any Error>) -> Void) -> CKOperation
+    _ begin: (@escaping ResultHandler<Value>) -> CKOperation
 ) async throws -> Value {
     let begun = BegunOperation()
     return try await withTaskCancellationHandler {

@@ -29,9 +29,7 @@ extension CKContainer {
     }
 
     @discardableResult
-    func askingStatus(
-        _ handler: @escaping @Sendable (Result<AccountStatus, any Error>) -> Void
-    ) -> CKOperation {
+    func askingStatus(_ handler: @escaping ResultHandler<AccountStatus>) -> CKOperation {
         let call: ServiceCall<AccountStatus> = { (service, caller) async throws(SyncError) in
             try await service.accountStatus(as: caller)
         }
@@ -44,9 +42,7 @@ extension CKContainer {
     }
 
     @discardableResult
-    func fetchingUserRecordID(
-        _ handler: @escaping @Sendable (Result<CKRecord.ID, any Error>) -> Void
-    ) -> CKOperation {
+    func fetchingUserRecordID(_ handler: @escaping ResultHandler<CKRecord.ID>) -> CKOperation {
         let call: ServiceCall<UserID> = { (service, caller) async throws(SyncError) in
             try await service.currentUser(as: caller)
         }
@@ -57,7 +53,7 @@ extension CKContainer {
     @discardableResult
     func ask<Value: Sendable>(
         _ call: @escaping ServiceCall<Value>,
-        _ handler: @escaping @Sendable (Result<Value, any Error>) -> Void
+        _ handler: @escaping ResultHandler<Value>
     ) -> CKOperation {
         let operation = ServiceCallOperation(call, handler)
         // As Apple documents for calls of a container. Such calls are not retried.
@@ -70,12 +66,12 @@ extension CKContainer {
 /// One call of a service that CloudKit has no operation for.
 final class ServiceCallOperation<Value: Sendable>: CKOperation, @unchecked Sendable {
     private let call: ServiceCall<Value>
-    private let handler: @Sendable (Result<Value, any Error>) -> Void
+    private let handler: ResultHandler<Value>
     private var value: Value?
 
     init(
         _ call: @escaping ServiceCall<Value>,
-        _ handler: @escaping @Sendable (Result<Value, any Error>) -> Void
+        _ handler: @escaping ResultHandler<Value>
     ) {
         self.call = call
         self.handler = handler

@@ -93,7 +93,7 @@ extension CKDatabase {
     private func fetchingChanges(
         _ token: CKServerChangeToken?,
         _ limit: Int?,
-        _ handler: @escaping @Sendable (Result<ZonesPage, any Error>) -> Void
+        _ handler: @escaping ResultHandler<ZonesPage>
     ) -> CKOperation {
         let operation = CKFetchDatabaseChangesOperation(previousServerChangeToken: token)
         operation.fetchAllChanges = false
@@ -166,7 +166,7 @@ extension CKDatabase {
     private func fetchingChanges(
         of zoneID: CKRecordZone.ID,
         _ configuration: CKFetchRecordZoneChangesOperation.ZoneConfiguration,
-        _ handler: @escaping @Sendable (Result<RecordsPage, any Error>) -> Void
+        _ handler: @escaping ResultHandler<RecordsPage>
     ) -> CKOperation {
         let operation = CKFetchRecordZoneChangesOperation(
             recordZoneIDs: [zoneID],

@@ -100,7 +100,7 @@ extension CKDatabase {
         _ zoneID: CKRecordZone.ID?,
         _ desiredKeys: [CKRecord.FieldKey]? = nil,
         _ resultsLimit: Int = CKQueryOperation.maximumResults,
-        handler: @escaping @Sendable (Result<QueryMatches, any Error>) -> Void
+        handler: @escaping ResultHandler<QueryMatches>
     ) -> CKOperation {
         if let zoneID { operation.zoneID = zoneID }
         operation.desiredKeys = desiredKeys

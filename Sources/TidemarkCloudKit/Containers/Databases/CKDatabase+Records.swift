@@ -33,7 +33,7 @@ extension CKDatabase {
     @discardableResult
     func fetching(
         _ recordID: CKRecord.ID,
-        _ handler: @escaping @Sendable (Result<CKRecord, any Error>) -> Void
+        _ handler: @escaping ResultHandler<CKRecord>
     ) -> CKOperation {
         fetching([recordID], nil) { handler($0.item(recordID)) }
     }
@@ -41,7 +41,7 @@ extension CKDatabase {
     @discardableResult
     func saving(
         _ record: CKRecord,
-        _ handler: @escaping @Sendable (Result<CKRecord, any Error>) -> Void
+        _ handler: @escaping ResultHandler<CKRecord>
     ) -> CKOperation {
         let recordID = record.recordID
         return modifying(saving: [record]) { handler($0.map(\.saveResults).item(recordID)) }
@@ -50,7 +50,7 @@ extension CKDatabase {
     @discardableResult
     func deleting(
         _ recordID: CKRecord.ID,
-        _ handler: @escaping @Sendable (Result<CKRecord.ID, any Error>) -> Void
+        _ handler: @escaping ResultHandler<CKRecord.ID>
     ) -> CKOperation {
         modifying(deleting: [recordID]) { result in
             handler(result.map(\.deleteResults).item(recordID).map { recordID })
@@ -84,10 +84,7 @@ extension CKDatabase {
     private func fetching(
         _ recordIDs: [CKRecord.ID],
         _ desiredKeys: [CKRecord.FieldKey]?,
-        _ handler:
-            @escaping @Sendable (
-                Result<[CKRecord.ID: Result<CKRecord, any Error>], any Error>
-            ) -> Void
+        _ handler: @escaping ResultHandler<[CKRecord.ID: Result<CKRecord, any Error>]>
     ) -> CKOperation {
         let operation = CKFetchRecordsOperation(recordIDs: recordIDs)
         operation.desiredKeys = desiredKeys
@@ -150,7 +147,7 @@ extension CKDatabase {
         deleting deletions: [CKRecord.ID] = [],
         _ policy: CKModifyRecordsOperation.RecordSavePolicy = .ifServerRecordUnchanged,
         atomically: Bool = true,
-        _ handler: @escaping @Sendable (Result<ModifiedRecords, any Error>) -> Void
+        _ handler: @escaping ResultHandler<ModifiedRecords>
     ) -> CKOperation {
         let operation = CKModifyRecordsOperation(
             recordsToSave: saves,

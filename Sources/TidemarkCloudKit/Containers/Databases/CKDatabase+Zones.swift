@@ -34,7 +34,7 @@ extension CKDatabase {
     @discardableResult
     func savingZone(
         _ zone: CKRecordZone,
-        _ handler: @escaping @Sendable (Result<CKRecordZone, any Error>) -> Void
+        _ handler: @escaping ResultHandler<CKRecordZone>
     ) -> CKOperation {
         let zoneID = zone.zoneID
         return modifyingZones(saving: [zone]) {
@@ -45,7 +45,7 @@ extension CKDatabase {
     @discardableResult
     func deletingZone(
         _ zoneID: CKRecordZone.ID,
-        _ handler: @escaping @Sendable (Result<CKRecordZone.ID, any Error>) -> Void
+        _ handler: @escaping ResultHandler<CKRecordZone.ID>
     ) -> CKOperation {
         modifyingZones(deleting: [zoneID]) { result in
             let outcome = result.map(\.deleteResults).item(zoneID)
@@ -88,10 +88,7 @@ extension CKDatabase {
     @discardableResult
     func fetchingZones(
         _ zoneIDs: [CKRecordZone.ID],
-        _ handler:
-            @escaping @Sendable (
-                Result<[CKRecordZone.ID: Result<CKRecordZone, any Error>], any Error>
-            ) -> Void
+        _ handler: @escaping ResultHandler<[CKRecordZone.ID: Result<CKRecordZone, any Error>]>
     ) -> CKOperation {
         let operation = CKFetchRecordZonesOperation(recordZoneIDs: zoneIDs)
         let items = Collected<[CKRecordZone.ID: Result<CKRecordZone, any Error>]>([:])
@@ -101,9 +98,7 @@ extension CKDatabase {
     }
 
     @discardableResult
-    func fetchingAllZones(
-        _ handler: @escaping @Sendable (Result<[CKRecordZone], any Error>) -> Void
-    ) -> CKOperation {
+    func fetchingAllZones(_ handler: @escaping ResultHandler<[CKRecordZone]>) -> CKOperation {
         let operation = CKFetchRecordZonesOperation.fetchAllRecordZonesOperation()
         let items = Collected<[CKRecordZone]>([])
         operation.perRecordZoneResultBlock = { _, result in
@@ -141,7 +136,7 @@ extension CKDatabase {
     func modifyingZones(
         saving saves: [CKRecordZone] = [],
         deleting deletions: [CKRecordZone.ID] = [],
-        _ handler: @escaping @Sendable (Result<ModifiedZones, any Error>) -> Void
+        _ handler: @escaping ResultHandler<ModifiedZones>
     ) -> CKOperation {
         let operation = CKModifyRecordZonesOperation(
             recordZonesToSave: saves,

@@ -37,10 +37,7 @@ extension CKContainer {
     @discardableResult
     func accepting(
         _ metadatas: [CKShare.Metadata],
-        _ handler:
-            @escaping @Sendable (
-                Result<[CKShare.Metadata: Result<CKShare, any Error>], any Error>
-            ) -> Void
+        _ handler: @escaping ResultHandler<[CKShare.Metadata: Result<CKShare, any Error>]>
     ) -> CKOperation {
         let operation = CKAcceptSharesOperation(shareMetadatas: metadatas)
         let items = Collected<[CKShare.Metadata: Result<CKShare, any Error>]>([:])
@@ -88,10 +85,7 @@ extension CKContainer {
     @discardableResult
     func fetchingMetadatas(
         _ urls: [URL],
-        _ handler:
-            @escaping @Sendable (
-                Result<[URL: Result<CKShare.Metadata, any Error>], any Error>
-            ) -> Void
+        _ handler: @escaping ResultHandler<[URL: Result<CKShare.Metadata, any Error>]>
     ) -> CKOperation {
         let operation = CKFetchShareMetadataOperation(shareURLs: urls)
         let items = Collected<[URL: Result<CKShare.Metadata, any Error>]>([:])
@@ -185,10 +179,10 @@ extension CKContainer {
     @discardableResult
     func fetchingParticipant(
         _ lookup: CKUserIdentity.LookupInfo,
-        _ handler: @escaping @Sendable (Result<CKShare.Participant, any Error>) -> Void
+        _ handler: @escaping ResultHandler<CKShare.Participant>
     ) -> CKOperation {
         typealias One = [Int: Result<CKShare.Participant, any Error>]
-        let one: @Sendable (Result<One, any Error>) -> Void = { handler($0.item(0)) }
+        let one: ResultHandler<One> = { handler($0.item(0)) }
         return fetchingParticipants([0], { _ in lookup }, one)
     }
 
@@ -196,10 +190,7 @@ extension CKContainer {
     func fetchingParticipants<Key: Hashable & Sendable>(
         _ keys: [Key],
         _ lookup: (Key) -> CKUserIdentity.LookupInfo,
-        _ handler:
-            @escaping @Sendable (
-                Result<[Key: Result<CKShare.Participant, any Error>], any Error>
-            ) -> Void
+        _ handler: @escaping ResultHandler<[Key: Result<CKShare.Participant, any Error>]>
     ) -> CKOperation {
         let operation = CKFetchShareParticipantsOperation(
             userIdentityLookupInfos: keys.map(lookup)

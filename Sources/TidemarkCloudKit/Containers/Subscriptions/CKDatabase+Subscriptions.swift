@@ -36,7 +36,7 @@ extension CKDatabase {
     @discardableResult
     func savingSubscription(
         _ subscription: CKSubscription,
-        _ handler: @escaping @Sendable (Result<CKSubscription, any Error>) -> Void
+        _ handler: @escaping ResultHandler<CKSubscription>
     ) -> CKOperation {
         let id = subscription.subscriptionID
         return modifyingSubscriptions(saving: [subscription]) {
@@ -47,7 +47,7 @@ extension CKDatabase {
     @discardableResult
     func deletingSubscription(
         _ id: CKSubscription.ID,
-        _ handler: @escaping @Sendable (Result<CKSubscription.ID, any Error>) -> Void
+        _ handler: @escaping ResultHandler<CKSubscription.ID>
     ) -> CKOperation {
         modifyingSubscriptions(deleting: [id]) { result in
             handler(result.map(\.deleteResults).item(id).map { id })
@@ -83,10 +83,7 @@ extension CKDatabase {
     @discardableResult
     func fetchingSubscriptions(
         _ ids: [CKSubscription.ID],
-        _ handler:
-            @escaping @Sendable (
-                Result<[CKSubscription.ID: Result<CKSubscription, any Error>], any Error>
-            ) -> Void
+        _ handler: @escaping ResultHandler<[CKSubscription.ID: Result<CKSubscription, any Error>]>
     ) -> CKOperation {
         let operation = CKFetchSubscriptionsOperation(subscriptionIDs: ids)
         let items = Collected<[CKSubscription.ID: Result<CKSubscription, any Error>]>([:])
@@ -97,7 +94,7 @@ extension CKDatabase {
 
     @discardableResult
     func fetchingAllSubscriptions(
-        _ handler: @escaping @Sendable (Result<[CKSubscription], any Error>) -> Void
+        _ handler: @escaping ResultHandler<[CKSubscription]>
     ) -> CKOperation {
         let operation = CKFetchSubscriptionsOperation.fetchAllSubscriptionsOperation()
         let items = Collected<[CKSubscription]>([])
@@ -141,7 +138,7 @@ extension CKDatabase {
     func modifyingSubscriptions(
         saving saves: [CKSubscription] = [],
         deleting deletions: [CKSubscription.ID] = [],
-        _ handler: @escaping @Sendable (Result<ModifiedSubscriptions, any Error>) -> Void
+        _ handler: @escaping ResultHandler<ModifiedSubscriptions>
     ) -> CKOperation {
         let operation = CKModifySubscriptionsOperation(
             subscriptionsToSave: saves,

@@ -96,7 +96,7 @@ extension CKContainer {
     private func askingPermission(
         _ permission: ApplicationPermissions,
         grants: Bool = false,
-        _ handler: @escaping @Sendable (Result<ApplicationPermissionStatus, any Error>) -> Void
+        _ handler: @escaping ResultHandler<ApplicationPermissionStatus>
     ) -> CKOperation {
         let permissions = device.permissions
         return ask(
@@ -174,9 +174,9 @@ extension CKContainer {
     @discardableResult
     private func discovering(
         _ lookup: CKUserIdentity.LookupInfo,
-        _ handler: @escaping @Sendable (Result<CKUserIdentity?, any Error>) -> Void
+        _ handler: @escaping ResultHandler<CKUserIdentity?>
     ) -> CKOperation {
-        let one: @Sendable (Result<[Int: CKUserIdentity], any Error>) -> Void = { result in
+        let one: ResultHandler<[Int: CKUserIdentity]> = { result in
             handler(result.map { $0[0] })
         }
         return discovering([0], { _ in lookup }, one)
@@ -245,7 +245,7 @@ extension CKContainer {
     private func discovering<Key: Hashable & Sendable>(
         _ keys: [Key],
         _ lookup: (Key) -> CKUserIdentity.LookupInfo,
-        _ handler: @escaping @Sendable (Result<[Key: CKUserIdentity], any Error>) -> Void
+        _ handler: @escaping ResultHandler<[Key: CKUserIdentity]>
     ) -> CKOperation {
         let models = keys.map { lookup($0).model }
         return ask(
@@ -283,7 +283,7 @@ extension CKContainer {
 
     @discardableResult
     private func discoveringContacts(
-        _ handler: @escaping @Sendable (Result<[CKUserIdentity], any Error>) -> Void
+        _ handler: @escaping ResultHandler<[CKUserIdentity]>
     ) -> CKOperation {
         ask(
             { (service, caller) async throws(SyncError) in
