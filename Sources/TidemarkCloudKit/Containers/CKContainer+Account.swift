@@ -58,8 +58,7 @@ extension CKContainer {
         let operation = ServiceCallOperation(call, handler)
         // As Apple documents for calls of a container. Such calls are not retried.
         operation.qualityOfService = .userInitiated
-        add(operation)
-        return operation
+        return begin(operation)
     }
 }
 

@@ -9,12 +9,12 @@ extension CKContainer {
     public func fetchAllLongLivedOperationIDs(
         completionHandler: @escaping @Sendable ([CKOperation.ID]?, (any Error)?) -> Void
     ) {
-        callBack { completionHandler(self.longLivedIDs(), nil) }
+        callBack { completionHandler(KeptOperation.ids(of: self), nil) }
     }
 
     /// Returns the ids of long-lived operations that have not ended.
     public func allLongLivedOperationIDs() async throws -> [CKOperation.ID] {
-        longLivedIDs()
+        KeptOperation.ids(of: self)
     }
 
     /// Finds a long-lived operation; `nil` if it has ended, was cancelled, or has expired.
@@ -36,8 +36,6 @@ extension CKContainer {
     public func longLivedOperation(for operationID: CKOperation.ID) async throws -> CKOperation? {
         KeptOperation.operation(operationID, of: self)
     }
-
-    private func longLivedIDs() -> [CKOperation.ID] { KeptOperation.ids(of: self) }
 
     /// Runs a callback on a queue that no caller waits on.
     private func callBack(_ body: @escaping @Sendable () -> Void) {

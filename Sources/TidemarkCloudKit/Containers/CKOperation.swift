@@ -59,7 +59,7 @@ open class CKOperation: Operation, @unchecked Sendable {
     /// The configuration of the operation; reading it returns a copy.
     open var configuration: Configuration! {
         get { ownConfiguration }
-        set { ownConfiguration = newValue.map { Configuration(copying: $0) } ?? Configuration() }
+        set { ownConfiguration = Configuration(copying: newValue) }
     }
 
     private var ownConfiguration = Configuration()

@@ -44,8 +44,9 @@ extension CKOperation {
         /// Sets nothing.
         public override init() {}
 
-        init(copying other: Configuration) {
-            settings = other.settings
+        /// Copies the settings of a configuration; sets nothing if there is none.
+        init(copying other: Configuration?) {
+            settings = other?.settings ?? Settings()
         }
 
         /// Returns a copy.

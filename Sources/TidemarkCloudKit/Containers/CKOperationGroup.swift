@@ -39,11 +39,7 @@ open class CKOperationGroup: NSObject, NSSecureCoding, @unchecked Sendable {
     /// Reading it returns a copy.
     open var defaultConfiguration: CKOperation.Configuration! {
         get { ownConfiguration }
-        set {
-            ownConfiguration =
-                newValue.map { CKOperation.Configuration(copying: $0) }
-                ?? CKOperation.Configuration()
-        }
+        set { ownConfiguration = CKOperation.Configuration(copying: newValue) }
     }
 
     /// The purpose of the group.

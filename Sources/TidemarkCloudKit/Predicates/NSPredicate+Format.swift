@@ -15,7 +15,7 @@ extension NSPredicate {
     /// A text that is not a predicate stops the program. A query refuses unsupported constructs
     /// with `invalidArguments`.
     public convenience init(format predicateFormat: String, _ args: Any?...) {
-        self.init(reading: predicateFormat, args)
+        self.init(PredicateTree(predicateFormat, args))
     }
 
     /// Parses a predicate; `%@`, `%K`, `%d`, `%f` and the others stand for the array's elements, in
@@ -24,11 +24,7 @@ extension NSPredicate {
     /// A text that is not a predicate stops the program. A query refuses unsupported constructs
     /// with `invalidArguments`.
     public convenience init(format predicateFormat: String, argumentArray arguments: [Any]?) {
-        self.init(reading: predicateFormat, arguments ?? [])
-    }
-
-    private convenience init(reading format: String, _ arguments: [Any?]) {
-        self.init(PredicateTree(format, arguments))
+        self.init(PredicateTree(predicateFormat, arguments ?? []))
     }
 
     /// Creates a predicate from which a query can get the tree again.
@@ -143,11 +139,7 @@ struct PredicateTree: Sendable {
     /// Throws `invalidArguments` for constructs that queries do not support.
     var predicate: Query.Predicate {
         get throws(CKError) {
-            do {
-                return try content.get()
-            } catch {
-                throw CKError(error)
-            }
+            try content.mapError { CKError($0) }.get()
         }
     }
 }

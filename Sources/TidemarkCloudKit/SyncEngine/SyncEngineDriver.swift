@@ -513,6 +513,6 @@ extension SyncEngineServerStep.Content {
             for (id, error) in event.failedRecordDeletes { errors[id] = error }
         default: break
         }
-        return errors.isEmpty ? nil : CKError(partialErrors: errors)
+        return CKError.ofItems(errors)
     }
 }
