@@ -5,16 +5,6 @@ import CloudKit
 import Testing
 
 struct ArchiveTests {
-    private func roundTrip<Object: NSObject & NSSecureCoding>(_ object: Object) throws -> Object {
-        let data = try NSKeyedArchiver.archivedData(
-            withRootObject: object,
-            requiringSecureCoding: true
-        )
-        return try #require(
-            try NSKeyedUnarchiver.unarchivedObject(ofClass: Object.self, from: data)
-        )
-    }
-
     private let zoneID = CKRecordZone.ID(zoneName: "Notes", ownerName: "_anna")
 
     @Test func `IDs and references round-trip`() throws {

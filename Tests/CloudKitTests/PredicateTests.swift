@@ -233,13 +233,7 @@ struct PredicateTests {
             QueryRequest(try query.model, in: zone.model),
             endedAt: QueryPageCursor(bytes: [1, 2, 3])
         )
-        let data = try NSKeyedArchiver.archivedData(
-            withRootObject: cursor,
-            requiringSecureCoding: true
-        )
-        let read = try #require(
-            try NSKeyedUnarchiver.unarchivedObject(ofClass: CKQueryCursor.self, from: data)
-        )
+        let read = try roundTrip(cursor)
         #expect(read == cursor)
         #expect(read.request == cursor.request)
         #expect(read.request.cursor?.bytes == [1, 2, 3])

@@ -306,13 +306,7 @@ final class SavingTests {
         #expect(metadata.participantPermission == .readWrite)
         #expect(metadata.rootRecord?.recordType == "List")
         #expect(metadata.ownerIdentity.userRecordID?.recordName == "_anna")
-        let data = try NSKeyedArchiver.archivedData(
-            withRootObject: metadata,
-            requiringSecureCoding: true
-        )
-        let archived = try #require(
-            try NSKeyedUnarchiver.unarchivedObject(ofClass: CKShareMetadata.self, from: data)
-        )
+        let archived = try roundTrip(metadata)
         #expect(archived.share.recordID == metadata.share.recordID)
         #expect(archived.link == url.absoluteString)
 
@@ -365,13 +359,7 @@ final class SavingTests {
             as: caller
         )
         let token = CKServerChangeToken(changes.token)
-        let data = try NSKeyedArchiver.archivedData(
-            withRootObject: token,
-            requiringSecureCoding: true
-        )
-        let read = try #require(
-            try NSKeyedUnarchiver.unarchivedObject(ofClass: CKServerChangeToken.self, from: data)
-        )
+        let read = try roundTrip(token)
         #expect(read == token)
         #expect(try read.model == changes.token)
     }

@@ -190,3 +190,9 @@ extension Result {
         if case .failure(let error) = self { error } else { nil }
     }
 }
+
+/// Returns what an archive of an object decodes to; ends the test if that is nothing.
+func roundTrip<Object: NSObject & NSSecureCoding>(_ object: Object) throws -> Object {
+    let data = try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: true)
+    return try #require(try NSKeyedUnarchiver.unarchivedObject(ofClass: Object.self, from: data))
+}

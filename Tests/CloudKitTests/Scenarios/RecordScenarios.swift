@@ -239,15 +239,7 @@ import Testing
             _ = try await database.save(record)
             var fetched = try await database.record(for: record.recordID)
             #expect(fetched.encryptedValues["date"] == whole.addingTimeInterval(between))
-            if archives {
-                let data = try NSKeyedArchiver.archivedData(
-                    withRootObject: fetched,
-                    requiringSecureCoding: true
-                )
-                fetched = try #require(
-                    try NSKeyedUnarchiver.unarchivedObject(ofClass: CKRecord.self, from: data)
-                )
-            }
+            if archives { fetched = try roundTrip(fetched) }
             fetched.encryptedValues["date"] = whole
             _ = try await database.save(fetched)
             let again = try await database.record(for: record.recordID)
