@@ -45,10 +45,7 @@ import TidemarkTesting
     }
 
     @Test func `An operation waits for its dependencies`() async throws {
-        let fixture = CloudFixture()
-        let faulty = FaultyService(fixture.cloud)
-        let database = TidemarkDevice(TidemarkCloud(faulty), user: "anna").container()
-            .privateCloudDatabase
+        let (faulty, database) = faultyDatabase()
         let order = Heard<String>()
         let zoneID = CKRecordZone.ID(zoneName: "Notes")
         let zone = CKModifyRecordZonesOperation(recordZonesToSave: [CKRecordZone(zoneID: zoneID)])
@@ -76,10 +73,7 @@ import TidemarkTesting
     }
 
     @Test func `A cancelled operation reports it and saves nothing not yet begun`() async throws {
-        let fixture = CloudFixture()
-        let faulty = FaultyService(fixture.cloud)
-        let database = TidemarkDevice(TidemarkCloud(faulty), user: "anna").container()
-            .privateCloudDatabase
+        let (faulty, database) = faultyDatabase()
         faulty.hold()
         let operation = CKModifyRecordsOperation(recordsToSave: [record("n")])
         let heard = Heard<CKError.Code?>()
@@ -113,10 +107,7 @@ import TidemarkTesting
     }
 
     @Test func `Operations are retried only at utility quality of service or lower`() async throws {
-        let fixture = CloudFixture()
-        let faulty = FaultyService(fixture.cloud)
-        let database = TidemarkDevice(TidemarkCloud(faulty), user: "anna").container()
-            .privateCloudDatabase
+        let (faulty, database) = faultyDatabase()
         faulty.failNext(.save, with: .zoneBusy, retryAfter: 0.05)
         do {
             _ = try await database.save(record("n"))
@@ -162,10 +153,7 @@ import TidemarkTesting
     }
 
     @Test func `An operation fails if a request takes too long`() async throws {
-        let fixture = CloudFixture()
-        let faulty = FaultyService(fixture.cloud)
-        let database = TidemarkDevice(TidemarkCloud(faulty), user: "anna").container()
-            .privateCloudDatabase
+        let (faulty, database) = faultyDatabase()
         faulty.hold()
         let configuration = CKOperation.Configuration()
         configuration.timeoutIntervalForRequest = 0.05

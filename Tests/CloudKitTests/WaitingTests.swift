@@ -67,9 +67,7 @@ import TidemarkTesting
     }
 
     @Test func `Timeouts and retries work while every thread is blocked`() async throws {
-        let faulty = FaultyService(CloudFixture().cloud)
-        let database = TidemarkDevice(TidemarkCloud(faulty), user: "anna").container()
-            .privateCloudDatabase
+        let (faulty, database) = faultyDatabase()
         faulty.hold()
         await holdUpEveryThread(count: 80) { _ in
             let isOver = DispatchSemaphore(value: 0)

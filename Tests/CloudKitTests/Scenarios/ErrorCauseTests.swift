@@ -175,10 +175,8 @@ import TidemarkTesting
     }
 
     @Sendable private static func networkUnavailable() async throws -> CKError? {
-        let faulty = FaultyService(.temporary())
+        let (faulty, database) = faultyDatabase()
         faulty.failNext(.fetch, with: .networkUnavailable)
-        let device = TidemarkDevice(TidemarkCloud(faulty), user: "anna")
-        let database = device.container().privateCloudDatabase
         let found = try await error { try await database.allRecordZones() }
         _ = try await database.allRecordZones()
         return found
@@ -189,14 +187,13 @@ import TidemarkTesting
         _ operation: CKDatabaseOperation,
         _ hear: (@escaping @Sendable ((any Error)?) -> Void) -> Void
     ) async throws -> CKError? {
-        let faulty = FaultyService(.temporary())
-        let device = TidemarkDevice(TidemarkCloud(faulty), user: "anna")
+        let (faulty, database) = faultyDatabase()
         faulty.hold()
         defer { faulty.release() }
         operation.configuration.timeoutIntervalForRequest = 0.05
         let heard = Heard<(any Error)?>()
         hear { heard.add($0) }
-        device.container().privateCloudDatabase.add(operation)
+        database.add(operation)
         try await heard.wait(for: 1)
         return heard.items.first.flatMap { $0 } as? CKError
     }
@@ -216,9 +213,7 @@ import TidemarkTesting
     }
 
     @Sendable private static func operationCancelled() async throws -> CKError? {
-        let faulty = FaultyService(.temporary())
-        let device = TidemarkDevice(TidemarkCloud(faulty), user: "anna")
-        let database = device.container().privateCloudDatabase
+        let (faulty, database) = faultyDatabase()
         faulty.hold()
         defer { faulty.release() }
         let task = Task { try await error { try await database.allRecordZones() } }
@@ -413,9 +408,7 @@ import TidemarkTesting
 
     @Sendable private static func assetFileModified() async throws -> CKError? {
         try await withFile { file in
-            let faulty = FaultyService(.temporary())
-            let device = TidemarkDevice(TidemarkCloud(faulty), user: "anna")
-            let database = device.container().privateCloudDatabase
+            let (faulty, database) = faultyDatabase()
             faulty.hold()
             let save = Task { try await error { try await database.save(photo(file)) } }
             while faulty.heldCallCount == 0 { try await Task.sleep(for: .milliseconds(2)) }
