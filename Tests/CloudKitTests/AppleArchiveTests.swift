@@ -106,10 +106,7 @@ struct AppleArchiveTests {
 
     @Test func `A record with a change tag of another service conflicts`() async throws {
         let database = try await CloudFixture().database(zone: zoneID)
-        let stored = CKRecord(
-            recordType: "Note",
-            recordID: CKRecord.ID(recordName: "n1", zoneID: zoneID)
-        )
+        let stored = CKRecord("Note", "n1", in: zoneID)
         stored["text"] = "here"
         _ = try await database.save(stored)
         let read = try #require(try record(try AppleArchive.systemFields().data))

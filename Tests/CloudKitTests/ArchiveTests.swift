@@ -87,10 +87,7 @@ struct ArchiveTests {
     }
 
     @Test func `System fields are decoded without fields`() throws {
-        let record = CKRecord(
-            recordType: "Note",
-            recordID: CKRecord.ID(recordName: "n1", zoneID: zoneID)
-        )
+        let record = CKRecord("Note", "n1", in: zoneID)
         record["text"] = "Milk"
         let archiver = NSKeyedArchiver(requiringSecureCoding: true)
         record.encodeSystemFields(with: archiver)
@@ -174,10 +171,7 @@ struct ArchiveTests {
     }
 
     @Test func `Shares, participants and users round-trip`() throws {
-        let root = CKRecord(
-            recordType: "List",
-            recordID: CKRecord.ID(recordName: "list", zoneID: zoneID)
-        )
+        let root = CKRecord("List", "list", in: zoneID)
         let share = CKShare(rootRecord: root)
         share[CKShare.SystemFieldKey.title] = "Shopping"
         share.publicPermission = .readOnly

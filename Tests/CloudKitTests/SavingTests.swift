@@ -190,10 +190,7 @@ final class SavingTests {
     }
 
     @Test func `Parents and references within the zone are saved`() async throws {
-        let list = CKRecord(
-            recordType: "List",
-            recordID: CKRecord.ID(recordName: "list", zoneID: zoneID)
-        )
+        let list = CKRecord("List", "list", in: zoneID)
         list["name"] = "x"
         let record = note()
         record.setParent(list)
@@ -253,10 +250,7 @@ final class SavingTests {
     }
 
     @Test func `A share is saved with its root and round-trips`() async throws {
-        let list = CKRecord(
-            recordType: "List",
-            recordID: CKRecord.ID(recordName: "list", zoneID: zoneID)
-        )
+        let list = CKRecord("List", "list", in: zoneID)
         let share = CKShare(rootRecord: list)
         share[CKShare.SystemFieldKey.title] = "Shopping"
         #expect(list.share?.recordID == share.recordID)
@@ -316,10 +310,7 @@ final class SavingTests {
     }
 
     @Test func `Access requests are approved, denied and blocked`() async throws {
-        let list = CKRecord(
-            recordType: "List",
-            recordID: CKRecord.ID(recordName: "list", zoneID: zoneID)
-        )
+        let list = CKRecord("List", "list", in: zoneID)
         let share = CKShare(rootRecord: list)
         share.allowsAccessRequests = true
         try await save(list, share)

@@ -57,10 +57,7 @@ import TidemarkTesting
         try await container.privateCloudDatabase.save(CKRecordZone(zoneID: zone))
         let count = 2 * ProcessInfo.processInfo.activeProcessorCount
         for number in 0..<2 * count where call != .save {
-            let record = CKRecord(
-                recordType: "Note",
-                recordID: CKRecord.ID(recordName: "\(number)", zoneID: zone)
-            )
+            let record = CKRecord("Note", "\(number)", in: zone)
             try await container.privateCloudDatabase.save(record)
         }
         await holdUpEveryThread(count: count) { number in call.wait(container, zone, number) }

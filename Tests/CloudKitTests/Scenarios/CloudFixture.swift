@@ -175,6 +175,13 @@ extension RunOperation {
     }
 }
 
+extension CKRecord {
+    /// Creates a record with a name in a zone.
+    convenience init(_ recordType: String, _ name: String, in zone: CKRecordZone.ID) {
+        self.init(recordType: recordType, recordID: CKRecord.ID(recordName: name, zoneID: zone))
+    }
+}
+
 /// The code of the CloudKit error that a body throws; `nil` if it throws none.
 func code(_ body: () async throws -> Void) async -> CKError.Code? {
     do {

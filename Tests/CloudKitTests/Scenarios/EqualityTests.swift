@@ -126,10 +126,7 @@ import Testing
     @Test func `Two fetches of the same object return equal objects`() async throws {
         let fixture = CloudFixture()
         let database = try await fixture.database(zone: CKRecordZone.ID(zoneName: "Lists"))
-        let list = CKRecord(
-            recordType: "List",
-            recordID: CKRecord.ID(recordName: "l", zoneID: CKRecordZone.ID(zoneName: "Lists"))
-        )
+        let list = CKRecord("List", "l", in: CKRecordZone.ID(zoneName: "Lists"))
         let share = CKShare(rootRecord: list)
         share.publicPermission = .readOnly
         let saved = try await database.modifyRecords(saving: [list, share], deleting: [])

@@ -109,10 +109,7 @@ import TidemarkTesting
     }
 
     private static func note(_ name: String, in zone: CKRecordZone.ID = zoneID) -> CKRecord {
-        let record = CKRecord(
-            recordType: "Note",
-            recordID: CKRecord.ID(recordName: name, zoneID: zone)
-        )
+        let record = CKRecord("Note", name, in: zone)
         record["text"] = "Text of \(name)"
         return record
     }

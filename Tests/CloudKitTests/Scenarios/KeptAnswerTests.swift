@@ -28,10 +28,7 @@ import TidemarkTesting
     }
 
     private func note(_ name: String, _ number: Int) -> CKRecord {
-        let record = CKRecord(
-            recordType: "Note",
-            recordID: CKRecord.ID(recordName: name, zoneID: zoneID)
-        )
+        let record = CKRecord("Note", name, in: zoneID)
         record["number"] = number
         return record
     }

@@ -14,10 +14,7 @@ import Testing
     private let zoneID = CKRecordZone.ID(zoneName: "Notes")
 
     private func note(_ name: String, _ text: String) -> CKRecord {
-        let record = CKRecord(
-            recordType: "Note",
-            recordID: CKRecord.ID(recordName: name, zoneID: zoneID)
-        )
+        let record = CKRecord("Note", name, in: zoneID)
         record["text"] = text
         return record
     }

@@ -77,10 +77,7 @@ import Tidemark
         #expect(!names.contains("secret"))
 
         // Ben adds an item, which Anna sees; and may not add one beside the list.
-        let butter = CKRecord(
-            recordType: "Item",
-            recordID: CKRecord.ID(recordName: "butter", zoneID: sharedZone)
-        )
+        let butter = CKRecord("Item", "butter", in: sharedZone)
         butter["text"] = "Butter"
         #expect(await code { _ = try await shared.save(butter) } == .permissionFailure)
         butter.setParent(CKRecord.ID(recordName: "groceries", zoneID: sharedZone))

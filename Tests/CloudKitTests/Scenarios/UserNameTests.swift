@@ -31,10 +31,7 @@ import Tidemark
         let ben = container("iCloud.notes", "ben", "tablet")
         let zone = CKRecordZone(zoneName: "Lists")
         _ = try await anna.privateCloudDatabase.save(zone)
-        let list = CKRecord(
-            recordType: "List",
-            recordID: CKRecord.ID(recordName: "l", zoneID: zone.zoneID)
-        )
+        let list = CKRecord("List", "l", in: zone.zoneID)
         let share = CKShare(rootRecord: list)
         share.publicPermission = .readWrite
         let saved = try await anna.privateCloudDatabase.modifyRecords(
