@@ -59,6 +59,10 @@ actor NoteBook: CKSyncEngineDelegate {
         }
     }
 
+    func addZone() {
+        engine().state.add(pendingDatabaseChanges: [.saveZone(CKRecordZone(zoneID: Self.zoneID))])
+    }
+
     func write(_ text: String, in name: String, at edited: Date = Date()) {
         notes[name, default: Note(text: text, edited: edited)].text = text
         notes[name]?.edited = edited

@@ -13,10 +13,7 @@ import Tidemark
         let cloud = TidemarkCloud.temporary(options: options)
         let device = TidemarkDevice(cloud, user: "anna", name: "phone")
         let book = NoteBook(device.container())
-        let pending = await book.engine().state
-        pending.add(pendingDatabaseChanges: [
-            .saveZone(CKRecordZone(zoneID: NoteBook.zoneID))
-        ])
+        await book.addZone()
         for number in 0..<100 { await book.write("a", in: "n\(number)") }
         let engine = await book.engine()
         try await engine.sendChanges()

@@ -83,10 +83,7 @@ import CloudKit
 
     @Test func `Events arrive in order, and the state update follows its events`() async throws {
         let (phone, laptop) = (book(on: "phone"), book(on: "laptop"))
-        let pending = await phone.engine().state
-        pending.add(pendingDatabaseChanges: [
-            .saveZone(CKRecordZone(zoneID: NoteBook.zoneID))
-        ])
+        await phone.addZone()
         await phone.write("a", in: "a")
         try await phone.engine().sendChanges()
         let sent = await phone.events.filter { $0 != "stateUpdate" }
@@ -239,10 +236,7 @@ import CloudKit
             try? await begun.wait(for: 1)
             try? await Task.sleep(for: .milliseconds(200))
         }
-        let pending = await phone.engine().state
-        pending.add(pendingDatabaseChanges: [
-            .saveZone(CKRecordZone(zoneID: NoteBook.zoneID))
-        ])
+        await phone.addZone()
         for number in 0..<300 { await phone.write("a", in: "n\(number)") }
         let error = await #expect(throws: CKError.self) { try await engine.sendChanges() }
         #expect(error?.code == .operationCancelled)
