@@ -1,9 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Foundation
-import Synchronization
 import Tidemark
 import TidemarkModel
 import Workload

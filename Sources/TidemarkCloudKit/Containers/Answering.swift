@@ -3,7 +3,6 @@
 
 import Foundation
 import TidemarkLock
-import TidemarkModel
 
 /// A closure that receives the result of a call.
 typealias ResultHandler<Value> = @Sendable (Result<Value, any Error>) -> Void

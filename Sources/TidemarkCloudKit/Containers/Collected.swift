@@ -3,7 +3,6 @@
 
 import Foundation
 import TidemarkLock
-import TidemarkModel
 
 /// The results that blocks of single items receive, until the block of the whole operation is
 /// called.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TidemarkModel
 
 /// The folder in which a device keeps state that outlives the process: long-lived operations.
 struct DeviceFolder: Sendable {

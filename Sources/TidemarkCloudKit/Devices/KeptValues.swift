@@ -3,7 +3,6 @@
 
 import Foundation
 import TidemarkLock
-import TidemarkModel
 
 /// The values that a device stores by name, in one file of its folder.
 final class KeptValues: Sendable {

@@ -1,8 +1,6 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import TidemarkSync
-
 /// Keeps an app in sync with a private or shared database.
 ///
 /// The engine fetches changes, sends the changes that the app names, and retries if that may help.

@@ -4,7 +4,6 @@
 import Dispatch
 import Foundation
 import TidemarkLock
-import TidemarkModel
 
 /// The threads on which this module does its work.
 ///

@@ -3,7 +3,6 @@
 
 import Dispatch
 import TidemarkLock
-import TidemarkModel
 
 /// Waits for some time, or until the task is cancelled.
 ///

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TidemarkModel
 
 extension CKDatabase {
     /// A change to a zone of a database.
