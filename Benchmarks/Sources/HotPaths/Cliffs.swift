@@ -247,16 +247,9 @@ extension Cliff {
                     let ids = (start..<min(start + 400, size)).map {
                         RecordID(recordName: "r\($0)", zone: zone)
                     }
-                    let saves = try ids.map {
-                        RecordSave($0, type: "Note", fields: try Fields(["n": 1]))
-                    }
-                    let caller = Caller()
-                    _ = try await store.modifyRecords(
-                        ModifyRecordsRequest(saves: saves),
-                        as: caller
-                    )
+                    try await store.saveNotes(ids, as: Caller())
                     let deletions = ModifyRecordsRequest(deletions: ids.map { RecordDeletion($0) })
-                    _ = try await store.modifyRecords(deletions, as: caller)
+                    _ = try await store.modifyRecords(deletions, as: Caller())
                 }
                 try await store.saveOne("last", in: zone)
                 return try await median(of: 5) { _ in

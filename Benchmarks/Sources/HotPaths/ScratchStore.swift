@@ -39,10 +39,8 @@ final class ScratchStore: Sendable {
 
     init(recordCount: Int = 0, journal: StoreOptions.Journal = .refusals) throws {
         folder = try ScratchFolder.make()
-        var options = StoreOptions()
+        var options = unsynced
         options.journal = journal
-        options.durability = .none
-        options.limits.recordsPerPage = 5_000
         store = try Store.open(at: folder, access: .creating, options: options)
         try blocking { [store] in
             let zones = ModifyZonesRequest(saves: [Self.zone])

@@ -75,13 +75,8 @@ final class ZoneReading<Engine: Contender> {
 
     init(_ setting: Setting, _ work: Work, roundCount: Int) async throws {
         recordCount = setting.scale.zoneRecordCount
-        let filling = try await Engine.open(setting.folder, for: work, durability: .none)
-        try await filling.fill(
-            History(zoneCount: 1, recordCount: recordCount, roundCount: roundCount),
-            setting.pages
-        )
-        try await filling.close()
-        store = try await Engine.open(setting.folder, for: work, durability: .full)
+        let history = History(zoneCount: 1, recordCount: recordCount, roundCount: roundCount)
+        store = try await Engine.filled(setting, work, history)
     }
 
     func recordsPerSecond() async throws -> Double {

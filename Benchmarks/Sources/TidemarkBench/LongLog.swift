@@ -19,11 +19,7 @@ final class LongLog<Engine: Contender>: Trial {
             recordCount: recordCount,
             roundCount: setting.eventCount / recordCount
         )
-        let filling = try await Engine.open(setting.folder, for: .smallDelta, durability: .none)
-        try await filling.fill(history, setting.pages)
-        try await filling.close()
-
-        let store = try await Engine.open(setting.folder, for: .smallDelta, durability: .full)
+        let store = try await Engine.filled(setting, .smallDelta, history)
         for zone in 0..<40 { positions.append(try await store.position(inZone: zone)) }
         // 100 changes in each zone, ten at a time, the zones taking turns.
         for turn in 0..<10 {

@@ -29,20 +29,6 @@ enum PageCache {
         #endif
     }
 
-    /// Bytes that the files of a folder take on disk, by the blocks allocated to them, and the
-    /// sum of their lengths.
-    static func byteCounts(_ folder: String) -> (allocated: Int, length: Int) {
-        var allocated = 0
-        var length = 0
-        for path in files(folder) {
-            var status = stat()
-            guard stat(path, &status) == 0 else { continue }
-            allocated += Int(status.st_blocks) * 512
-            length += Int(status.st_size)
-        }
-        return (allocated, length)
-    }
-
     private static func files(_ folder: String) -> [String] {
         guard let walk = FileManager.default.enumerator(atPath: folder) else { return [] }
         return walk.compactMap { $0 as? String }.map { folder + "/" + $0 }.filter { path in

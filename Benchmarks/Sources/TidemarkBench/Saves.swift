@@ -12,7 +12,7 @@ final class OneWriter<Engine: Contender>: Trial {
 
     init(_ setting: Setting) async throws {
         self.setting = setting
-        store = try await filled(setting, .oneWriter, recordCount: setting.scale.startRecordCount)
+        store = try await Engine.filled(setting, .oneWriter, setting.scale.startHistory)
         probe = try SyncProbe(setting.folder, writeCount: setting.scale.saveCount)
     }
 
@@ -22,14 +22,9 @@ final class OneWriter<Engine: Contender>: Trial {
             let change = Change(zone: $0 % 4, number: 1_000_000 + repetition * count + $0)
             return try store.prepare(Batch([change], isInsert: true), setting.pages)
         }
-        var times: [Double] = []
-        for commit in commits {
-            let start = ContinuousClock.now
-            try await store.save(commit)
-            times.append(start.microsecondsUntilNow)
-        }
+        let time = try await store.medianTime(saving: commits)
         // The disk's own time, beside it in time and on the same file system.
-        return [Name.oneWriter: times.median, Name.sync: try probe.median()]
+        return [Name.oneWriter: time, Name.sync: try probe.median()]
     }
 
     func end() async throws { try await store.close() }
@@ -42,7 +37,7 @@ final class ManyWriters<Engine: Contender>: Trial {
 
     init(_ setting: Setting) async throws {
         self.setting = setting
-        store = try await filled(setting, .manyWriters, recordCount: setting.scale.startRecordCount)
+        store = try await Engine.filled(setting, .manyWriters, setting.scale.startHistory)
     }
 
     func measure(_ repetition: Int) async throws -> [String: Double] {
@@ -69,11 +64,7 @@ final class InsertBatches<Engine: Contender>: Trial {
 
     init(_ setting: Setting) async throws {
         self.setting = setting
-        store = try await filled(
-            setting,
-            .insertBatches,
-            recordCount: setting.scale.startRecordCount
-        )
+        store = try await Engine.filled(setting, .insertBatches, setting.scale.startHistory)
     }
 
     func measure(_ repetition: Int) async throws -> [String: Double] {
@@ -99,16 +90,8 @@ final class UpdateBatches<Engine: Contender>: Trial {
 
     init(_ setting: Setting) async throws {
         self.setting = setting
-        history = History(
-            zoneCount: 4,
-            recordCount: setting.scale.updatedRecordCount,
-            roundCount: 1
-        )
-        store = try await filled(
-            setting,
-            .updateBatches,
-            recordCount: setting.scale.updatedRecordCount
-        )
+        history = setting.scale.updatedHistory
+        store = try await Engine.filled(setting, .updateBatches, history)
     }
 
     func measure(_ repetition: Int) async throws -> [String: Double] {
@@ -141,12 +124,11 @@ final class UnchangedBatches<Engine: Contender>: Trial {
 
     init(_ setting: Setting) async throws {
         self.setting = setting
-        let count = setting.scale.updatedRecordCount
-        history = History(zoneCount: 4, recordCount: count, roundCount: 1)
+        history = setting.scale.updatedHistory
         held = HeldTags(zoneCount: 4)
         store =
             Engine.name == TidemarkContender.name
-            ? try await filled(setting, .updateBatches, recordCount: count) : nil
+            ? try await TidemarkContender.filled(setting, .updateBatches, history) : nil
     }
 
     func measure(_ repetition: Int) async throws -> [String: Double] {
@@ -243,19 +225,4 @@ final class UnchangedBatches<Engine: Contender>: Trial {
     }
 
     func end() async throws { try store?.close() }
-}
-
-/// A store with so many records in four zones, filled fast and opened again with durability.
-private func filled<Engine: Contender>(
-    _ setting: Setting,
-    _ work: Work,
-    recordCount: Int
-) async throws -> Engine {
-    let store = try await Engine.open(setting.folder, for: work, durability: .none)
-    try await store.fill(
-        History(zoneCount: 4, recordCount: recordCount, roundCount: 1),
-        setting.pages
-    )
-    try await store.close()
-    return try await Engine.open(setting.folder, for: work, durability: .full)
 }

@@ -26,26 +26,13 @@ final class Subscribed<Engine: Contender>: Trial {
             return
         }
         func open(_ name: String) async throws -> TidemarkContender {
-            let folder = setting.folder + "/" + name
+            var own = setting
+            own.folder += "/" + name
             try FileManager.default.createDirectory(
-                atPath: folder,
+                atPath: own.folder,
                 withIntermediateDirectories: true
             )
-            var store = try await TidemarkContender.open(
-                folder,
-                for: .insertBatches,
-                durability: .none
-            )
-            let count = setting.scale.startRecordCount
-            let history = History(zoneCount: 4, recordCount: count, roundCount: 1)
-            try await store.fill(history, setting.pages)
-            try store.close()
-            store = try await TidemarkContender.open(
-                folder,
-                for: .insertBatches,
-                durability: .full
-            )
-            return store
+            return try await TidemarkContender.filled(own, .insertBatches, own.scale.startHistory)
         }
         plain = try await open("plain")
         subscribed = try await open("subscribed")
@@ -110,14 +97,9 @@ final class Subscribed<Engine: Contender>: Trial {
                 setting.pages
             )
         }
-        var times: [Double] = []
-        for commit in commits {
-            let start = ContinuousClock.now
-            try await store.save(commit)
-            times.append(start.microsecondsUntilNow)
-        }
+        let time = try await store.medianTime(saving: commits)
         try await store.waitUntilNotified()
-        return times.median
+        return time
     }
 
     func end() async throws {

@@ -29,6 +29,27 @@ struct Setting: Sendable {
     var history: [RealCommit] = []
 }
 
+extension Contender {
+    /// Opens a store that was filled with a history, fast and without durability.
+    static func filled(_ setting: Setting, _ work: Work, _ history: History) async throws -> Self {
+        let filling = try await Self.open(setting.folder, for: work, durability: .none)
+        try await filling.fill(history, setting.pages)
+        try await filling.close()
+        return try await Self.open(setting.folder, for: work, durability: .full)
+    }
+
+    /// Saves commits one after another, and returns the median time of one in microseconds.
+    func medianTime(saving commits: [Prepared]) async throws -> Double {
+        var times: [Double] = []
+        for commit in commits {
+            let start = ContinuousClock.now
+            try await save(commit)
+            times.append(start.microsecondsUntilNow)
+        }
+        return times.median
+    }
+}
+
 /// The works, in the order in which they are measured.
 enum Suite: Hashable {
     case oneWriter, manyWriters, insertBatches, updateBatches, unchangedBatches, subscribed
@@ -98,6 +119,16 @@ struct Scale: Sendable {
 
     /// True if the zone that is read does not fit into the engines' caches.
     var isWhole: Bool { zoneRecordCount >= 1_000_000 }
+
+    /// The history of the store before single saves and inserts.
+    var startHistory: History {
+        History(zoneCount: 4, recordCount: startRecordCount, roundCount: 1)
+    }
+
+    /// The history of the store that is updated at random.
+    var updatedHistory: History {
+        History(zoneCount: 4, recordCount: updatedRecordCount, roundCount: 1)
+    }
 
     /// All that the bars speak of.
     static let full = Scale()

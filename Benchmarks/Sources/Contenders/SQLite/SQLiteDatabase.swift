@@ -117,10 +117,7 @@ final class SQLiteStatement {
         let status = sqlite3_step(handle)
         if status == SQLITE_ROW { return true }
         sqlite3_reset(handle)
-        guard status == SQLITE_DONE else {
-            try database.check(status, "step")
-            return false
-        }
+        if status != SQLITE_DONE { try database.check(status, "step") }
         return false
     }
 
