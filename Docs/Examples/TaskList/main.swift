@@ -70,7 +70,6 @@ actor Device {
             case .reset:
                 tasks = [:]
             }
-            token = change.token
         }
     }
 
