@@ -57,30 +57,35 @@ extension OperationReport {
     var archived: Archive {
         switch self {
         case .saved(let index, let id, let result):
-            var archive = Self.archive(.saved, id, result)
-            archive.index = index
-            return archive
+            Self.archive(.saved, id, result, index: index)
         case .deleted(let id, let error):
-            return Archive(kind: .deleted, record: id.archived, error: error.archived)
+            Archive(kind: .deleted, record: id.archived, error: error.archived)
         case .fetched(let id, let result):
-            return Self.archive(.fetched, id, result)
+            Self.archive(.fetched, id, result)
         case .cursor(let cursor):
-            return Archive(kind: .cursor, object: cursor.archivedData)
+            Archive(kind: .cursor, object: cursor.archivedData)
         case .zone(let id, let result):
-            return Archive(
+            Archive(
                 kind: .zone,
                 zone: id.archived,
                 object: result.value?.archivedData,
                 error: result.error.archived
             )
         case .deletedZone(let id, let error):
-            return Archive(kind: .deletedZone, zone: id.archived, error: error.archived)
-        case .step(let zone, let step):
-            var archive = Self.archive(step)
-            archive.zone = zone.archived
-            return archive
+            Archive(kind: .deletedZone, zone: id.archived, error: error.archived)
+        case .step(let zone, .changed(let id, let result)):
+            Self.archive(.recordChanged, id, result, in: zone)
+        case .step(let zone, .deleted(let id, let type)):
+            Archive(
+                kind: .recordDeleted,
+                record: id.archived,
+                zone: zone.archived,
+                recordType: type
+            )
+        case .step(let zone, .page(let token, let mark)):
+            Archive(kind: .page, zone: zone.archived, object: token.archivedData, mark: mark)
         case .zoneEnd(let id, let result):
-            return Archive(
+            Archive(
                 kind: .zoneEnd,
                 zone: id.archived,
                 object: result.value?.token.archivedData,
@@ -89,40 +94,33 @@ extension OperationReport {
                 error: result.error.archived
             )
         case .zoneChange(.changed(let zone)):
-            return Archive(kind: .zoneChanged, zone: CKRecordZoneID(zone).archived)
+            Archive(kind: .zoneChanged, zone: CKRecordZoneID(zone).archived)
         case .zoneChange(.deleted(let zone, let reason)):
-            return Archive(
+            Archive(
                 kind: .zoneDeleted,
                 zone: CKRecordZoneID(zone).archived,
                 reason: reason.rawValue
             )
         case .databaseEnd(let token, let moreComing):
-            return Archive(kind: .databaseEnd, object: token.archivedData, moreComing: moreComing)
+            Archive(kind: .databaseEnd, object: token.archivedData, moreComing: moreComing)
         }
     }
 
     private static func archive(
         _ kind: Archive.Kind,
         _ id: CKRecord.ID,
-        _ result: Result<CKRecord, any Error>
+        _ result: Result<CKRecord, any Error>,
+        index: Int? = nil,
+        in zone: CKRecordZone.ID? = nil
     ) -> Archive {
         Archive(
             kind: kind,
+            index: index,
             record: id.archived,
+            zone: zone?.archived,
             object: result.value?.archivedData,
             error: result.error.archived
         )
-    }
-
-    private static func archive(_ step: ZoneStep) -> Archive {
-        switch step {
-        case .changed(let id, let result):
-            return archive(.recordChanged, id, result)
-        case .deleted(let id, let type):
-            return Archive(kind: .recordDeleted, record: id.archived, recordType: type)
-        case .page(let token, let mark):
-            return Archive(kind: .page, object: token.archivedData, mark: mark)
-        }
     }
 
     /// Reads a report; `nil` for one that lacks something.

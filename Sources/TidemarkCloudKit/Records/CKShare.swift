@@ -45,7 +45,7 @@ open class CKShare: CKRecord, @unchecked Sendable {
 
         init(_ terms: Terms) {
             self.terms = terms
-            participants = terms.participants.map { CKShareParticipant.make($0) }
+            participants = terms.participants.map { CKShareParticipant($0) }
         }
     }
 

@@ -43,7 +43,7 @@ open class CKShareParticipant: NSObject, NSCopying, NSSecureCoding, @unchecked S
     let isOneTime: Bool
     private let state: Lock<State>
 
-    private init(_ archive: Archive) {
+    init(_ archive: Archive) {
         userIdentity = CKUserIdentity(archive.identity)
         acceptanceStatus = .init(rawValue: archive.acceptance) ?? .unknown
         participantID = archive.id
@@ -164,8 +164,6 @@ open class CKShareParticipant: NSObject, NSCopying, NSSecureCoding, @unchecked S
         )
     }
 
-    static func make(_ archive: Archive) -> CKShareParticipant { CKShareParticipant(archive) }
-
     /// Writes the participant.
     open func encode(with coder: NSCoder) {
         coder.encode(archive: archived)
@@ -196,7 +194,7 @@ extension CKShareParticipant {
             lookup: lookup.map { CKUserIdentityLookupInfo($0) },
             hasAccount: model.user != nil
         )
-        return make(
+        return CKShareParticipant(
             Archive(
                 id: model.id,
                 identity: identity.archived,

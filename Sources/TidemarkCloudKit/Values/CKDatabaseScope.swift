@@ -14,15 +14,6 @@ public enum CKDatabaseScope: Int, Sendable {
     /// The database of the records that others share with the user.
     case shared = 3
 
-    init(_ model: DatabaseScope) {
-        self =
-            switch model {
-            case .public: .public
-            case .private: .private
-            case .shared: .shared
-            }
-    }
-
     var model: DatabaseScope {
         switch self {
         case .public: .public
