@@ -58,15 +58,10 @@ struct AppleSymbols {
             let name = Declaration(text).name ?? String(text.prefix { $0 != ":" })
             names.insert(SymbolName(type: type, name: name))
         }
-        guard let dot = type.lastIndex(of: "."), code.count == 1 || !knows(type) else { return }
+        guard let dot = type.lastIndex(of: ".") else { return }
+        // The type is itself a member of another one.
         let name = String(type[type.index(after: dot)...])
         names.insert(SymbolName(type: String(type[..<dot]), name: name))
-    }
-
-    private func knows(_ type: String) -> Bool {
-        guard let dot = type.lastIndex(of: ".") else { return true }
-        let name = String(type[type.index(after: dot)...])
-        return names.contains(SymbolName(type: String(type[..<dot]), name: name))
     }
 
     private mutating func add(_ declarations: [String], to type: String) {
