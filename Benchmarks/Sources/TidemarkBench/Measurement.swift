@@ -164,28 +164,21 @@ struct Measurement: Encodable {
             Measurement(name: Name.firstSyncShare, unit: "", bar: .atLeast(0.8)),
         ]
         for count in scale.eventCounts {
-            list.append(
-                Measurement(name: Name.delta(count, .warm), unit: "ms", bar: .shareOfSQLite(1))
-            )
-            list.append(Measurement(name: Name.delta(count, .cold), unit: "ms", bar: .atMost(10)))
+            list += [
+                Measurement(name: Name.delta(count, .warm), unit: "ms", bar: .shareOfSQLite(1)),
+                Measurement(name: Name.delta(count, .cold), unit: "ms", bar: .atMost(10)),
+            ]
         }
         for count in scale.eventCounts {
-            list.append(
-                Measurement(
-                    name: Name.open(count),
-                    unit: "ms",
-                    bar: .atMost(50),
-                    showsWorst: true
-                )
-            )
-            list.append(
+            list += [
+                Measurement(name: Name.open(count), unit: "ms", bar: .atMost(50), showsWorst: true),
                 Measurement(
                     name: Name.openMemory(count),
                     unit: "MiB",
                     bar: .atMost(64),
                     showsWorst: true
-                )
-            )
+                ),
+            ]
         }
         return list + [
             Measurement(name: Name.replay, unit: "events/s", bar: .atLeast(2_500_000)),
@@ -201,11 +194,7 @@ struct Measurement: Encodable {
             Measurement(name: Name.historySpare, unit: "MB", bar: .none),
             // None at all, but for what the ends of two stores happen to differ by.
             Measurement(name: Name.heap, unit: "bytes", bar: .atMost(1)),
-            Measurement(
-                name: Name.current,
-                unit: "MB",
-                bar: .shareOfSQLite(0.42)
-            ),
+            Measurement(name: Name.current, unit: "MB", bar: .shareOfSQLite(0.42)),
         ]
     }
 }

@@ -47,10 +47,6 @@ package final class RocksDBContender: Contender, @unchecked Sendable {
         FlatBatch(batch, pages)
     }
 
-    package func save(_ prepared: FlatBatch) async throws {
-        try saveNow(prepared)
-    }
-
     /// One thread for each writer: RocksDB gathers the writes that wait into one sync.
     package func save(writers: [[FlatBatch]]) async throws {
         let failure = Mutex<(any Error)?>(nil)
@@ -60,7 +56,7 @@ package final class RocksDBContender: Contender, @unchecked Sendable {
             Thread.detachNewThread {
                 defer { writing.leave() }
                 do {
-                    for commit in commits { try self.saveNow(commit) }
+                    for commit in commits { try self.save(commit) }
                 } catch {
                     failure.withLock { $0 = error }
                 }
@@ -72,7 +68,7 @@ package final class RocksDBContender: Contender, @unchecked Sendable {
         if let error = failure.withLock({ $0 }) { throw error }
     }
 
-    private func saveNow(_ batch: FlatBatch) throws {
+    package func save(_ batch: FlatBatch) throws {
         let count = UInt64(batch.entries.count)
         let first = lastSequence.withLock { last in
             defer { last += count }

@@ -86,21 +86,17 @@ package final class SQLiteContender<Choice: SQLiteChoice>: Contender, @unchecked
         FlatBatch(batch, pages)
     }
 
-    package func save(_ prepared: FlatBatch) async throws {
-        try saveNow(prepared)
-    }
-
     /// One connection takes one transaction at a time: without a turn to wait for, this is the
     /// most that any number of writers can get out of it.
     package func save(writers: [[FlatBatch]]) async throws {
         for round in 0..<(writers.map(\.count).max() ?? 0) {
             for writer in writers where round < writer.count {
-                try saveNow(writer[round])
+                try save(writer[round])
             }
         }
     }
 
-    private func saveNow(_ batch: FlatBatch) throws {
+    package func save(_ batch: FlatBatch) throws {
         // A single statement is its own transaction.
         let isTransaction = batch.entries.count > 1
         if isTransaction { _ = try begin.step() }
