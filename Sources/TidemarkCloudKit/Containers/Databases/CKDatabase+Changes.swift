@@ -130,15 +130,7 @@ extension CKDatabase {
         resultsLimit: Int? = nil,
         completionHandler: @escaping @Sendable (Result<RecordsPage, any Error>) -> Void
     ) {
-        fetchingChanges(
-            of: zoneID,
-            .init(
-                previousServerChangeToken: changeToken,
-                resultsLimit: resultsLimit,
-                desiredKeys: desiredKeys
-            ),
-            completionHandler
-        )
+        fetchingChanges(of: zoneID, changeToken, desiredKeys, resultsLimit, completionHandler)
     }
 
     /// Returns one page of the changes in a zone after a token.
@@ -148,28 +140,28 @@ extension CKDatabase {
         desiredKeys: [CKRecord.FieldKey]? = nil,
         resultsLimit: Int? = nil
     ) async throws -> RecordsPage {
-        try await answer { handler in
-            fetchingChanges(
-                of: zoneID,
-                .init(
-                    previousServerChangeToken: changeToken,
-                    resultsLimit: resultsLimit,
-                    desiredKeys: desiredKeys
-                ),
-                handler
-            )
+        try await answer {
+            fetchingChanges(of: zoneID, changeToken, desiredKeys, resultsLimit, $0)
         }
     }
 
     @discardableResult
     private func fetchingChanges(
         of zoneID: CKRecordZone.ID,
-        _ configuration: CKFetchRecordZoneChangesOperation.ZoneConfiguration,
+        _ token: CKServerChangeToken?,
+        _ desiredKeys: [CKRecord.FieldKey]?,
+        _ limit: Int?,
         _ handler: @escaping ResultHandler<RecordsPage>
     ) -> CKOperation {
         let operation = CKFetchRecordZoneChangesOperation(
             recordZoneIDs: [zoneID],
-            configurationsByRecordZoneID: [zoneID: configuration]
+            configurationsByRecordZoneID: [
+                zoneID: .init(
+                    previousServerChangeToken: token,
+                    resultsLimit: limit,
+                    desiredKeys: desiredKeys
+                )
+            ]
         )
         operation.fetchAllChanges = false
         let changed = Collected<[CKRecord.ID: Result<RecordZoneChange.Modification, any Error>]>(

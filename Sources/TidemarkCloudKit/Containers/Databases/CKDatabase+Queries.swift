@@ -19,13 +19,8 @@ extension CKDatabase {
         resultsLimit: Int = CKQueryOperation.maximumResults,
         completionHandler: @escaping @Sendable (Result<QueryMatches, any Error>) -> Void
     ) {
-        finding(
-            CKQueryOperation(query: query),
-            zoneID,
-            desiredKeys,
-            resultsLimit,
-            handler: completionHandler
-        )
+        let operation = CKQueryOperation(query: query)
+        finding(operation, zoneID, desiredKeys, resultsLimit, completionHandler)
     }
 
     /// Finds the next page of records.
@@ -36,13 +31,8 @@ extension CKDatabase {
         resultsLimit: Int = CKQueryOperation.maximumResults,
         completionHandler: @escaping @Sendable (Result<QueryMatches, any Error>) -> Void
     ) {
-        finding(
-            CKQueryOperation(cursor: queryCursor),
-            nil,
-            desiredKeys,
-            resultsLimit,
-            handler: completionHandler
-        )
+        let operation = CKQueryOperation(cursor: queryCursor)
+        finding(operation, nil, desiredKeys, resultsLimit, completionHandler)
     }
 
     /// Records that fulfil a query, a page of them.
@@ -52,14 +42,8 @@ extension CKDatabase {
         desiredKeys: [CKRecord.FieldKey]? = nil,
         resultsLimit: Int = CKQueryOperation.maximumResults
     ) async throws -> QueryMatches {
-        try await answer { handler in
-            finding(
-                CKQueryOperation(query: query),
-                zoneID,
-                desiredKeys,
-                resultsLimit,
-                handler: handler
-            )
+        try await answer {
+            finding(CKQueryOperation(query: query), zoneID, desiredKeys, resultsLimit, $0)
         }
     }
 
@@ -69,14 +53,8 @@ extension CKDatabase {
         desiredKeys: [CKRecord.FieldKey]? = nil,
         resultsLimit: Int = CKQueryOperation.maximumResults
     ) async throws -> QueryMatches {
-        try await answer { handler in
-            finding(
-                CKQueryOperation(cursor: queryCursor),
-                nil,
-                desiredKeys,
-                resultsLimit,
-                handler: handler
-            )
+        try await answer {
+            finding(CKQueryOperation(cursor: queryCursor), nil, desiredKeys, resultsLimit, $0)
         }
     }
 
@@ -88,7 +66,7 @@ extension CKDatabase {
         inZoneWith zoneID: CKRecordZone.ID?
     ) async throws -> [CKRecord] {
         let page: QueryMatches = try await answer { handler in
-            finding(CKQueryOperation(query: query), zoneID, handler: handler)
+            finding(CKQueryOperation(query: query), zoneID) { handler($0) }
         }
         // This form has no place for the errors of single records.
         return page.matchResults.compactMap(\.1.value)
@@ -100,7 +78,7 @@ extension CKDatabase {
         _ zoneID: CKRecordZone.ID?,
         _ desiredKeys: [CKRecord.FieldKey]? = nil,
         _ resultsLimit: Int = CKQueryOperation.maximumResults,
-        handler: @escaping ResultHandler<QueryMatches>
+        _ handler: @escaping ResultHandler<QueryMatches>
     ) -> CKOperation {
         if let zoneID { operation.zoneID = zoneID }
         operation.desiredKeys = desiredKeys
