@@ -38,22 +38,19 @@ struct BackupCommand: AsyncParsableCommand {
         let report = try await Progress.showing("segments") { report in
             try await service.answer(BackupCall(to: destination), report: report)
         }
-        var output = StandardOutput()
-        if options.isJSON(output) {
-            try output.line { $0.append(json: report) }
-        } else {
-            try output.line(
+        try options.print { line in
+            line.append(json: report)
+        } lines: { _ in
+            var lines = [
                 "The backup goes up to event \(report.lastSequence). Copied "
                     + "\(report.copiedSegmentCount) of \(report.segmentCount) segments, "
                     + "\(report.copiedByteCount) bytes."
-            )
+            ]
             if report.assetCount > 0 {
-                try output.line(
-                    "Copied \(report.copiedAssetCount) of \(report.assetCount) assets."
-                )
+                lines.append("Copied \(report.copiedAssetCount) of \(report.assetCount) assets.")
             }
+            return lines
         }
-        try output.flush()
         try finish(report.damage)
     }
 }

@@ -63,9 +63,7 @@ struct ChangesCommand: AsyncParsableCommand {
     }
 
     private func printChanges(by service: any AdministrationService) async throws {
-        var output = StandardOutput()
-        let isJSON = options.isJSON(output)
-        let ink = Ink(output)
+        var printer = LinePrinter(options)
         let caller = Caller(database: database.id, user: database.container.user(user))
         var since = since
         var left = limit ?? .max
@@ -78,32 +76,28 @@ struct ChangesCommand: AsyncParsableCommand {
             )
             let page = try await service.answer(ChangesCall(request, as: caller))
             for change in page.changes {
-                if isJSON {
-                    try output.line { $0.append(json: change) }
-                } else {
-                    for line in change.lines(ink) { try output.line(line) }
-                }
+                try printer.print(
+                    json: { $0.append(json: change) },
+                    lines: { ink in change.lines(ink) }
+                )
             }
             left -= page.changes.count
             since = page.token
             // The token is printed last. A reader that is cut off before has no newer token, and
             // repeats from its old one without a loss.
             guard page.moreComing, left > 0 else {
-                if !isJSON {
-                    let more = page.moreComing ? ", with more to come" : ""
-                    try output.line("token \(page.token)\(more)")
-                    break
-                }
-                try output.line { line in
+                try printer.print { line in
                     line.append(literal: "{")
                     line.append(member: "token", jsonString: page.token.description)
                     line.append(member: "moreComing")
                     line.append(literal: page.moreComing ? "true}" : "false}")
+                } lines: { _ in
+                    ["token \(page.token)\(page.moreComing ? ", with more to come" : "")"]
                 }
                 break
             }
         }
-        try output.flush()
+        try printer.flush()
     }
 }
 

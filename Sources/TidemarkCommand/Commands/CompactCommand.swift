@@ -72,13 +72,10 @@ struct CompactCommand: AsyncParsableCommand {
     }
 
     private func print(_ report: CompactionReport) throws {
-        var output = StandardOutput()
-        if options.isJSON(output) {
-            try output.line { $0.append(json: report, isDryRun: dryRun) }
-        } else {
-            for line in report.text(isDryRun: dryRun) { try output.line(line) }
-        }
-        try output.flush()
+        try options.print(
+            json: { $0.append(json: report, isDryRun: dryRun) },
+            lines: { _ in report.text(isDryRun: dryRun) }
+        )
     }
 }
 

@@ -102,13 +102,10 @@ struct EraseCommand: AsyncParsableCommand {
             let isPending = try !isServed && Store.pendingErasure(at: store.store) != nil
             return try await erase(by: service, isPending: isPending)
         }
-        var output = StandardOutput()
-        if options.isJSON(output) {
-            try output.line { $0.append(json: receipt, of: self) }
-        } else {
-            for line in lines(of: receipt) { try output.line(line) }
-        }
-        try output.flush()
+        try options.print(
+            json: { $0.append(json: receipt, of: self) },
+            lines: { _ in lines(of: receipt) }
+        )
     }
 
     private var nothingToErase: CommandError {

@@ -45,26 +45,21 @@ struct ForkCommand: AsyncParsableCommand, FolderCommand {
         let report = try await Progress.showing("segments") {
             try Store.fork(from: path, to: destination, through: position)
         }
-        var output = StandardOutput()
-        if options.isJSON(output) {
-            try output.line { $0.append(json: report) }
-        } else {
-            try output.line("The fork goes up to event \(report.lastSequence).")
+        try options.print { line in
+            line.append(json: report)
+        } lines: { _ in
             let copiedCount = report.segmentCount - report.sharedSegmentCount
-            try output.line(
+            var lines = [
+                "The fork goes up to event \(report.lastSequence).",
                 "It shares \(report.sharedSegmentCount) of \(report.segmentCount) segments; "
-                    + "\(copiedCount) were written, \(report.copiedByteCount) bytes."
-            )
+                    + "\(copiedCount) were written, \(report.copiedByteCount) bytes.",
+            ]
             if report.assetCount > 0 {
-                try output.line(
-                    "It shares \(report.sharedAssetCount) of \(report.assetCount) assets."
-                )
+                lines.append("It shares \(report.sharedAssetCount) of \(report.assetCount) assets.")
             }
-            if !report.hasViews {
-                try output.line("Its first opening makes the views from the log.")
-            }
+            if !report.hasViews { lines.append("Its first opening makes the views from the log.") }
+            return lines
         }
-        try output.flush()
         try finish(report.damage)
     }
 }

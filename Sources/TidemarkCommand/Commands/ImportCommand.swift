@@ -112,13 +112,10 @@ struct ImportCommand: AsyncParsableCommand, FolderCommand {
             failure = failure ?? error
         }
         // Also after a failure: the lines before it are kept, and the report counts them.
-        var output = StandardOutput()
-        if options.isJSON(output) {
-            try output.line { $0.append(json: report.figures) }
-        } else {
-            try output.line(report.text)
-        }
-        try output.flush()
+        try options.print(
+            json: { $0.append(json: report.figures) },
+            lines: { _ in [report.text] }
+        )
         for text in lines.notes { note(text) }
         if let failure { throw failure }
     }

@@ -42,12 +42,9 @@ struct RecordCommand: AsyncParsableCommand {
             asOf: try await point.position(by: service)
         )
         let record = try await service.answer(call)
-        var output = StandardOutput()
-        if options.isJSON(output) {
-            try output.line { $0.append(json: record) }
-        } else {
-            for line in record.lines(Ink(output)) { try output.line(line) }
-        }
-        try output.flush()
+        try options.print(
+            json: { $0.append(json: record) },
+            lines: { ink in record.lines(ink) }
+        )
     }
 }

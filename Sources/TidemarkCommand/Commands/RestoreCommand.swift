@@ -45,20 +45,16 @@ struct RestoreCommand: AsyncParsableCommand, FolderCommand {
         let report = try await Progress.showing("segments") {
             try Store.restore(from: backup, to: store, through: position)
         }
-        var output = StandardOutput()
-        if options.isJSON(output) {
-            try output.line { line in
-                line.append(literal: "{")
-                line.append(member: "lastSequence", jsonNumber: report.lastSequence.rawValue)
-                line.append(member: "assets", jsonNumber: report.assetCount)
-                line.append(member: "damaged", jsonNumber: report.damage.count)
-                line.append(literal: "}")
-            }
-        } else {
-            try output.line("The store goes up to event \(report.lastSequence).")
-            if report.assetCount > 0 { try output.line("Copied \(report.assetCount) assets.") }
+        try options.print { line in
+            line.append(literal: "{")
+            line.append(member: "lastSequence", jsonNumber: report.lastSequence.rawValue)
+            line.append(member: "assets", jsonNumber: report.assetCount)
+            line.append(member: "damaged", jsonNumber: report.damage.count)
+            line.append(literal: "}")
+        } lines: { _ in
+            let assets = report.assetCount > 0 ? ["Copied \(report.assetCount) assets."] : []
+            return ["The store goes up to event \(report.lastSequence)."] + assets
         }
-        try output.flush()
         try finish(report.damage)
     }
 }

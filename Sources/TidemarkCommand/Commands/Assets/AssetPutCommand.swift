@@ -43,12 +43,9 @@ struct AssetPutCommand: AsyncParsableCommand {
     }
 
     private func print(_ asset: AssetReference) throws {
-        var output = StandardOutput()
-        if options.isJSON(output) {
-            try output.line { $0.append(json: .asset(asset)) }
-        } else {
-            try output.line("stored \(FieldValue.asset(asset).wholeText)")
-        }
-        try output.flush()
+        try options.print(
+            json: { $0.append(json: .asset(asset)) },
+            lines: { _ in ["stored \(FieldValue.asset(asset).wholeText)"] }
+        )
     }
 }

@@ -28,11 +28,18 @@ struct LogDumpCommand: AsyncParsableCommand {
     func run() async throws {
         var call = EventsCall(filter.filter)
         range.set(&call)
-        var printer = EventPrinter(options)
+        var printer = LinePrinter(options)
         let found = try await store.serviceOfFiles().answer(call) { try printer.print($0) }
         // Before the notes: if both outputs lead to one file, the notes follow the events.
         try printer.flush()
         noteTornTail(found.tornByteCount)
         try finish(found.damage)
+    }
+}
+
+extension LinePrinter {
+    /// Prints an event of the log.
+    mutating func print(_ event: LoggedEvent) throws {
+        try print(json: { $0.append(json: event) }, lines: { _ in [event.text] })
     }
 }

@@ -41,27 +41,20 @@ struct LogSalvageCommand: FolderCommand {
     func run() throws {
         let salvaged = try Store.salvage(from: store.folder, to: destination)
         let salvage = salvaged.log
-        var output = StandardOutput()
-        if options.isJSON(output) {
-            try output.line { $0.append(json: salvaged) }
-        } else {
-            try output.line(
-                "Copied \(salvage.eventCount) events in \(salvage.commitCount) commits."
-            )
+        try options.print { line in
+            line.append(json: salvaged)
+        } lines: { _ in
+            var lines = ["Copied \(salvage.eventCount) events in \(salvage.commitCount) commits."]
             if salvaged.assets.count > 0 {
-                try output.line("Copied the bytes of \(salvaged.assets.count) assets.")
+                lines.append("Copied the bytes of \(salvaged.assets.count) assets.")
             }
-            for run in salvage.lost {
-                try output.line("Lost: events \(run.lowerBound) to \(run.upperBound).")
+            lines += salvage.lost.map { "Lost: events \($0.lowerBound) to \($0.upperBound)." }
+            lines += salvage.mendedZones.map { "Made up: the creation of a zone, as event \($0)." }
+            lines += salvage.incomplete.map {
+                "Incomplete: the commit that begins with event \($0)."
             }
-            for key in salvage.mendedZones {
-                try output.line("Made up: the creation of a zone, as event \(key).")
-            }
-            for first in salvage.incomplete {
-                try output.line("Incomplete: the commit that begins with event \(first).")
-            }
+            return lines
         }
-        try output.flush()
         if salvaged.erasing != nil { noteCutOffErasure() }
         try finish(salvaged.damage)
         // `finish` throws for damage only, and lost events must give the status 1 too.

@@ -46,16 +46,14 @@ struct LogStatCommand: AsyncParsableCommand {
             ("journalBytes", "\(found.journal.byteCount)"),
             ("journalLost", "\(found.journal.lostCount)"),
         ]
-        var output = StandardOutput()
-        if options.isJSON(output) {
-            try output.line { $0.append(json: figures) }
-        } else {
+        try options.print { line in
+            line.append(json: figures)
+        } lines: { _ in
             var table = Table([("", .left), ("", .right)])
             for figure in figures { table.append(["\(figure.name)", figure.value]) }
             // A table always begins with its headings, which are empty here.
-            for line in table.lines.dropFirst() { try output.line(line) }
+            return Array(table.lines.dropFirst())
         }
-        try output.flush()
         noteTornTail(found.tornByteCount)
         try finish(found.damage + found.journal.damage)
     }

@@ -97,7 +97,7 @@ struct LogTailCommand: AsyncParsableCommand {
         _ call: EventsCall,
         _ service: any AdministrationService
     ) async throws -> EventsCall.Answer? {
-        var printer = EventPrinter(options)
+        var printer = LinePrinter(options)
         return try await FollowedEvents(service: service).pass(call) { event in
             try printer.print(event)
             // At once, because the next event may come hours later.

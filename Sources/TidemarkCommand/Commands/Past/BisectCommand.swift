@@ -299,14 +299,10 @@ extension BisectCommand {
                 "Event \(finding.bad) cannot be read. `tidemark log verify` reports the damage."
             )
         }
-        var output = StandardOutput()
-        if options.isJSON(output) {
-            try output.line { $0.append(json: finding, event) }
-        } else {
-            let ink = Ink(output)
-            for line in finding.lines(event, ink) { try output.line(line) }
-        }
-        try output.flush()
+        try options.print(
+            json: { $0.append(json: finding, event) },
+            lines: { ink in finding.lines(event, ink) }
+        )
     }
 }
 

@@ -82,14 +82,12 @@ struct CaseCommand: AsyncParsableCommand {
                 ("changes", "\(found.lines.reduce(0) { $0 + $1.changes.count })"),
                 ("records", "\(found.recordIDs.count)"), ("live", "\(found.records.count)"),
             ]
-            var standard = StandardOutput()
-            if options.isJSON(standard) {
-                try standard.line { $0.append(json: figures) }
-            } else {
+            try options.print { line in
+                line.append(json: figures)
+            } lines: { _ in
                 let text = figures.map { "\($0.name): \($0.value)" }.joined(separator: ", ")
-                try standard.line("\(text). Expected in the end: \(expected.printable)")
+                return ["\(text). Expected in the end: \(expected.printable)"]
             }
-            try standard.flush()
         }
     }
 

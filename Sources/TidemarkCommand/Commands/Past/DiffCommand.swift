@@ -46,9 +46,7 @@ struct DiffCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await store.ask { service in
-            var output = StandardOutput()
-            let isJSON = options.isJSON(output)
-            let ink = Ink(output)
+            var printer = LinePrinter(options)
             let call = DifferencesCall(
                 after: try await from.position(by: service),
                 through: try await to?.position(by: service),
@@ -57,13 +55,12 @@ struct DiffCommand: AsyncParsableCommand {
                 record: record
             )
             _ = try await service.answer(call) { difference in
-                if isJSON {
-                    try output.line { $0.append(json: difference) }
-                } else {
-                    for line in difference.lines(ink) { try output.line(line) }
-                }
+                try printer.print(
+                    json: { $0.append(json: difference) },
+                    lines: { ink in difference.lines(ink) }
+                )
             }
-            try output.flush()
+            try printer.flush()
         }
     }
 }

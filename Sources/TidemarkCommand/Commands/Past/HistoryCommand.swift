@@ -47,22 +47,19 @@ struct HistoryCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await store.ask { service in
-            var output = StandardOutput()
-            let isJSON = options.isJSON(output)
-            let ink = Ink(output)
+            var printer = LinePrinter(options)
             let call = HistoryCall(
                 of: RecordID(recordName: name, zone: ZoneID(zoneName: zone)),
                 in: try database.holder,
                 limit: limit
             )
             _ = try await service.answer(call) { entry in
-                if isJSON {
-                    try output.line { $0.append(json: entry) }
-                } else {
-                    for line in entry.lines(ink) { try output.line(line) }
-                }
+                try printer.print(
+                    json: { $0.append(json: entry) },
+                    lines: { ink in entry.lines(ink) }
+                )
             }
-            try output.flush()
+            try printer.flush()
         }
     }
 }

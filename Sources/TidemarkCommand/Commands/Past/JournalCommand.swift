@@ -38,22 +38,19 @@ struct JournalCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await store.ask { service in
-            var output = StandardOutput()
-            let isJSON = options.isJSON(output)
-            let ink = Ink(output)
+            var printer = LinePrinter(options)
             let call = JournalCall(
                 refusals: refusals,
                 device: device,
                 user: user.map { UserID($0) }
             )
             let standing = try await service.answer(call) { entry in
-                if isJSON {
-                    try output.line { $0.append(json: entry) }
-                } else {
-                    for line in entry.lines(ink) { try output.line(line) }
-                }
+                try printer.print(
+                    json: { $0.append(json: entry) },
+                    lines: { ink in entry.lines(ink) }
+                )
             }
-            try output.flush()
+            try printer.flush()
             try finish(standing.damage)
         }
     }

@@ -148,17 +148,13 @@ struct SubscriptionsAddCommand: AsyncParsableCommand {
             let caller = caller.caller(of: database.id)
             let result = try await service.modifySubscriptions(request, as: caller)
             let saved = try result.saves[0].get()
-            var output = StandardOutput()
-            if options.isJSON(output) {
-                try output.line {
-                    $0.append(literal: "{\"saved\":")
-                    $0.append(json: saved)
-                    $0.append(literal: "}")
-                }
-            } else {
-                try output.line("saved \(saved.id.printable)")
+            try options.print { line in
+                line.append(literal: "{\"saved\":")
+                line.append(json: saved)
+                line.append(literal: "}")
+            } lines: { _ in
+                ["saved \(saved.id.printable)"]
             }
-            try output.flush()
         }
     }
 }
