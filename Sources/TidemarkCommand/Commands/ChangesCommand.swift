@@ -89,8 +89,8 @@ struct ChangesCommand: AsyncParsableCommand {
                 try printer.print { line in
                     line.append(literal: "{")
                     line.append(member: "token", jsonString: page.token.description)
-                    line.append(member: "moreComing")
-                    line.append(literal: page.moreComing ? "true}" : "false}")
+                    line.append(member: "moreComing", jsonBool: page.moreComing)
+                    line.append(literal: "}")
                 } lines: { _ in
                     ["token \(page.token)\(page.moreComing ? ", with more to come" : "")"]
                 }

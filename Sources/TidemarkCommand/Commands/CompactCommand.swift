@@ -119,8 +119,8 @@ extension CompactionReport {
 
 extension [UInt8] {
     fileprivate mutating func append(json report: CompactionReport, isDryRun: Bool) {
-        append(literal: "{\"dryRun\":")
-        append(contentsOf: (isDryRun ? "true" : "false").utf8)
+        append(literal: "{")
+        append(member: "dryRun", jsonBool: isDryRun)
         append(member: "segments", jsonNumber: report.segmentCount)
         append(member: "events", jsonNumber: report.eventCount)
         append(member: "dropped", jsonNumber: report.droppedCount)
@@ -128,8 +128,7 @@ extension [UInt8] {
         append(member: "bytesBefore", jsonNumber: report.oldByteCount)
         append(member: "bytesAfter", jsonNumber: report.newByteCount)
         append(member: "assetBytes", jsonNumber: report.assetByteCount)
-        append(member: "isRead")
-        append(contentsOf: (report.isRead ? "true" : "false").utf8)
+        append(member: "isRead", jsonBool: report.isRead)
         append(member: "historyFrom", jsonNumber: report.historyHorizon.rawValue)
         append(member: "expired")
         append(jsonList: report.expiries) { bytes, expiry in

@@ -190,8 +190,8 @@ extension EraseCommand {
 
 extension [UInt8] {
     fileprivate mutating func append(json receipt: ErasureReceipt, of command: EraseCommand) {
-        append(literal: "{\"dryRun\":")
-        append(literal: command.dryRun ? "true" : "false")
+        append(literal: "{")
+        append(member: "dryRun", jsonBool: command.dryRun)
         append(member: "user", jsonString: command.user)
         if let zone = command.zone {
             append(member: "zone", jsonString: zone)

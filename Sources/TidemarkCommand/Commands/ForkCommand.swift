@@ -74,7 +74,7 @@ extension [UInt8] {
         append(member: "assets", jsonNumber: report.assetCount)
         append(member: "sharedAssets", jsonNumber: report.sharedAssetCount)
         append(member: "damaged", jsonNumber: report.damage.count)
-        append(member: "views")
-        append(literal: report.hasViews ? "true}" : "false}")
+        append(member: "views", jsonBool: report.hasViews)
+        append(literal: "}")
     }
 }

@@ -81,8 +81,7 @@ extension [UInt8] {
             append(member: "zone", jsonString: record.zone.zoneName)
             append(member: "recordName", jsonString: record.recordName)
             append(jsonMembersOf: database)
-            append(member: "isDeleted")
-            append(literal: isDeleted ? "true" : "false")
+            append(member: "isDeleted", jsonBool: isDeleted)
         case .searchStopped(let zoneCount):
             append(jsonString: "searchStopped")
             append(member: "zones", jsonNumber: zoneCount)

@@ -43,8 +43,7 @@ extension [UInt8] {
             append(membersOf: delivery)
         case .delivered(let delivery, let acknowledgement):
             if let delivery { append(membersOf: delivery) }
-            append(member: "isAcknowledged")
-            append(literal: acknowledgement == nil ? "false" : "true")
+            append(member: "isAcknowledged", jsonBool: acknowledgement != nil)
             if let acknowledgement {
                 append(member: "acknowledged", jsonNumber: acknowledgement.time)
                 append(member: "acknowledgedToken", jsonString: acknowledgement.token.description)
@@ -107,8 +106,7 @@ extension [UInt8] {
         append(member: "time", jsonNumber: delivery.time)
         append(member: "since", jsonString: delivery.told.since?.description)
         append(member: "token", jsonString: delivery.told.token.description)
-        append(member: "moreComing")
-        append(literal: delivery.told.moreComing ? "true" : "false")
+        append(member: "moreComing", jsonBool: delivery.told.moreComing)
     }
 
     private mutating func append(membersOf hiding: RecordHiding) {

@@ -54,8 +54,7 @@ extension [UInt8] {
         append(member: "token", jsonString: told.token.description)
         append(member: "shownThrough", jsonNumber: told.shownThrough.rawValue)
         append(member: "changes", jsonNumber: told.changeCount)
-        append(member: "moreComing")
-        append(literal: told.moreComing ? "true" : "false")
+        append(member: "moreComing", jsonBool: told.moreComing)
     }
 
     /// Appends the user, the device and the request id of the caller.

@@ -90,8 +90,7 @@ extension [UInt8] {
         append(member: "root", jsonString: shown.share.root?.string)
         append(member: "link", jsonString: shown.urlPrefix + shown.share.token)
         append(member: "publicPermission", jsonString: "\(shown.share.publicPermission)")
-        append(member: "allowsAccessRequests")
-        append(literal: shown.share.allowsAccessRequests ? "true" : "false")
+        append(member: "allowsAccessRequests", jsonBool: shown.share.allowsAccessRequests)
         append(member: "participants")
         append(jsonList: shown.share.participants) {
             $0.append(json: $1, urlPrefix: shown.urlPrefix)

@@ -42,9 +42,7 @@ extension [UInt8] {
         append(member: "records", jsonNumber: zone.recordCount)
         append(member: "tombstones", jsonNumber: zone.tombstoneCount)
         append(member: "lastSequence", jsonNumber: zone.last.rawValue)
-        if let isSame = zone.isSame {
-            append(literal: isSame ? ",\"isSame\":true" : ",\"isSame\":false")
-        }
+        if let isSame = zone.isSame { append(member: "isSame", jsonBool: isSame) }
         append(literal: "}")
     }
 }

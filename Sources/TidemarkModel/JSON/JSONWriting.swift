@@ -79,6 +79,12 @@ extension [UInt8] {
         append(jsonNumber: number)
     }
 
+    /// Appends a member whose value is true or false.
+    package mutating func append(member name: StaticString, jsonBool truth: Bool) {
+        append(member: name)
+        append(literal: truth ? "true" : "false")
+    }
+
     /// Appends an array, each element of which a closure appends.
     package mutating func append<Item>(
         jsonList items: [Item],

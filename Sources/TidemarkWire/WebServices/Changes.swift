@@ -58,7 +58,7 @@ extension WebServices {
         }
         writer.member("syncToken", changes.token.description)
         if isOlder { writer.member("metaSyncToken", changes.token.description) }
-        writer.literal(changes.moreComing ? ",\"moreComing\":true" : ",\"moreComing\":false")
+        writer.member("moreComing", changes.moreComing)
         return writer.finished()
     }
 
@@ -347,7 +347,7 @@ extension WebWriter {
             lines(page.changes, question)
         }
         member("syncToken", page.token)
-        literal(page.moreComing ? ",\"moreComing\":true" : ",\"moreComing\":false")
+        member("moreComing", page.moreComing)
     }
 
     private mutating func lines(

@@ -130,8 +130,8 @@ extension WebWriter {
     fileprivate mutating func result(_ link: ShareLink, _ metadata: ShareMetadata) {
         literal("{\"shortGUID\":{\"value\":")
         string(link.value)
-        literal(",\"shouldFetchRootRecord\":")
-        literal(link.fetchesRoot ? "true}" : "false}")
+        member("shouldFetchRootRecord", link.fetchesRoot)
+        literal("}")
         member("containerIdentifier", metadata.container.identifier)
         member("environment", caller.database.environment.rawValue)
         member("databaseScope", metadata.role == .owner ? "PRIVATE" : "SHARED")

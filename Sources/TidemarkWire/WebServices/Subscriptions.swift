@@ -286,22 +286,19 @@ extension WebWriter {
             (.create, "create"), (.update, "update"), (.delete, "delete"),
         ]
         list(events.filter { query.options.contains($0.0) }) { $0.string($1.1) }
-        literal(query.options.contains(.once) ? ",\"firesOnce\":true" : ",\"firesOnce\":false")
+        member("firesOnce", query.options.contains(.once))
         if let zone = query.zone {
             literal(",\"zoneID\":")
             zoneID(zone)
-            literal(",\"zoneWide\":false")
-        } else {
-            literal(",\"zoneWide\":true")
         }
+        member("zoneWide", query.zone == nil)
     }
 
     private mutating func content(_ content: NotificationContent) {
-        literal(",\"notificationInfo\":{\"shouldBadge\":")
-        literal(content.badges ? "true" : "false")
-        literal(",\"shouldSendContentAvailable\":")
-        literal(content.isContentAvailable ? "true" : "false")
-        if content.isMutable { literal(",\"shouldSendMutableContent\":true") }
+        literal(",\"notificationInfo\":{")
+        member("shouldBadge", content.badges)
+        member("shouldSendContentAvailable", content.isContentAvailable)
+        if content.isMutable { member("shouldSendMutableContent", true) }
         member("alertBody", content.alert.text)
         member("alertLocalizationKey", content.alert.localizationKey)
         arguments("alertLocalizationArgs", content.alert.localizationArguments)

@@ -136,9 +136,8 @@ extension WebError {
     /// Returns the whole answer to a request that failed.
     public func body(uuid: String) -> [UInt8] {
         var bytes: [UInt8] = []
-        bytes.append(literal: "{\"uuid\":")
-        bytes.append(jsonString: uuid)
-        bytes.append(literal: ",")
+        bytes.append(literal: "{")
+        bytes.append(member: "uuid", jsonString: uuid)
         appendMembers(to: &bytes)
         bytes.append(literal: "}")
         return bytes
@@ -146,17 +145,9 @@ extension WebError {
 
     /// Appends the members that describe the failure.
     func appendMembers(to bytes: inout [UInt8]) {
-        bytes.append(literal: "\"serverErrorCode\":")
-        bytes.append(jsonString: code)
-        bytes.append(literal: ",\"reason\":")
-        bytes.append(jsonString: reason)
-        if let retryAfter {
-            bytes.append(literal: ",\"retryAfter\":")
-            bytes.append(jsonNumber: retryAfter)
-        }
-        if let redirectURL {
-            bytes.append(literal: ",\"redirectURL\":")
-            bytes.append(jsonString: redirectURL)
-        }
+        bytes.append(member: "serverErrorCode", jsonString: code)
+        bytes.append(member: "reason", jsonString: reason)
+        bytes.append(member: "retryAfter", jsonNumber: retryAfter)
+        bytes.append(member: "redirectURL", jsonString: redirectURL)
     }
 }

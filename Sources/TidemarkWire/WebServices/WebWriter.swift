@@ -61,13 +61,14 @@ struct WebWriter {
         literal("]")
     }
 
-    /// Writes a member with a comma before it; nothing for `nil`.
+    /// Writes a member; nothing for `nil`.
     mutating func member(_ name: StaticString, _ text: String?) {
-        guard let text else { return }
-        literal(",\"")
-        literal(name)
-        literal("\":")
-        string(text)
+        bytes.append(member: name, jsonString: text)
+    }
+
+    /// Writes a member that is true or false.
+    mutating func member(_ name: StaticString, _ truth: Bool) {
+        bytes.append(member: name, jsonBool: truth)
     }
 
     /// The number of bytes that were written.
@@ -145,7 +146,6 @@ struct WebWriter {
     mutating func failure(_ error: WebError, _ identity: (inout WebWriter) -> Void) {
         literal("{")
         identity(&self)
-        literal(",")
         error.appendMembers(to: &bytes)
         member("uuid", UniqueName.make())
         if isExtended, !isFull, let conflict = error.conflict {

@@ -94,7 +94,7 @@ struct AccountsListCommand: AsyncParsableCommand {
             bytes.append(member: "familyName", jsonString: account.familyName)
             bytes.append(member: "issuer", jsonString: account.issuer)
             bytes.append(member: "subject", jsonString: account.subject)
-            bytes.append(literal: account.isLocked ? ",\"locked\":true" : ",\"locked\":false")
+            bytes.append(member: "locked", jsonBool: account.isLocked)
             bytes.append(member: "account", jsonString: account.id.text)
             bytes.append(literal: "}")
         } row: { account in

@@ -104,18 +104,13 @@ struct ContainersListCommand: AsyncParsableCommand {
             bytes.append(member: "container", jsonString: limits.container)
             bytes.append(member: "tokens", jsonNumber: entry.tokenCount)
             bytes.append(member: "keys", jsonNumber: entry.keyCount)
-            for (name, limit) in [
-                ("quota", limits.bytes), ("userQuota", limits.privateBytes),
-                ("publicQuota", limits.publicBytes), ("requests", limits.requests),
-                ("scans", limits.scans),
-            ] {
-                guard let limit else { continue }
-                bytes.append(literal: ",")
-                bytes.append(jsonString: name)
-                bytes.append(literal: ":")
-                bytes.append(jsonNumber: limit)
-            }
-            bytes.append(literal: entry.hasZones ? ",\"records\":true}" : ",\"records\":false}")
+            bytes.append(member: "quota", jsonNumber: limits.bytes)
+            bytes.append(member: "userQuota", jsonNumber: limits.privateBytes)
+            bytes.append(member: "publicQuota", jsonNumber: limits.publicBytes)
+            bytes.append(member: "requests", jsonNumber: limits.requests)
+            bytes.append(member: "scans", jsonNumber: limits.scans)
+            bytes.append(member: "records", jsonBool: entry.hasZones)
+            bytes.append(literal: "}")
         } row: { entry in
             let limits = entry.limits
             return [limits.container, String(entry.tokenCount), String(entry.keyCount)]

@@ -90,8 +90,8 @@ struct WebhooksListCommand: AsyncParsableCommand {
             bytes.append(member: "environment", jsonString: webhook.environment)
             bytes.append(member: "user", jsonString: webhook.user)
             bytes.append(member: "failure", jsonString: webhook.failure)
-            bytes.append(member: "disabled")
-            bytes.append(literal: webhook.isDisabled ? "true}" : "false}")
+            bytes.append(member: "disabled", jsonBool: webhook.isDisabled)
+            bytes.append(literal: "}")
         } row: { webhook in
             let state =
                 webhook.failure.isEmpty

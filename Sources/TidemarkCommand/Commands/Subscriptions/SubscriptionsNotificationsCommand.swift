@@ -137,8 +137,7 @@ extension [UInt8] {
     fileprivate mutating func append(end page: NotificationChanges) {
         append(literal: "{")
         append(member: "token", jsonString: page.token.description)
-        append(member: "moreComing")
-        append(literal: page.moreComing ? "true" : "false")
+        append(member: "moreComing", jsonBool: page.moreComing)
         append(literal: "}")
     }
 }

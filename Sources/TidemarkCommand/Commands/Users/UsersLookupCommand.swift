@@ -80,8 +80,7 @@ extension [UInt8] {
         append(member: "lookup", jsonString: asked)
         if let identity {
             append(member: "user", jsonString: identity.user.userRecordName)
-            append(member: "hasAccount")
-            append(literal: identity.hasAccount ? "true" : "false")
+            append(member: "hasAccount", jsonBool: identity.hasAccount)
             append(json: identity.name)
         }
         append(literal: "}")
