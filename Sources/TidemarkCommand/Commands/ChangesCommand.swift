@@ -102,7 +102,7 @@ struct ChangesCommand: AsyncParsableCommand {
 }
 
 /// Reads a change token of the command line.
-private func readToken(_ text: String) throws -> ChangeToken {
+func readToken(_ text: String) throws -> ChangeToken {
     guard let token = ChangeToken(text) else {
         throw ValidationError(
             "'\(text)' is not a change token. A token begins with t., and this command prints it."

@@ -7,9 +7,20 @@ public import TidemarkModel
 /// The container and its environment that a command reads or writes.
 struct EnvironmentOptions: ParsableArguments {
     @Option(help: .container) var container = ContainerID.standard
+    @Option(help: .environment) var environment = Environment.development
 
-    @Option(help: "The container's environment.")
-    var environment = Environment.development
+    /// Returns a user whom a command names, as the caller of a database of their own or of the public
+    /// one.
+    func caller(_ user: String, of scope: DatabaseScope) -> Caller {
+        let user = container.user(user)
+        let database = DatabaseID(
+            container: container,
+            environment: environment,
+            scope: scope,
+            owner: user
+        )
+        return Caller(database: database, user: user)
+    }
 }
 
 /// Read by name: `development` or `production`.

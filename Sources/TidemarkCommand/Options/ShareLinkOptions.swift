@@ -21,15 +21,5 @@ struct ShareLinkOptions: ParsableArguments {
     @OptionGroup var place: EnvironmentOptions
 
     /// The user, in their shared database.
-    var caller: Caller {
-        Caller(
-            database: DatabaseID(
-                container: place.container,
-                environment: place.environment,
-                scope: .shared,
-                owner: place.container.user(user)
-            ),
-            user: place.container.user(user)
-        )
-    }
+    var caller: Caller { place.caller(user, of: .shared) }
 }

@@ -16,16 +16,6 @@ struct SharePlace: ParsableArguments {
     )
     var owner = UserID.current.userRecordName
 
-    /// The database.
-    var database: DatabaseID {
-        DatabaseID(
-            container: place.container,
-            environment: place.environment,
-            scope: .private,
-            owner: place.container.user(owner)
-        )
-    }
-
-    /// Its owner, as a caller.
-    var caller: Caller { Caller(database: database, user: place.container.user(owner)) }
+    /// The owner of the database, as a caller.
+    var caller: Caller { place.caller(owner, of: .private) }
 }

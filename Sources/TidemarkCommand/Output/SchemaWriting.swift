@@ -4,20 +4,18 @@
 import TidemarkModel
 
 extension OutputOptions {
-    /// Prints changes of a schema, in words, one to a line.
-    func print(_ changes: [String]) throws {
-        var output = StandardOutput()
-        for change in changes {
-            if isJSON(output) {
-                try output.line {
-                    $0.append(literal: "{")
-                    $0.append(member: "change", jsonString: change)
-                    $0.append(literal: "}")
-                }
-            } else {
-                try output.line(change)
+    /// Prints texts, such as changes of a schema in words, one to a line.
+    func print(_ texts: [String], as member: StaticString = "change") throws {
+        var printer = LinePrinter(self)
+        for text in texts {
+            try printer.print { line in
+                line.append(literal: "{")
+                line.append(member: member, jsonString: text)
+                line.append(literal: "}")
+            } lines: { _ in
+                [text]
             }
         }
-        try output.flush()
+        try printer.flush()
     }
 }

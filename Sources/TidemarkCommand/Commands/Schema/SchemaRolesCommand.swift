@@ -46,7 +46,7 @@ struct SchemaRolesCommand: AsyncParsableCommand {
         guard clear || !set.isEmpty else {
             try await store.ask { service in
                 let call = RolesCall(of: user, of: place.container, in: place.environment)
-                try print(try await service.answer(call))
+                try options.print(try await service.answer(call), as: "role")
             }
             return
         }
@@ -58,23 +58,7 @@ struct SchemaRolesCommand: AsyncParsableCommand {
                 in: place.environment
             )
             _ = try await service.answer(call)
-            try print(set)
+            try options.print(set, as: "role")
         }
-    }
-
-    private func print(_ roles: [String]) throws {
-        var output = StandardOutput()
-        for role in roles {
-            if options.isJSON(output) {
-                try output.line {
-                    $0.append(literal: "{")
-                    $0.append(member: "role", jsonString: role)
-                    $0.append(literal: "}")
-                }
-            } else {
-                try output.line(role)
-            }
-        }
-        try output.flush()
     }
 }

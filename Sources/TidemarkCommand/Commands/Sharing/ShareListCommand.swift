@@ -25,7 +25,7 @@ struct ShareListCommand: AsyncParsableCommand {
         try await store.ask { service in
             var shares: [ShownShare] = []
             let call = RecordsCall(
-                of: place.database,
+                of: place.caller.database,
                 in: zone.map { ZoneID(zoneName: $0) },
                 asOf: nil
             )

@@ -54,20 +54,11 @@ struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
 
     func validate() throws {
         if let limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
-        if let since, ChangeToken(since) == nil {
-            throw ValidationError(
-                "'\(since)' is not a change token. A token begins with t., and this command prints it."
-            )
-        }
+        if let since { _ = try readToken(since) }
     }
 
     func run() async throws {
-        let database = DatabaseID(
-            container: place.container,
-            environment: place.environment,
-            owner: place.container.user(caller.user)
-        )
-        let caller = caller.caller(of: database)
+        let caller = caller.caller(of: place.caller(caller.user, of: .private).database)
         guard !markRead.isEmpty || catchUp else {
             return try await store.argument.askAsApp { try await print($0, caller) }
         }

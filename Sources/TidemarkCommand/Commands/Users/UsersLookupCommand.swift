@@ -38,12 +38,7 @@ struct UsersLookupCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        let database = DatabaseID(
-            container: place.container,
-            environment: place.environment,
-            scope: .public
-        )
-        let caller = Caller(database: database, user: place.container.user(user))
+        let caller = place.caller(user, of: .public)
         let lookups = who.map { UserLookup($0) }
         try await store.ask { service in
             if lookups.isEmpty {

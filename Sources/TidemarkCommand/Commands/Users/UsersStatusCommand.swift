@@ -28,21 +28,17 @@ struct UsersStatusCommand: AsyncParsableCommand {
     @OptionGroup var options: OutputOptions
 
     func run() async throws {
-        let database = DatabaseID(
-            container: place.container,
-            environment: place.environment,
-            scope: .public
-        )
-        let caller = Caller(database: database, user: place.container.user(user))
+        let caller = place.caller(user, of: .public)
         try await store.ask { service in
             let status = try await service.answer(AccountStatusCall(of: caller))
-            var output = StandardOutput()
-            if options.isJSON(output) {
-                try output.line("{\"status\":\"\(status.name)\",\"number\":\(status.rawValue)}")
-            } else {
-                try output.line(status.name)
+            try options.print { line in
+                line.append(literal: "{")
+                line.append(member: "status", jsonString: status.name)
+                line.append(member: "number", jsonNumber: status.rawValue)
+                line.append(literal: "}")
+            } lines: { _ in
+                [status.name]
             }
-            try output.flush()
         }
     }
 }
