@@ -49,10 +49,13 @@ enum Point: Equatable {
         return UInt64(text)
     }
 
-    private static func notAToken(_ text: String) -> CommandError {
-        CommandError(
-            "'\(text)' is not a change token. A token begins with t., and `tidemark changes` prints it."
-        )
+    private static func changeToken(_ text: String) throws(CommandError) -> ChangeToken {
+        guard let token = ChangeToken(text) else {
+            throw CommandError(
+                "'\(text)' is not a change token. A token begins with t., and `tidemark changes` prints it."
+            )
+        }
+        return token
     }
 
     /// Returns the position that is a number of events before the newest one.
@@ -68,25 +71,6 @@ enum Point: Equatable {
         return SequenceNumber(rawValue: newest.rawValue - count)
     }
 
-    /// Returns the position of the point in a store.
-    func position(in store: Store) throws -> SequenceNumber {
-        switch self {
-        case .sequence(let number):
-            return SequenceNumber(rawValue: number)
-        // A search works because commit times never decrease along the log.
-        case .time(let time):
-            return try store.position(atOrBefore: time)
-        case .back(let count):
-            // A search by time may end too early where a log is damaged.
-            return try Self.position(count, before: try store.eventSource.durableSequence)
-        case .token(let text):
-            guard let token = ChangeToken(text) else {
-                throw Self.notAToken(text)
-            }
-            return try store.position(of: token)
-        }
-    }
-
     /// Returns the position of the point, by a call to a service.
     func position(by service: any AdministrationService) async throws -> SequenceNumber {
         switch self {
@@ -100,9 +84,7 @@ enum Point: Equatable {
                 before: try await service.answer(PositionCall()).newest
             )
         case .token(let text):
-            guard let token = ChangeToken(text) else {
-                throw Self.notAToken(text)
-            }
+            let token = try Self.changeToken(text)
             return try await service.answer(PositionCall(of: token)).position
         }
     }
@@ -112,9 +94,10 @@ enum Point: Equatable {
     /// A time is rejected in a damaged store: the search skips damaged events, and may end too
     /// early.
     func position(inStoreAt path: String) throws -> SequenceNumber {
-        // The log alone is read, so that a number also works in a store whose views cannot be
-        // opened.
-        if case .sequence(let number) = self {
+        switch self {
+        // For numbers the log alone is read, so that they also work in a store whose views cannot
+        // be opened.
+        case .sequence(let number):
             let position = SequenceNumber(rawValue: number)
             let reader = try LogReader(path, fileSystem: PosixFileSystem())
             // A writer vouches for its last events a moment after it has written them; `settle`
@@ -127,24 +110,29 @@ enum Point: Equatable {
                 )
             }
             return position
-        }
-        if case .back(let count) = self {
+        case .back(let count):
             let reader = try LogReader(path, fileSystem: PosixFileSystem())
             // As above: the events that are counted include those.
             try reader.settle()
             return try Self.position(count, before: reader.durableSequence)
+        case .token(let text):
+            let store = try Store.open(at: path, access: .reading)
+            defer { try? store.close() }
+            return try store.position(of: Self.changeToken(text))
+        case .time(let time):
+            let store = try Store.open(at: path, access: .reading)
+            defer { try? store.close() }
+            // A search works because commit times never decrease along the log.
+            let position = try store.position(atOrBefore: time)
+            let damage = try store.eventSource.damage
+            if damage.isEmpty { return position }
+            for damage in damage { note("Damaged: \(damage.text)") }
+            throw CommandError(
+                "\(path): The store is damaged, as said above, so the last event at that time is "
+                    + "unknown. Give a sequence number; `tidemark log dump \(path)` shows events with "
+                    + "their times."
+            )
         }
-        let store = try Store.open(at: path, access: .reading)
-        defer { try? store.close() }
-        let position = try position(in: store)
-        let damage = try store.eventSource.damage
-        guard case .time = self, !damage.isEmpty else { return position }
-        for damage in damage { note("Damaged: \(damage.text)") }
-        throw CommandError(
-            "\(path): The store is damaged, as said above, so the last event at that time is "
-                + "unknown. Give a sequence number; `tidemark log dump \(path)` shows events with "
-                + "their times."
-        )
     }
 
     /// The text of `--help` about every option that takes a point.

@@ -132,7 +132,7 @@ struct StoreArgument: ParsableArguments {
         }
     }
 
-    /// Opens it for reading, runs a command with it, and ends as ``finish(_:and:)`` does.
+    /// Opens it for reading, runs a command with it, and ends as ``finish(_:)`` does.
     ///
     /// Damage is reported even if it made the command fail.
     private func read(_ command: (Store) async throws -> Void) async throws {

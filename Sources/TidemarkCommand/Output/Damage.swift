@@ -27,10 +27,10 @@ extension String {
 /// standard error.
 ///
 /// Throws, for status 1, if anything was damaged.
-func finish(_ reader: any EventSource, and more: [LogError] = []) throws {
+func finish(_ reader: any EventSource) throws {
     // First, because damage ends the command with an error.
     noteTornTail(reader.tornByteCount)
-    try finish(reader.damage + more)
+    try finish(reader.damage)
 }
 
 /// Reports damage; throws, for status 1, if there is any.

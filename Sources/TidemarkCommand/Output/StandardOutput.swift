@@ -19,7 +19,6 @@ struct ClosedPipe: Error {}
 struct StandardOutput: ~Copyable {
     private var buffer: [UInt8] = []
     private let descriptor: Int32
-    private let writesEachLine: Bool
     private static let flushByteCount = 64 << 10
 
     /// True if the output is a terminal.
@@ -28,7 +27,6 @@ struct StandardOutput: ~Copyable {
     init(descriptor: Int32 = STDOUT_FILENO) {
         self.descriptor = descriptor
         isTerminal = isatty(descriptor) == 1
-        writesEachLine = isTerminal
         buffer.reserveCapacity(2 * Self.flushByteCount)
     }
 
@@ -37,7 +35,7 @@ struct StandardOutput: ~Copyable {
         appendLine(&buffer)
         buffer.append(UInt8(ascii: "\n"))
         // Checked after a whole line, so a line is never divided between two flushes.
-        if writesEachLine || buffer.count >= Self.flushByteCount { try flush() }
+        if isTerminal || buffer.count >= Self.flushByteCount { try flush() }
     }
 
     /// Writes one line of text.
