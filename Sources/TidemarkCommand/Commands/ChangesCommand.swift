@@ -42,15 +42,7 @@ struct ChangesCommand: AsyncParsableCommand {
     )
     var limit: Int?
 
-    @Option(
-        name: .customLong("as"),
-        help: ArgumentHelp(
-            "The user who asks, by user record name or account:NAME. Permissions apply.",
-            valueName: "user"
-        )
-    )
-    var user = UserID.current.userRecordName
-
+    @OptionGroup var user: AskingUser
     @OptionGroup var database: DatabaseOptions
     @OptionGroup var options: OutputOptions
 
@@ -64,7 +56,7 @@ struct ChangesCommand: AsyncParsableCommand {
 
     private func printChanges(by service: any AdministrationService) async throws {
         var printer = LinePrinter(options)
-        let caller = Caller(database: database.id, user: database.container.user(user))
+        let caller = user.caller(of: database.id)
         var since = since
         var left = limit ?? .max
         while true {

@@ -70,15 +70,7 @@ struct QueryCommand: AsyncParsableCommand {
     )
     var keys: String?
 
-    @Option(
-        name: .customLong("as"),
-        help: ArgumentHelp(
-            "The user who asks, by user record name or account:NAME. Permissions apply.",
-            valueName: "user"
-        )
-    )
-    var user = UserID.current.userRecordName
-
+    @OptionGroup var user: AskingUser
     @OptionGroup var point: PointOption
     @OptionGroup var database: DatabaseOptions
     @OptionGroup var options: OutputOptions
@@ -114,7 +106,7 @@ struct QueryCommand: AsyncParsableCommand {
         _ position: SequenceNumber?,
         _ visit: (Record) throws -> Void
     ) async throws {
-        let caller = Caller(database: database.id, user: database.container.user(user))
+        let caller = user.caller(of: database.id)
         var left = limit ?? .max
         var request = QueryRequest(
             Query(recordType: type, predicate: predicate, sortDescriptors: sort),

@@ -20,13 +20,7 @@ struct RecordCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var store: StoreArgument
-
-    @Argument(help: "The record's name.")
-    var name: String
-
-    @Option(help: ArgumentHelp("The record's zone.", valueName: "name"))
-    var zone = ZoneID.defaultZoneName
-
+    @OptionGroup var record: RecordArgument
     @OptionGroup var point: PointOption
     @OptionGroup var database: DatabaseOptions
     @OptionGroup var options: OutputOptions
@@ -37,7 +31,7 @@ struct RecordCommand: AsyncParsableCommand {
 
     private func printRecord(by service: any AdministrationService) async throws {
         let call = RecordCall(
-            RecordID(recordName: name, zone: ZoneID(zoneName: zone)),
+            record.id,
             in: try database.holder,
             asOf: try await point.position(by: service)
         )

@@ -6,14 +6,7 @@ import TidemarkModel
 
 /// The user, device and request id that a command uses.
 struct CallerOptions: ParsableArguments {
-    @Option(
-        name: .customLong("as"),
-        help: ArgumentHelp(
-            "The user who asks, by user record name or account:NAME. Permissions apply.",
-            valueName: "user"
-        )
-    )
-    var user = UserID.current.userRecordName
+    @OptionGroup var user: AskingUser
 
     @Option(help: ArgumentHelp("The device that sends the request.", valueName: "name"))
     var device: String?
@@ -34,12 +27,10 @@ struct CallerOptions: ParsableArguments {
 
     /// The caller that the options describe.
     func caller(of database: DatabaseID) -> Caller {
-        Caller(
-            database: database,
-            user: UserID(named: user, in: database.container),
-            device: device,
-            build: build,
-            requestID: requestID
-        )
+        var caller = user.caller(of: database)
+        caller.device = device
+        caller.build = build
+        caller.requestID = requestID
+        return caller
     }
 }

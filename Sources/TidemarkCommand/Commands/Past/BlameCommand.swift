@@ -24,13 +24,7 @@ struct BlameCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var store: StoreArgument
-
-    @Argument(help: "The record's name.")
-    var name: String
-
-    @Option(help: ArgumentHelp("The record's zone.", valueName: "name"))
-    var zone = ZoneID.defaultZoneName
-
+    @OptionGroup var record: RecordArgument
     @OptionGroup var point: PointOption
     @OptionGroup var database: DatabaseOptions
     @OptionGroup var options: OutputOptions
@@ -39,7 +33,7 @@ struct BlameCommand: AsyncParsableCommand {
         try await store.ask { service in
             let blame = try await service.answer(
                 BlameCall(
-                    of: RecordID(recordName: name, zone: ZoneID(zoneName: zone)),
+                    of: record.id,
                     in: try database.holder,
                     asOf: try await point.position(by: service)
                 )

@@ -25,12 +25,7 @@ struct HistoryCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var store: StoreArgument
-
-    @Argument(help: "The record's name.")
-    var name: String
-
-    @Option(help: ArgumentHelp("The record's zone.", valueName: "name"))
-    var zone = ZoneID.defaultZoneName
+    @OptionGroup var record: RecordArgument
 
     @Option(
         parsing: .unconditional,
@@ -49,7 +44,7 @@ struct HistoryCommand: AsyncParsableCommand {
         try await store.ask { service in
             var printer = LinePrinter(options)
             let call = HistoryCall(
-                of: RecordID(recordName: name, zone: ZoneID(zoneName: zone)),
+                of: record.id,
                 in: try database.holder,
                 limit: limit
             )
