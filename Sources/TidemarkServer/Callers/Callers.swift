@@ -54,11 +54,7 @@ struct Callers: Sendable {
             token.environment == place.environment.rawValue
         else { throw .authenticationFailed }
         if let origin = incoming.origin, !token.allows(origin) {
-            throw WebError(
-                "ACCESS_DENIED",
-                status: 403,
-                "The API token is not for pages of \(origin)"
-            )
+            throw .accessDenied("The API token is not for pages of \(origin)")
         }
         if let bearer = incoming.bearer {
             return try await holder(of: bearer, incoming, token, place)
@@ -113,16 +109,12 @@ struct Callers: Sendable {
             return (identity, account)
         }
         guard let account else {
-            throw WebError(
-                "AUTHENTICATION_FAILED",
-                status: 401,
+            throw .refusedCredential(
                 "The user of the bearer token has no account, and cannot create one."
             )
         }
         guard account.accepts(tokenOf: identity.issued) else {
-            throw WebError(
-                "AUTHENTICATION_FAILED",
-                status: 401,
+            throw .refusedCredential(
                 "The account is locked, or was signed out after the bearer token was issued."
             )
         }

@@ -150,9 +150,7 @@ final class SeenSignatures: Sendable {
             return true
         }
         guard let isNew else {
-            throw WebError(
-                "THROTTLED",
-                status: 429,
+            throw .throttled(
                 "The key has signed too many requests. Wait, then repeat the request.",
                 retryAfter: 60
             )

@@ -118,25 +118,18 @@ extension Response {
 extension Request {
     /// Returns the whole body, up to a limit.
     func collected(upTo limit: Int) async throws(WebError) -> [UInt8] {
-        var tooLong: WebError {
-            WebError(
-                "BAD_REQUEST",
-                status: 413,
-                "The body has more than \(limit) bytes, which is the limit."
-            )
-        }
         // Only an early rejection, before the body is read. A chunked body announces no length, so
         // its bytes are counted below.
         let length = headers[values: .contentLength].first.flatMap { Int($0) }
-        if let length, length > limit {
-            throw tooLong
-        }
+        if let length, length > limit { throw .tooLong(limit: limit) }
         do {
             // Straight into the bytes: `collect` has a buffer of its own, from which they would be
             // copied again.
             var bytes: [UInt8] = []
             for try await part in body {
-                guard part.readableBytes <= limit - bytes.count else { throw tooLong }
+                guard part.readableBytes <= limit - bytes.count else {
+                    throw WebError.tooLong(limit: limit)
+                }
                 bytes.append(contentsOf: part.readableBytesView)
             }
             return bytes

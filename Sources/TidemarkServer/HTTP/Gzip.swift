@@ -84,13 +84,7 @@ enum Gzip {
                 }
             }
         }
-        guard output.count <= limit else {
-            throw WebError(
-                "BAD_REQUEST",
-                status: 413,
-                "The body has more than \(limit) bytes, which is the limit."
-            )
-        }
+        guard output.count <= limit else { throw .tooLong(limit: limit) }
         // Bytes after the first member are an error, even if they are another member.
         guard status == Z_STREAM_END, stream.avail_in == 0 else {
             throw .badRequest("The body is not gzip, or was cut off.")

@@ -69,23 +69,25 @@ final class Issuers: Sendable {
         let name = "\(version) \(container.identifier) \([UInt8].sha256(text).hexadecimal)"
         let identity = try await known.credential(name) { try await check(text, entries) }
         guard let identity, Clock.now() < identity.end else {
-            throw WebError.refusedToken("The bearer token has expired.")
+            throw WebError.refusedCredential("The bearer token has expired.")
         }
         return identity
     }
 
     private func check(_ text: String, _ entries: [Entry]) async throws(WebError) -> Identity {
         guard let token = BearerToken(text) else {
-            throw .refusedToken("The bearer token is not a signed JSON Web Token.")
+            throw .refusedCredential("The bearer token is not a signed JSON Web Token.")
         }
         let header = token.header
         guard IssuerKeys.names.contains(header.alg), header.crit == nil else {
-            throw .refusedToken("The algorithm or an extension of the bearer token is unknown.")
+            throw .refusedCredential(
+                "The algorithm or an extension of the bearer token is unknown."
+            )
         }
         let own = entries.filter { $0.issuer.url == token.claims.iss }
         let audience = token.claims.aud?.names ?? []
         guard let entry = own.first(where: { audience.contains($0.issuer.audience) }) else {
-            throw .refusedToken(
+            throw .refusedCredential(
                 own.isEmpty
                     ? "The issuer of the bearer token is not one of this container."
                     : "The bearer token is for another audience."
@@ -101,7 +103,7 @@ final class Issuers: Sendable {
             )
         }
         guard entry.keys.keys.verify(token) else {
-            throw .refusedToken("The signature of the bearer token is not one of its issuer.")
+            throw .refusedCredential("The signature of the bearer token is not one of its issuer.")
         }
         return try Self.identity(token.claims, now: Double(Clock.now()) / Self.milliseconds)
     }
@@ -112,18 +114,18 @@ final class Issuers: Sendable {
         now: Double
     ) throws(WebError) -> Identity {
         guard let subject = claims.sub, !subject.isEmpty, subject.utf8.count <= 1000 else {
-            throw .refusedToken("The bearer token names no subject.")
+            throw .refusedCredential("The bearer token names no subject.")
         }
         // The upper limit keeps the conversion below in the range of its type.
         guard let end = claims.exp, end < 1e12, now < end + leeway else {
-            throw .refusedToken("The bearer token has expired, or has no end.")
+            throw .refusedCredential("The bearer token has expired, or has no end.")
         }
         guard claims.nbf.map({ $0 <= now + leeway }) ?? true else {
-            throw .refusedToken("The bearer token is not valid yet.")
+            throw .refusedCredential("The bearer token is not valid yet.")
         }
         // In the future, it would survive a later sign-out.
         guard claims.iat.map({ $0 <= now + leeway && $0 > -1e12 }) ?? true else {
-            throw .refusedToken("The bearer token was issued in the future.")
+            throw .refusedCredential("The bearer token was issued in the future.")
         }
         return Identity(
             issuer: claims.iss,
@@ -131,13 +133,6 @@ final class Issuers: Sendable {
             issued: claims.iat.map { Int64($0 * milliseconds) },
             end: Int64((end + leeway) * milliseconds)
         )
-    }
-}
-
-extension WebError {
-    /// Returns the error for a bearer token that is not accepted.
-    fileprivate static func refusedToken(_ reason: String) -> WebError {
-        WebError("AUTHENTICATION_FAILED", status: 401, reason)
     }
 }
 #endif

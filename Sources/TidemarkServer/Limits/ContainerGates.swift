@@ -35,9 +35,7 @@ final class ContainerGates: Sendable {
             return true
         }
         guard isIn else {
-            throw WebError(
-                "THROTTLED",
-                status: 429,
+            throw .throttled(
                 "The container has \(requests) open requests, which is the limit.",
                 retryAfter: 1
             )

@@ -50,9 +50,7 @@ final class RateLimits: Sendable {
         // A clock that cannot be set: a change of the wall clock neither fills nor empties buckets.
         let now = (ContinuousClock.now - start).nanoseconds
         guard let wait = wait(kind, name, now: now) else { return }
-        throw WebError(
-            "THROTTLED",
-            status: 429,
+        throw .throttled(
             "There were too many requests of one \(kind.rawValue). Wait, then repeat the request.",
             retryAfter: Int((wait + 999_999_999) / 1_000_000_000)
         )

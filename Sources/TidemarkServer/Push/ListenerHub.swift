@@ -58,9 +58,7 @@ final class ListenerHub: Sendable {
             case .ended:
                 WebError("TRY_AGAIN_LATER", status: 503, "The server is stopping.", retryAfter: 1)
             case .tooMany:
-                WebError(
-                    "THROTTLED",
-                    status: 429,
+                .throttled(
                     "The user has too many open streams and couriers; close some.",
                     retryAfter: 30
                 )

@@ -127,7 +127,7 @@ extension Server {
         // Browsers send `Origin` with forms. A request without it is no form of another site in a
         // current browser; `SameSite` of the cookie covers old ones.
         if let origin = incoming.header(.origin), origin != incoming.baseURL {
-            throw WebError("ACCESS_DENIED", status: 403, "The form came from another page.")
+            throw WebError.accessDenied("The form came from another page.")
         }
         return PercentCoding.form(try await request.collected(upTo: 16 << 10))
     }

@@ -42,9 +42,7 @@ extension Server {
         guard let ticket = secret.opened(text, for: UploadTicket.purpose, as: UploadTicket.self),
             Clock.now() < ticket.end, let caller = ticket.caller.caller
         else {
-            throw WebError(
-                "NOT_FOUND",
-                status: 404,
+            throw .notFound(
                 "The address of the upload is no longer valid; call assets/upload for a new one."
             )
         }
@@ -90,9 +88,7 @@ extension Server {
             var ticket = secret.opened(text, for: DownloadTicket.purpose, as: DownloadTicket.self),
             Clock.now() < ticket.end, let caller = ticket.caller.caller
         else {
-            throw WebError(
-                "NOT_FOUND",
-                status: 404,
+            throw .notFound(
                 "The address of the download is no longer valid; fetch the record again."
             )
         }

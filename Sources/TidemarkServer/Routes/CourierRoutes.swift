@@ -119,9 +119,7 @@ extension Server {
         _ connection: (any Channel)?,
         _ line: inout RequestLine
     ) async throws(WebError) -> Response {
-        let unknown = WebError(
-            "ACCESS_DENIED",
-            status: 403,
+        let unknown = WebError.accessDenied(
             "There is no such courier, or it has ended; call tokens/create for a new one."
         )
         // All failures have one answer, so that it does not reveal which tokens exist.

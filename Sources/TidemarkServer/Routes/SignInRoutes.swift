@@ -61,7 +61,7 @@ extension Server {
             token = found
             // A page of another site could otherwise send a form in the user's name.
             if let origin = incoming.header(.origin), origin != incoming.baseURL {
-                throw WebError("ACCESS_DENIED", status: 403, "The form came from another page.")
+                throw WebError.accessDenied("The form came from another page.")
             }
             // By address and by account: one client must not try many accounts, nor many clients
             // one account.
@@ -70,9 +70,7 @@ extension Server {
             var account = try await account(form)
             // After the password is checked, so a person can correct a wrong one on the same page.
             guard signIns.begins(state.nonce, until: state.end) else {
-                throw WebError(
-                    "NOT_FOUND",
-                    status: 404,
+                throw WebError.notFound(
                     "This page has already been used. Go back to the app and sign in from there."
                 )
             }
@@ -109,9 +107,7 @@ extension Server {
         let password = form["password"] ?? ""
         if form["new"] != nil {
             guard options.allowsSignUp else {
-                throw WebError(
-                    "ACCESS_DENIED",
-                    status: 403,
+                throw WebError.accessDenied(
                     "Only an administrator can create accounts. Ask one for an account."
                 )
             }
@@ -123,11 +119,7 @@ extension Server {
             )
         }
         guard let account = try await directory.account(email: email, password: password) else {
-            throw WebError(
-                "AUTHENTICATION_FAILED",
-                status: 401,
-                "The address or the password is wrong."
-            )
+            throw WebError.refusedCredential("The address or the password is wrong.")
         }
         return account
     }
@@ -139,7 +131,7 @@ extension Server {
             Clock.now() < state.end,
             let token = try await directory.token(named: state.token)
         else {
-            throw WebError("NOT_FOUND", status: 404, "Go back to the app and sign in from there.")
+            throw WebError.notFound("Go back to the app and sign in from there.")
         }
         return (state, token)
     }

@@ -266,9 +266,7 @@ package final class TemporaryServer: Sendable {
 
     private static func throttled(_ request: Request) -> Response {
         let incoming = Incoming(request, ServerOptions())
-        let error = WebError(
-            "THROTTLED",
-            status: 429,
+        let error = WebError.throttled(
             "This request was rejected on purpose, because of --throttle.",
             retryAfter: 1
         )

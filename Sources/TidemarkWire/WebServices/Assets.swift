@@ -66,8 +66,7 @@ extension WebServices {
                 guard !assets.isEmpty else {
                     let reason =
                         "The record '\(name)' has no asset in the field '\(field.fieldName)'."
-                    let error = WebError("NOT_FOUND", status: 404, reason)
-                    return writer.failure(error, ofRecord: name)
+                    return writer.failure(.notFound(reason), ofRecord: name)
                 }
                 writer.literal("{\"recordName\":")
                 writer.string(name)

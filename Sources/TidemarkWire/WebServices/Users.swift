@@ -96,8 +96,7 @@ extension WebServices {
                 writer.user(identity)
                 writer.literal("}")
             } else {
-                let error = WebError("NOT_FOUND", status: 404, "User not found")
-                writer.failure(error) {
+                writer.failure(.notFound("User not found")) {
                     $0.literal(
                         member == "emailAddress" ? "\"emailAddress\":" : "\"userRecordName\":"
                     )

@@ -65,7 +65,36 @@ public struct WebError: Error, Hashable, Sendable {
 
     /// Returns the error for a path without an endpoint.
     public static func noHandler(_ path: String) -> WebError {
-        WebError("NOT_FOUND", status: 404, "could not find handler for endpoint \(path)")
+        .notFound("could not find handler for endpoint \(path)")
+    }
+
+    /// Returns the error for something that does not exist, or not any more.
+    package static func notFound(_ reason: String) -> WebError {
+        WebError("NOT_FOUND", status: 404, reason)
+    }
+
+    /// Returns the error for something that the sender may not do.
+    package static func accessDenied(_ reason: String) -> WebError {
+        WebError("ACCESS_DENIED", status: 403, reason)
+    }
+
+    /// Returns the error for a credential that is not accepted, with the cause.
+    package static func refusedCredential(_ reason: String) -> WebError {
+        WebError("AUTHENTICATION_FAILED", status: 401, reason)
+    }
+
+    /// Returns the error for too many requests; `retryAfter` is in seconds.
+    package static func throttled(_ reason: String, retryAfter: Int) -> WebError {
+        WebError("THROTTLED", status: 429, reason, retryAfter: retryAfter)
+    }
+
+    /// Returns the error for a body that is longer than a limit.
+    package static func tooLong(limit: Int) -> WebError {
+        WebError(
+            "BAD_REQUEST",
+            status: 413,
+            "The body has more than \(limit) bytes, which is the limit."
+        )
     }
 }
 
