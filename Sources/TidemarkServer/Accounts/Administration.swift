@@ -120,7 +120,7 @@ extension Directory {
             try await setPassword(password, ofAccount: email)
         case .setLocked(let isLocked, let email): try await setLocked(isLocked, account: email)
         case .endSessions(let email):
-            try await endSessions(ofAccount: try await known(email).id.text)
+            try await endSessions(ofAccount: try await existingAccount(email).id.text)
         case .removeAccount(let email): answer.text = try await removeAccount(email)
         case .invite(let email):
             guard try await account(email: email) == nil else {
@@ -143,16 +143,11 @@ extension Directory {
         return answer
     }
 
-    private func known(_ email: String) async throws -> Account {
-        guard let account = try await account(email: email) else { throw Self.noAccount(email) }
-        return account
-    }
-
     private func entries(
         of email: String?
     ) async throws -> [AdministrationAnswer.SessionEntry] {
         var account: String?
-        if let email { account = try await known(email).id.text }
+        if let email { account = try await existingAccount(email).id.text }
         let emails = Dictionary(
             try await accounts().map { ($0.value.id.text, $0.value.email) }
         ) { first, _ in first }

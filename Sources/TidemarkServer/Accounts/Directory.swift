@@ -61,7 +61,7 @@ public final class Directory: Sendable {
         let isNew = !ServerSecret.isThere(inStoreAt: folder)
         try await self.init(of: store, ServerSecret(inStoreAt: folder), rotation, cacheLimit)
         // Their tokens were signed with another key: the store was restored or forked.
-        if isNew { try await endAllSessions() }
+        if isNew { try await end(sessions()) }
     }
 
     private init(
@@ -137,12 +137,7 @@ public final class Directory: Sendable {
     }
 
     private func register(_ token: APIToken) async throws {
-        guard token.container != Registry.container.identifier else {
-            throw SyncError(
-                .badContainer,
-                "The container \(token.container) is reserved for the server."
-            )
-        }
+        try ContainerID(token.container).checkNotReserved()
         for origin in token.origins { try Origin.check(origin) }
         if let callback = token.callback { try Origin.checkCallback(callback) }
         try await registry.tokens.save(token)
@@ -214,12 +209,7 @@ public final class Directory: Sendable {
 
     /// Registers a key, and returns its id, which is derived from its public half.
     func addKey(_ wanted: ServerKey) async throws -> String {
-        guard wanted.container != Registry.container.identifier else {
-            throw SyncError(
-                .badContainer,
-                "The container \(wanted.container) is reserved for the server."
-            )
-        }
+        try ContainerID(wanted.container).checkNotReserved()
         let id = try ServerKey.id(ofPEM: wanted.publicKey)
         var key = wanted
         key.id = RecordName(id)
@@ -332,6 +322,12 @@ public final class Directory: Sendable {
         return try await account(named: address.account)
     }
 
+    /// Returns the account with an address; throws if there is none.
+    func existingAccount(_ email: String) async throws -> Account {
+        guard let account = try await account(email: email) else { throw Self.noAccount(email) }
+        return account
+    }
+
     func account(named name: String) async throws -> Account? {
         try await registry.accounts.fetchIfPresent(Account.self, RecordName(name))?.value
     }
@@ -359,7 +355,7 @@ public final class Directory: Sendable {
 
     /// Locks or unlocks an account; locking ends all its sessions.
     public func setLocked(_ isLocked: Bool, account email: String) async throws {
-        guard let account = try await account(email: email) else { throw Self.noAccount(email) }
+        let account = try await existingAccount(email)
         try await registry.accounts.update(Account.self, account.id) { $0.isLocked = isLocked }
         knownAccounts.drop(account.id.text)
         if isLocked { try await endSessions(ofAccount: account.id.text) }
@@ -374,7 +370,7 @@ public final class Directory: Sendable {
         }
     }
 
-    static func noAccount(_ email: String) -> SyncError {
+    private static func noAccount(_ email: String) -> SyncError {
         SyncError(.unknownItem, "There is no account with the address \(email).")
     }
 
@@ -490,8 +486,6 @@ public final class Directory: Sendable {
         try await refuseEarlierTokens(ofAccount: account)
         try await end(sessions(ofAccount: account))
     }
-
-    private func endAllSessions() async throws { try await end(sessions()) }
 
     /// Ends sessions, unless they were deleted after they were read.
     func end(_ sessions: [Stored<Session>]) async throws {

@@ -58,7 +58,7 @@ extension Directory {
 
     /// Returns the account with an address; throws if there is none, or if it has no password.
     func accountWithPassword(_ email: String) async throws -> Account {
-        guard let account = try await account(email: email) else { throw Self.noAccount(email) }
+        let account = try await existingAccount(email)
         guard let issuer = account.issuer else { return account }
         throw SyncError(
             .invalidArguments,

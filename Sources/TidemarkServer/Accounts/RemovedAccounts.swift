@@ -13,7 +13,7 @@ extension Directory {
     ///
     /// The data of its users stays, without their address and name.
     public func removeAccount(_ email: String) async throws -> String {
-        guard let account = try await account(email: email) else { throw Self.noAccount(email) }
+        let account = try await existingAccount(email)
         let name = account.id.text
         let sessions = try await registry.sessions.all(Session.self).map(\.value)
         try await removeCredentials(of: UserID(name))

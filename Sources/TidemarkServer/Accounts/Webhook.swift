@@ -87,12 +87,7 @@ extension Directory {
     /// Adds a webhook for future notifications, and returns the secret that signs its requests.
     func addWebhook(_ wanted: Webhook) async throws -> String {
         try wanted.checkAddress()
-        guard wanted.container != Registry.container.identifier else {
-            throw SyncError(
-                .badContainer,
-                "The container \(wanted.container) is reserved for the server."
-            )
-        }
+        try ContainerID(wanted.container).checkNotReserved()
         var webhook = wanted
         if let id = webhook.key {
             guard let key = try await key(id), key.container == webhook.container,

@@ -15,18 +15,6 @@ struct Readiness {
     /// moment.
     static let leastByteCount: Int64 = 64 << 20
 
-    init(freeByteCount: Int64?, isWritable: Bool) {
-        self.freeByteCount = freeByteCount
-        self.isWritable = isWritable
-    }
-
-    /// Reads the system's information about a store's folder.
-    init(ofStoreAt folder: String) {
-        let attributes = try? FileManager.default.attributesOfFileSystem(forPath: folder)
-        freeByteCount = (attributes?[.systemFreeSize] as? NSNumber)?.int64Value
-        isWritable = FileManager.default.isWritableFile(atPath: folder)
-    }
-
     /// The reason why the store cannot write; `nil` if it can.
     var problem: String? {
         guard isWritable else {
@@ -36,6 +24,15 @@ struct Readiness {
         return
             "The disk has \(freeByteCount) free bytes; at least \(Self.leastByteCount) are needed. "
             + "Free space on that disk."
+    }
+}
+
+extension Readiness {
+    /// Reads the system's information about a store's folder.
+    init(ofStoreAt folder: String) {
+        let attributes = try? FileManager.default.attributesOfFileSystem(forPath: folder)
+        freeByteCount = (attributes?[.systemFreeSize] as? NSNumber)?.int64Value
+        isWritable = FileManager.default.isWritableFile(atPath: folder)
     }
 }
 #endif

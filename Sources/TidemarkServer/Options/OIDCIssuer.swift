@@ -79,10 +79,17 @@ public struct OIDCIssuer: Hashable, Sendable {
         guard !audience.isEmpty else {
             throw SyncError(.invalidArguments, "The issuer \"\(url)\" needs an audience.")
         }
-        guard container != .server else {
+        try container.checkNotReserved()
+    }
+}
+
+extension ContainerID {
+    /// Throws for the container of the server's own records.
+    func checkNotReserved() throws(SyncError) {
+        guard self != .server else {
             throw SyncError(
                 .badContainer,
-                "The container \(container.identifier) is reserved for the server."
+                "The container \(identifier) is reserved for the server."
             )
         }
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Server
+import HTTPTypes
 import Hummingbird
 import TidemarkModel
 
@@ -105,10 +106,15 @@ enum Page {
     }
 
     /// Returns a page of the server, whose forms lead only to the server.
-    static func page(_ title: String, _ body: String) -> Response {
+    static func page(
+        _ title: String,
+        _ body: String,
+        status: HTTPResponse.Status = .ok
+    ) -> Response {
         let nonce = [UInt8].random(16).base64URL
         return Response(
             html: document(title, "<h1>\(escaped(title))</h1>\(body)", nonce),
+            status: status,
             nonce: nonce
         )
     }
@@ -119,12 +125,7 @@ enum Page {
     }
 
     static func message(_ title: String, _ text: String) -> Response {
-        let nonce = [UInt8].random(16).base64URL
-        return Response(
-            html: document(title, "<h1>\(escaped(title))</h1><p>\(escaped(text))</p>", nonce),
-            status: .badRequest,
-            nonce: nonce
-        )
+        page(title, "<p>\(escaped(text))</p>", status: .badRequest)
     }
 
     static func input(

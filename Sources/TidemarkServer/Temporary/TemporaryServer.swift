@@ -246,14 +246,14 @@ package final class TemporaryServer: Sendable {
             }
             if fate.wait > .zero { try await Task.sleep(for: fate.wait) }
             switch fate.end {
-            case .answered: break
+            case .answered:
+                return try await current.responder.respond(to: request, context: context)
             case .throttled: return TemporaryServer.throttled(request)
             case .requestLost: return try await lost(context)
             case .answerLost:
                 _ = try await current.responder.respond(to: request, context: context)
                 return try await lost(context)
             }
-            return try await current.responder.respond(to: request, context: context)
         }
 
         /// Closes the connection, so that nobody receives the response.

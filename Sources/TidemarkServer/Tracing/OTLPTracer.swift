@@ -62,27 +62,6 @@ public final class OTLPTracer: Tracer, Service {
         ) { [self] in keep($0) }
     }
 
-    /// Begins a span of any type.
-    public func startAnySpan<Instant: TracerInstant>(
-        _ operationName: String,
-        context: @autoclosure () -> InstrumentationContext,
-        ofKind kind: SpanKind,
-        at instant: @autoclosure () -> Instant,
-        function: String,
-        file fileID: String,
-        line: UInt
-    ) -> any Span {
-        startSpan(
-            operationName,
-            context: context(),
-            ofKind: kind,
-            at: instant(),
-            function: function,
-            file: fileID,
-            line: line
-        )
-    }
-
     /// Does nothing: spans are posted while it runs, and when it ends.
     public func forceFlush() {}
 

@@ -10,8 +10,6 @@ import Tracing
 /// The span of a request: its route and its result, never its query, which contains tokens.
 struct RequestSpan {
     private let span: any Span
-    /// The context from which the spans of the work begin.
-    var context: InstrumentationContext { span.context }
     /// The trace of the span; `nil` if the tracer keeps nothing.
     let trace: TraceContext?
 
