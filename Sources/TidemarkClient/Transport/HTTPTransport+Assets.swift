@@ -40,11 +40,7 @@ extension HTTPTransport {
         } catch let error as SyncError {
             throw error
         } catch is DecodingError {
-            throw SyncError(
-                .internalError,
-                "The answer to an upload cannot be read.",
-                remedy: "Compare the versions of client and server."
-            )
+            throw .unreadable("The answer to an upload cannot be read.")
         } catch {
             // Also an error of the app's own pieces, without which the upload cannot continue.
             throw SyncError(.operationCancelled, "The upload was cancelled: \(error).")
@@ -79,11 +75,7 @@ extension HTTPTransport {
             .flatMap { HeaderValue.value(DownloadHead.self, from: $0) }?.value
         let download = head?.download { () throws(SyncError) in try await frames.next() }
         guard let download else {
-            throw SyncError(
-                .internalError,
-                "The server does not say which part of the asset it sends.",
-                remedy: "Compare the versions of client and server."
-            )
+            throw .unreadable("The server does not say which part of the asset it sends.")
         }
         return download
     }

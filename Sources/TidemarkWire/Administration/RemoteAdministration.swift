@@ -84,11 +84,7 @@ public struct RemoteAdministration<Transport: AdministrationTransport>: Administ
         do throws(DecodingError) {
             return try WireCoding.value(AdministrationLine<Call>.self, from: bytes)
         } catch {
-            throw SyncError(
-                .internalError,
-                "The answer to '\(Call.name)' cannot be read: \(error.summary).",
-                remedy: "Compare the versions of client and server."
-            )
+            throw .unreadable("The answer to '\(Call.name)' cannot be read: \(error.summary).")
         }
     }
 }

@@ -40,6 +40,13 @@ package enum WireCoding {
     }
 }
 
+extension SyncError {
+    /// Returns the error for bytes of the other side that this version cannot read.
+    package static func unreadable(_ message: String) -> SyncError {
+        SyncError(.internalError, message, remedy: "Compare the versions of client and server.")
+    }
+}
+
 extension DecodingError {
     /// The invalid member and the cause, without any values.
     package var summary: String {

@@ -122,11 +122,7 @@ extension ServiceMethod: AnyServiceMethod {
         switch read(message, json: Answer.self, records?.readAnswer) {
         case .success(let answer): return answer
         case .failure(let problem):
-            throw SyncError(
-                .internalError,
-                "The answer to '\(name)' cannot be read: \(problem.summary).",
-                remedy: "Compare the versions of client and server."
-            )
+            throw .unreadable("The answer to '\(name)' cannot be read: \(problem.summary).")
         }
     }
 

@@ -5,22 +5,18 @@ import TidemarkModel
 
 /// A stream that resumes after a lost connection after the last element received.
 actor ResumedStream<Element: Sendable> {
-    private typealias Stream = AsyncThrowingStream<Element, any Error>
+    typealias Stream = AsyncThrowingStream<Element, any Error>
 
     private let patience: Patience
-    private let open:
-        @Sendable (Element?) async throws(SyncError) -> AsyncThrowingStream<Element, any Error>
-    private var elements: AsyncThrowingStream<Element, any Error>.Iterator?
+    private let open: @Sendable (Element?) async throws(SyncError) -> Stream
+    private var elements: Stream.Iterator?
     private var last: Element?
 
     /// Continues an open stream, and opens a new one after the last element if it is interrupted.
     init(
-        _ first: AsyncThrowingStream<Element, any Error>,
+        _ first: Stream,
         _ patience: Patience,
-        _ open:
-            @escaping @Sendable (Element?) async throws(SyncError) -> AsyncThrowingStream<
-                Element, any Error
-            >
+        _ open: @escaping @Sendable (Element?) async throws(SyncError) -> Stream
     ) {
         elements = first.makeAsyncIterator()
         self.patience = patience
@@ -59,9 +55,7 @@ actor ResumedStream<Element: Sendable> {
         return nil
     }
 
-    private func opened() async throws(SyncError)
-        -> AsyncThrowingStream<Element, any Error>.Iterator
-    {
+    private func opened() async throws(SyncError) -> Stream.Iterator {
         if let elements { return elements }
         return try await open(last).makeAsyncIterator()
     }

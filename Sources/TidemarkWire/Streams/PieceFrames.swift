@@ -105,11 +105,7 @@ package struct PieceReader: Sendable {
         throw SyncError(wire: Array(waiting)) ?? Self.unreadable
     }
 
-    private static let unreadable = SyncError(
-        .internalError,
-        "The pieces of an asset cannot be read.",
-        remedy: "Compare the versions of client and server."
-    )
+    private static let unreadable = SyncError.unreadable("The pieces of an asset cannot be read.")
 }
 
 /// The details of an asset that a server sends before the asset's bytes.

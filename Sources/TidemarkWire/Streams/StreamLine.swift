@@ -38,11 +38,7 @@ package enum StreamLine<Element: Codable & Sendable>: Sendable {
         do throws(DecodingError) {
             form = try WireCoding.value(Form.self, from: line)
         } catch {
-            throw SyncError(
-                .internalError,
-                "A line of the stream cannot be read: \(error.summary).",
-                remedy: "Compare the versions of client and server."
-            )
+            throw .unreadable("A line of the stream cannot be read: \(error.summary).")
         }
         if let element = form.element {
             self = .element(element)

@@ -150,15 +150,11 @@ extension WebServices {
             desiredKeys: question.desiredKeys
         )
         guard question.token == "" else {
-            guard question.isReversed == true else {
-                return ZonePage(
-                    try await ask { (it) throws(SyncError) in
-                        try await it.zoneChanges(wanted, as: caller)
-                    }
-                )
-            }
-            guard let end = host.currentToken(of: zone, as: caller) else {
-                // The zone does not exist or is not the caller's: the service reports which.
+            guard question.isReversed == true,
+                let end = host.currentToken(of: zone, as: caller)
+            else {
+                // Without a token the zone does not exist or is not the caller's: the service
+                // reports which.
                 return ZonePage(
                     try await ask { (it) throws(SyncError) in
                         try await it.zoneChanges(wanted, as: caller)
