@@ -143,7 +143,7 @@ import Testing
             try FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: path)
         }
         for arguments in [["--dry-run"], []] {
-            let outcome = try await Command.run(["asset", "collect", store] + arguments, input: [])
+            let outcome = try await Command.run(["asset", "collect", store] + arguments)
             let sizes = try outcome.objects()
                 .compactMap { ($0["asset"] as? [String: Any])?["size"] as? Int }
             #expect(sizes == [5])

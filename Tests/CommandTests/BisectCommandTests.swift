@@ -52,9 +52,9 @@ import Testing
         #expect(saved.status == 0)
         let (type, predicate) = (Array(arguments[..<2]), arguments[2])
         let query = ["query", store, "--where", predicate] + type
-        let rejected = try await Command.run(query, input: [])
+        let rejected = try await Command.run(query)
         let bisect = ["bisect", store, "--bad", predicate] + type
-        let found = try await Command.run(bisect, input: [])
+        let found = try await Command.run(bisect)
         #expect(found.status == 1 && rejected.status == 1)
         #expect(!found.errors.isEmpty && found.errors == rejected.errors)
     }
@@ -63,7 +63,7 @@ import Testing
         let store = try await store(wrongFrom: 63)
         for type in [[], ["--type", "Item"]] {
             let bisect = ["bisect", store, "--bad", "cuont < 0"] + type
-            let unknown = try await Command.run(bisect, input: [])
+            let unknown = try await Command.run(bisect)
             #expect(unknown.status == 1)
             #expect(unknown.errors.contains("Unknown field 'cuont'"), "\(unknown.errors)")
         }
@@ -112,16 +112,9 @@ import Testing
         let store = try await folder.store(lines)
         let sum =
             #"s=0; for n in $(sed 's/.*"value":\([0-9]*\).*/\1/'); do s=$((s+n)); done; [ $s = 100 ]"#
-        let found = try await Command.run(
-            "bisect",
-            store,
-            "--zone",
-            "z",
-            "--from",
-            "3",
-            "--run",
-            sum
-        ).objects()
+        let found = try await Command.run([
+            "bisect", store, "--zone", "z", "--from", "3", "--run", sum,
+        ]).objects()
         // A zone, two records, and two events for each commit: the second of number 28 is 59.
         let bad = try #require(found.first?["bad"] as? Int)
         #expect([58, 59].contains(bad))
@@ -173,11 +166,11 @@ import Testing
             """#
         #expect(try await Command.run("import", store, "-", input: broken).status == 0)
         for search in [["--bad", "count < 0"], ["--run", "! grep -q '\"count\":-1'"]] {
-            let found = try await Command.run(["bisect", store] + search, input: []).objects()
+            let found = try await Command.run(["bisect", store] + search).objects()
             let event = try #require(found.first?["event"] as? [String: Any])
             #expect((event["commit"] as? [String: Any])?["user"] as? String == "culprit")
             let command = search[0] == "--bad" ? "count > 0" : "exit 1"
-            let earlier = try await Command.run(["bisect", store, search[0], command], input: [])
+            let earlier = try await Command.run(["bisect", store, search[0], command])
             #expect(earlier.status == 1)
             #expect(earlier.errors.contains("The history that is kept begins there."))
         }
@@ -194,10 +187,7 @@ import Testing
     @Test(arguments: [["--from", "5", "--to", "3"], ["--from", "5", "--to", "5"]])
     func `Points that are not in order are reported`(points: [String]) async throws {
         let store = try await store(wrongFrom: 63)
-        let outcome = try await Command.run(
-            ["bisect", store, "--bad", "count < 0"] + points,
-            input: []
-        )
+        let outcome = try await Command.run(["bisect", store, "--bad", "count < 0"] + points)
         #expect(outcome.status == 1)
         #expect(outcome.errors.contains("Event 5, after which the search begins, is not before"))
     }
@@ -233,7 +223,7 @@ import Testing
     ])
     func `Invalid arguments are a usage error`(arguments: [String]) async throws {
         let store = try await store(wrongFrom: 2)
-        let outcome = try await Command.run(["bisect", store] + arguments, input: [])
+        let outcome = try await Command.run(["bisect", store] + arguments)
         #expect(outcome.status == 64)
     }
 }

@@ -29,14 +29,9 @@ import Testing
         try #require(told.count > 30)
         let now = try #require(told.last).known
         for (token, known) in told {
-            let outcome = try await Command.run(
-                "changes",
-                store,
-                "--zone",
-                "lists",
-                "--since",
-                token
-            )
+            let outcome = try await Command.run([
+                "changes", store, "--zone", "lists", "--since", token,
+            ])
             #expect(outcome.status == 0)
             var replica = Replica(records: known)
             try replica.apply(outcome)
@@ -56,8 +51,7 @@ import Testing
         repeat {
             let since = replica.token.map { ["--since", $0] } ?? []
             let page = try await Command.run(
-                ["changes", store, "--zone", "lists", "--limit", "\(limit)"] + since,
-                input: []
+                ["changes", store, "--zone", "lists", "--limit", "\(limit)"] + since
             )
             #expect(page.status == 0)
             #expect((1...limit + 1).contains(page.lines.count))
@@ -81,14 +75,9 @@ import Testing
             return try #require(replica.token)
         }
         func refusal(_ token: String) async throws -> String {
-            let outcome = try await Command.run(
-                "changes",
-                store,
-                "--zone",
-                "lists",
-                "--since",
-                token
-            )
+            let outcome = try await Command.run([
+                "changes", store, "--zone", "lists", "--since", token,
+            ])
             #expect(outcome.status == 1)
             #expect(outcome.output == "")
             return outcome.errors

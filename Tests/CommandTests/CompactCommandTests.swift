@@ -27,15 +27,9 @@ import Testing
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let before = try await Command.run("export", store).output
-        let dry = try await Command.run(
-            "compact",
-            store,
-            "--keep-history",
-            "none",
-            "--tombstones",
-            "none",
-            "--dry-run"
-        )
+        let dry = try await Command.run([
+            "compact", store, "--keep-history", "none", "--tombstones", "none", "--dry-run",
+        ])
         #expect(dry.status == 0)
         #expect(dry.output.contains("\"dryRun\":true"))
         #expect(
@@ -45,15 +39,9 @@ import Testing
             )
         )
         #expect(try await Command.run("export", store, "--at", "20").status == 0)
-        let done = try await Command.run(
-            "compact",
-            store,
-            "--keep-history",
-            "none",
-            "--tombstones",
-            "none",
-            "--text"
-        )
+        let done = try await Command.run([
+            "compact", store, "--keep-history", "none", "--tombstones", "none", "--text",
+        ])
         #expect(done.status == 0)
         #expect(
             done.output.contains(
@@ -67,10 +55,7 @@ import Testing
         #expect(past.errors.contains("History pruned"))
         // What the log has left up to there is not what there was.
         for command in [["export", "--changes", "--at"], ["replay", "--to"]] {
-            let rest = try await Command.run(
-                [command[0], store] + command[1...] + ["20"],
-                input: []
-            )
+            let rest = try await Command.run([command[0], store] + command[1...] + ["20"])
             #expect(rest.status == 1)
             #expect(rest.output.isEmpty)
             #expect(rest.errors.contains("History pruned"))

@@ -23,7 +23,7 @@ import TidemarkLog
         let whole = try await Command.run("log", "dump", store)
         try overwrite("\(store)/\(Self.segment)", at: 20_000, with: garbage)
         for command in [["log", "dump"], ["export", "--at", "20"], ["export", "--changes"]] {
-            let outcome = try await Command.run(command + [store], input: [])
+            let outcome = try await Command.run(command + [store])
             #expect(outcome.status == 1, "\(command)")
             #expect(!outcome.output.isEmpty)
             #expect(outcome.errors.contains("Damaged: \(store)/\(Self.segment), offset "))
@@ -82,7 +82,7 @@ import TidemarkLog
         try overwrite("\(store)/\(Self.segment)", at: 20_000, with: garbage)
         let byPredicate = ["--bad", "nowhere = 1"]
         for options in [byPredicate, ["--run", "exit 0"]] {
-            let outcome = try await Command.run(["bisect", store] + options, input: [])
+            let outcome = try await Command.run(["bisect", store] + options)
             #expect(outcome.status == 1)
             #expect(outcome.errors.contains("Damaged: \(store)/\(Self.segment), offset "))
             #expect(outcome.errors.contains("log salvage"))
@@ -131,7 +131,7 @@ import TidemarkLog
         let cut = try makeTornStore(store)
         let torn = try folder.files()
         for command in [["log", "verify"], ["log", "dump"], ["log", "stat"], ["export"]] {
-            let outcome = try await Command.run(command + [store], input: [])
+            let outcome = try await Command.run(command + [store])
             #expect(outcome.status == 0, "\(command)")
             #expect(
                 outcome.errors == """
@@ -236,7 +236,7 @@ import TidemarkLog
         let other = try await folder.store(lines, name: "other.tide")
         try shell("cp '\(other)/\(Self.segment)' '\(store)/\(Self.segment)'", in: folder)
         for command in [["log", "verify"], ["export"], ["log", "dump"]] {
-            let outcome = try await Command.run(command + [store], input: [])
+            let outcome = try await Command.run(command + [store])
             #expect(outcome.status == 1)
             #expect((outcome.output + outcome.errors).contains("belongs to store"))
         }
@@ -255,7 +255,7 @@ import TidemarkLog
         }
         try overwrite(segment, at: 0, with: header)
         for command in [["export"], ["import", "-"]] {
-            let outcome = try await Command.run([command[0], store] + command[1...], input: [])
+            let outcome = try await Command.run([command[0], store] + command[1...])
             #expect(outcome.status == 1)
             #expect(outcome.errors.contains("format version 9"))
             #expect(outcome.errors.contains("Use a newer version of Tidemark."))
@@ -313,7 +313,7 @@ import TidemarkLog
         let store = try await folder.store(lines)
         try overwrite("\(store)/\(Self.segment)", at: 420, with: garbage)
         try FileManager.default.removeItem(atPath: "\(store)/views")
-        let outcome = try await Command.run(command + [store], input: [])
+        let outcome = try await Command.run(command + [store])
         #expect(outcome.status == 1)
         #expect(outcome.errors.contains("Damaged: \(store)/\(Self.segment), offset "))
         let error = try #require(

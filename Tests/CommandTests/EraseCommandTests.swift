@@ -50,16 +50,15 @@ import TidemarkModel
         let container = ["--container", "iCloud.org.example.app"]
         let account = UserID(account: "anna", in: ContainerID("iCloud.org.example.app"))
         let zone = ["zones", "create", store, "secret", "--owner", "account:anna"]
-        #expect(try await Command.run(zone + container, input: []).status == 0)
+        #expect(try await Command.run(zone + container).status == 0)
         let user = ["erase", store, "--user", "account:anna"]
-        #expect(try await Command.run(user, input: []).status == 1)
+        #expect(try await Command.run(user).status == 1)
         let elsewhere = try await Command.run(
-            ["erase", store, "--user", account.userRecordName] + container,
-            input: []
+            ["erase", store, "--user", account.userRecordName] + container
         )
         #expect(elsewhere.errors.contains("leave out"))
         #expect(try files(with: "secret", in: store).isEmpty == false)
-        #expect(try await Command.run(user + container, input: []).status == 0)
+        #expect(try await Command.run(user + container).status == 0)
         #expect(try files(with: "secret", in: store).isEmpty)
     }
 
@@ -69,7 +68,7 @@ import TidemarkModel
         let before = try await Command.run("log", "ls", store).output
         for subject in [["--user", "ana-x"], ["--zone", "other", "--owner", "bert-x"]] {
             for mode in [["--dry-run"], []] {
-                let result = try await Command.run(["erase", store] + subject + mode, input: [])
+                let result = try await Command.run(["erase", store] + subject + mode)
                 #expect(result.status == 1, "\(result.errors)")
                 #expect(result.errors.contains("The store has nothing of"))
                 #expect(try await Command.run("log", "ls", store).output == before)
@@ -108,21 +107,15 @@ import TidemarkModel
         #expect(dump.status == 0)
         #expect(!dump.output.contains("anna-x"))
         for command in [["log", "verify", store], ["compact", store], ["log", "stat", store]] {
-            let result = try await Command.run(command, input: [])
+            let result = try await Command.run(command)
             #expect(result.status == 0, "\(command) \(result.errors)")
         }
         #expect(
             try await Command.run("log", "verify", store).output.contains("\"findings\":0")
         )
-        let history = try await Command.run(
-            "history",
-            store,
-            "b 3",
-            "--owner",
-            "bert-x",
-            "--zone",
-            "b"
-        )
+        let history = try await Command.run([
+            "history", store, "b 3", "--owner", "bert-x", "--zone", "b",
+        ])
         #expect(history.status == 0, "\(history.errors)")
         let changes = try await Command.run("export", store, "--changes")
         #expect(!changes.output.contains("anna-x"))
@@ -161,27 +154,17 @@ import TidemarkModel
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
         let other = try await export(store, "anna-x", "other")
-        let done = try await Command.run(
-            "erase",
-            store,
-            "--zone",
-            "secret-a",
-            "--owner",
-            "anna-x"
-        )
+        let done = try await Command.run([
+            "erase", store, "--zone", "secret-a", "--owner", "anna-x",
+        ])
         #expect(done.status == 0, "\(done.errors)")
         #expect(done.output.contains("\"zones\":1"))
         #expect(try files(with: "secret-a", in: store).isEmpty)
         #expect(try await !Command.run("log", "dump", store).output.contains("secret-a"))
         #expect(try await export(store, "anna-x", "other") == other)
-        let gone = try await Command.run(
-            "export",
-            store,
-            "--owner",
-            "anna-x",
-            "--zone",
-            "secret-a"
-        )
+        let gone = try await Command.run([
+            "export", store, "--owner", "anna-x", "--zone", "secret-a",
+        ])
         #expect(gone.status == 1)
     }
 
@@ -193,7 +176,7 @@ import TidemarkModel
     func `Arguments without a subject to erase are rejected`(arguments: [String]) async throws {
         let folder = try ScratchFolder()
         let store = try await makeStore(in: folder)
-        let result = try await Command.run(["erase", store] + arguments, input: [])
+        let result = try await Command.run(["erase", store] + arguments)
         #expect(result.status == 64)
     }
 }

@@ -99,18 +99,10 @@ import Testing
             String.init
         )
         let store = try await folder.store(lines, name: "notes.tide")
-        let refused = try await Command.run(
-            "save",
-            store,
-            "milk",
-            "--zone",
-            "lists",
-            "--type",
-            "Item",
-            "title=Oat",
-            "--device",
-            "tablet"
-        )
+        let refused = try await Command.run([
+            "save", store, "milk", "--zone", "lists", "--type", "Item", "title=Oat", "--device",
+            "tablet",
+        ])
         #expect(refused.status == 1)
         let shown = try Self.block("text").split(separator: "\n")
         let question = try #require(shown.first).replacing("$ tidemark", with: "$tidemark")

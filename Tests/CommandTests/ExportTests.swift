@@ -97,24 +97,13 @@ import TidemarkModel
         let store = try await folder.store(lines)
         let name = "item 3 \u{1F600}"
         for (last, _) in try await commitEnds(store).suffix(20) {
-            let exported = try await Command.run(
-                "export",
-                store,
-                "--zone",
-                "lists",
-                "--at",
-                "\(last)"
-            )
+            let exported = try await Command.run([
+                "export", store, "--zone", "lists", "--at", "\(last)",
+            ])
             let line = exported.lines.first { $0.contains(#""recordName":"\#(name)""#) }
-            let record = try await Command.run(
-                "record",
-                store,
-                name,
-                "--zone",
-                "lists",
-                "--at",
-                "\(last)"
-            )
+            let record = try await Command.run([
+                "record", store, name, "--zone", "lists", "--at", "\(last)",
+            ])
             #expect(record.status == (line == nil ? 1 : 0))
             #expect(record.lines == (line.map { [$0] } ?? []))
         }
@@ -154,10 +143,7 @@ import TidemarkModel
         ])
         let copy = folder.path("copy.tide")
         for part in [["--zone", "a"], ["--zone", "b"], ["--zone", "c"], []] {
-            let stream = try await Command.run(
-                ["export", store, "--changes"] + part,
-                input: []
-            )
+            let stream = try await Command.run(["export", store, "--changes"] + part)
             // A line that is the whole commit keeps its id.
             #expect(stream.output.contains("id-1") == part.isEmpty)
             #expect(stream.output.contains("id-2") == (part == ["--zone", "c"] || part.isEmpty))

@@ -49,7 +49,7 @@ import Testing
     }
 
     private func run(_ arguments: String...) async throws {
-        let outcome = try await Command.run(arguments, input: [])
+        let outcome = try await Command.run(arguments)
         try #require(outcome.status == 0, "\(arguments): \(outcome.errors)")
     }
 

@@ -29,7 +29,7 @@ import Testing
     }
 
     func export(_ store: String, _ arguments: String...) async throws -> Command.Outcome {
-        try await Command.run(["export", store] + arguments, input: [])
+        try await Command.run(["export", store] + arguments)
     }
 
     @Test(arguments: [
@@ -269,16 +269,14 @@ import Testing
         ["a.tide"], ["a.tide", "file", "--git", "."], ["a.tide", "-", "--acknowledge-every", "0"],
     ])
     func `Invalid arguments are a usage error`(arguments: [String]) async throws {
-        let outcome = try await Command.run(["import"] + arguments, input: [])
+        let outcome = try await Command.run(["import"] + arguments)
         #expect(outcome.status == 64)
     }
 
     @Test func `A missing file creates no store`() async throws {
-        let outcome = try await Command.run(
-            "import",
-            folder.path("a.tide"),
-            folder.path("missing.jsonl")
-        )
+        let outcome = try await Command.run([
+            "import", folder.path("a.tide"), folder.path("missing.jsonl"),
+        ])
         #expect(outcome.status == 1)
         #expect(outcome.errors.contains("missing.jsonl cannot be opened: No such file"))
         #expect(try folder.files().isEmpty)

@@ -118,7 +118,7 @@ import TidemarkViews
     ) async throws {
         let store = try await folder.store(SampleHistory.lines(80))
         let all = try await Command.run("log", "dump", store)
-        let some = try await Command.run(["log", "dump", store] + arguments, input: [])
+        let some = try await Command.run(["log", "dump", store] + arguments)
         func value(_ option: String) -> String? {
             arguments.firstIndex(of: option).map { arguments[$0 + 1] }
         }
@@ -151,7 +151,7 @@ import TidemarkViews
     ])
     func `dump rejects a range that ends before it begins`(range: [String]) async throws {
         let store = try await folder.store(SampleHistory.lines(2))
-        let outcome = try await Command.run(["log", "dump", store] + range, input: [])
+        let outcome = try await Command.run(["log", "dump", store] + range)
         #expect(outcome.status == 64)
         #expect(outcome.errors.contains("Exchange the"), "\(outcome.errors)")
     }

@@ -65,7 +65,7 @@ import Testing
         let writing = try await Command.run("import", store, "-", input: "{}\n")
         #expect(writing.status == 1)
         for command in [["log", "verify"], ["log", "dump"], ["log", "stat"], ["export"]] {
-            let outcome = try await Command.run(command + [store], input: [])
+            let outcome = try await Command.run(command + [store])
             #expect(outcome.status == 1, "\(command)")
         }
     }

@@ -43,15 +43,7 @@ import Testing
         #expect(text.output.contains("  created  "))
         #expect(text.output.contains(" → "))
         #expect(!text.output.contains("\u{1B}"))
-        let one = try await Command.run(
-            "history",
-            store,
-            name,
-            "--zone",
-            "lists",
-            "--limit",
-            "1"
-        )
+        let one = try await Command.run(["history", store, name, "--zone", "lists", "--limit", "1"])
         #expect(one.lines.count == 1)
     }
 
@@ -69,14 +61,9 @@ import Testing
         let diff = try await Command.run("diff", store, "-3", "-1")
         let numbers = try await Command.run("diff", store, "--from", "-3", "--to", "-1")
         #expect(diff.status == 64 && numbers.status == 0)
-        let sequences = try await Command.run(
-            "diff",
-            store,
-            "--from",
-            "\(last - 3)",
-            "--to",
-            "\(last - 1)"
-        )
+        let sequences = try await Command.run([
+            "diff", store, "--from", "\(last - 3)", "--to", "\(last - 1)",
+        ])
         #expect(numbers.output == sequences.output && !numbers.output.isEmpty)
         #expect(try await Command.run("log", "dump", store, "--until", "2023-11-14").output == "")
         #expect(
@@ -112,15 +99,9 @@ import Testing
         #expect(blame[0]["device"] as? String == "phone" && blame[0]["build"] as? String == "7")
         #expect(blame[0]["time"] as? Int == 1000)
         #expect(blame[1]["isRemoved"] as? Bool == true)
-        let before = try await Command.run(
-            "blame",
-            store,
-            "r",
-            "--zone",
-            "z",
-            "--at",
-            "1970-01-01T00:00:02Z"
-        ).objects()
+        let before = try await Command.run([
+            "blame", store, "r", "--zone", "z", "--at", "1970-01-01T00:00:02Z",
+        ]).objects()
         #expect(before.map { $0["value"] as? String } == [nil, "y"])
         #expect(before[1]["request"] as? String == "again")
         let text = try await Command.run("blame", store, "r", "--zone", "z", "--text")

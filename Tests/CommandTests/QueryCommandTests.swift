@@ -27,8 +27,7 @@ import Testing
             ("salt", "kitchen", ["title=Salt", "count=3"]),
         ] {
             let outcome = try await Command.run(
-                ["save", path, name, "--type", "Item", "--zone", zone] + fields,
-                input: []
+                ["save", path, name, "--type", "Item", "--zone", zone] + fields
             )
             try #require(outcome.status == 0, "\(outcome.errors)")
         }
@@ -36,7 +35,7 @@ import Testing
     }
 
     private func names(_ arguments: [String]) async throws -> [String] {
-        let outcome = try await Command.run(["query"] + arguments, input: [])
+        let outcome = try await Command.run(["query"] + arguments)
         #expect(outcome.status == 0, "\(outcome.errors)")
         return try outcome.objects().compactMap { $0["recordName"] as? String }
     }
@@ -57,8 +56,7 @@ import Testing
         let near = ["--sort", "place:48,11", "--sort", "title"]
         #expect(try await names(item + near) == ["bread", "milk", "salt"])
         let narrow = try await Command.run(
-            ["query"] + item + ["--keys", "count,title", "--where", "title == 'Salt'"],
-            input: []
+            ["query"] + item + ["--keys", "count,title", "--where", "title == 'Salt'"]
         )
         let fields = try #require(try narrow.objects().first?["fields"] as? [String: Any])
         #expect(Set(fields.keys) == ["count", "title"])
@@ -69,8 +67,7 @@ import Testing
         let folder = try ScratchFolder()
         let path = try await store(folder)
         let all = try await Command.run(
-            ["query", path, "--type", "Item", "--keys", "title,count", "--text"],
-            input: []
+            ["query", path, "--type", "Item", "--keys", "title,count", "--text"]
         )
         #expect(
             all.lines == [
@@ -90,10 +87,10 @@ import Testing
         let item = [path, "--type", "Item", "--where", "count >= 2"]
         #expect(try await names(item) == ["salt"])
         #expect(try await names(item + ["--at", "\(last)"]) == ["milk", "salt"])
-        let early = try await Command.run(["query"] + item + ["--at", "0"], input: [])
+        let early = try await Command.run(["query"] + item + ["--at", "0"])
         #expect(early.status == 1)
         #expect(early.errors.contains("Did not find record type: Item."))
-        let late = try await Command.run(["query"] + item + ["--at", "\(last + 99)"], input: [])
+        let late = try await Command.run(["query"] + item + ["--at", "\(last + 99)"])
         #expect(late.status == 1)
         #expect(late.errors.contains("there is no event \(last + 99)"))
     }
@@ -115,7 +112,7 @@ import Testing
             (["--type", "Item", "--limit", "-1"], 64, "--limit must be at least 1."),
             ([], 64, "--type"),
         ] as [([String], Int32, String)] {
-            let outcome = try await Command.run(["query", path] + arguments, input: [])
+            let outcome = try await Command.run(["query", path] + arguments)
             #expect(outcome.status == status)
             #expect(outcome.errors.contains(text), "\(outcome.errors)")
             #expect(outcome.output == "")
@@ -127,26 +124,23 @@ import Testing
         let path = try await store(folder)
         #expect(try await Command.run("schema", "promote", path).status == 0)
         let save = ["save", path, "salt", "--type", "Item", "--environment", "production"]
-        let saved = try await Command.run(save + ["count=1"], input: [])
+        let saved = try await Command.run(save + ["count=1"])
         #expect(saved.status == 0, "\(saved.errors)")
         let query = [path, "--type", "Item", "--environment", "production"]
-        let refused = try await Command.run(["query"] + query, input: [])
+        let refused = try await Command.run(["query"] + query)
         #expect(refused.status == 1)
         let start = try #require(refused.errors.range(of: "tidemark schema index STORE "))
         let rest = refused.errors[start.upperBound...].prefix { $0 != "`" }
         let arguments = rest.split(whereSeparator: \.isWhitespace).map { String($0) }
         #expect(arguments == ["Item.___recordID", "queryable", "--environment", "production"])
-        let added = try await Command.run(["schema", "index", path] + arguments, input: [])
+        let added = try await Command.run(["schema", "index", path] + arguments)
         #expect(added.status == 0, "\(added.errors)")
         #expect(added.lines.count == 2)
         #expect(try await names(query) == ["salt"])
         #expect(try await Command.run("schema", "diff", path).output == "")
-        let removed = try await Command.run(
-            ["schema", "index", path, "--remove"] + arguments,
-            input: []
-        )
+        let removed = try await Command.run(["schema", "index", path, "--remove"] + arguments)
         #expect(removed.lines.count == 2)
-        #expect(try await Command.run(["query"] + query, input: []).status == 1)
+        #expect(try await Command.run(["query"] + query).status == 1)
         for (field, index, text) in [
             ("Item.nope", "queryable", "Unknown field"), ("No.title", "queryable", "Did not find"),
             ("Item.place", "searchable", "only texts"),

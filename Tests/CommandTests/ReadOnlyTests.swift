@@ -25,13 +25,13 @@ import Testing
         let folder = try ScratchFolder()
         let store = try await folder.store(SampleHistory.lines(30))
         let before = try folder.files()
-        let outcome = try await Command.run(Self.arguments(command, store), input: [])
+        let outcome = try await Command.run(Self.arguments(command, store))
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(!outcome.output.isEmpty)
         #expect(try folder.files() == before)
         // Nor does it need to: the same from a folder that nobody may write.
         try shell("chmod -R a-w test.tide", in: folder)
-        let again = try await Command.run(Self.arguments(command, store), input: [])
+        let again = try await Command.run(Self.arguments(command, store))
         try shell("chmod -R u+w test.tide", in: folder)
         #expect(again.status == 0, "\(again.errors)")
         #expect(again.output == outcome.output)
@@ -43,10 +43,7 @@ import Testing
         let folder = try ScratchFolder()
         for name in ["nothing.tide", "", "file"] {
             if name == "file" { try Data([1, 2, 3]).write(to: folder.url.appending(path: name)) }
-            let outcome = try await Command.run(
-                Self.arguments(command, folder.path(name)),
-                input: []
-            )
+            let outcome = try await Command.run(Self.arguments(command, folder.path(name)))
             #expect(outcome.status == 1, "\(name)")
             #expect(outcome.output == "")
             #expect(outcome.errors.hasPrefix("Error: "))

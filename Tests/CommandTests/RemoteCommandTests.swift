@@ -114,7 +114,7 @@ import TidemarkModel
         let file = folder.path("other")
         try Data("password of Anna\nand Bob".utf8).write(to: URL(fileURLWithPath: file))
         let secret = ["--url", "http://127.0.0.1:1", "--secret-file", file]
-        let outcome = try await Command.run(["usage"] + secret, input: [])
+        let outcome = try await Command.run(["usage"] + secret)
         #expect(outcome.status == 1)
         #expect(outcome.errors.contains("The content of \(file) is not a secret"), "\(outcome)")
         #expect(!outcome.errors.contains("Anna"))
@@ -124,15 +124,9 @@ import TidemarkModel
         let secret = folder.path("secret")
         try Data("secret".utf8).write(to: URL(fileURLWithPath: secret))
         // This address is one of this machine, and is not known to be.
-        let outcome = try await Command.run(
-            "users",
-            "set",
-            "anna",
-            "--url",
-            "http://0.0.0.0:1",
-            "--secret-file",
-            secret
-        )
+        let outcome = try await Command.run([
+            "users", "set", "anna", "--url", "http://0.0.0.0:1", "--secret-file", secret,
+        ])
         #expect(outcome.status == 1)
         #expect(outcome.errors.components(separatedBy: "Warning").count == 2, "\(outcome)")
     }
@@ -157,16 +151,16 @@ import TidemarkModel
     {
         let store = folder.path()
         let user = ["users", "set", store, "anna", "--given-name"]
-        #expect(try await Command.run(user + ["Anna"], input: []).status == 0)
+        #expect(try await Command.run(user + ["Anna"]).status == 0)
         let listener = try SilentListener(at: store + "/server.sock")
-        let lost = try await Command.run(user + ["Ben"], input: [])
+        let lost = try await Command.run(user + ["Ben"])
         #expect(lost.status == 1)
         #expect(lost.errors.contains("networkFailure"), "\(lost)")
         listener.end()
         let users = try await Command.run("users", "list", store, "--json")
         #expect(users.output.contains("Anna"), "\(users)")
         // The socket of a server that has ended is passed over.
-        #expect(try await Command.run(user + ["Ben"], input: []).status == 0)
+        #expect(try await Command.run(user + ["Ben"]).status == 0)
     }
 
     @Test(arguments: ["tokens", "keys", "accounts", "sessions", "administrators", "containers"])

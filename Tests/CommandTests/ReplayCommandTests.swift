@@ -101,15 +101,9 @@ import TidemarkViews
                 let shown = step[member] as? NSDictionary
                 let name = try #require(event["recordName"] as? String)
                 let zone = try #require(event["zone"] as? String)
-                let found = try await Command.run(
-                    "record",
-                    store,
-                    name,
-                    "--zone",
-                    zone,
-                    "--at",
-                    "\(last)"
-                )
+                let found = try await Command.run([
+                    "record", store, name, "--zone", zone, "--at", "\(last)",
+                ])
                 #expect(try found.objects().first as NSDictionary? == shown)
             }
         }
@@ -131,7 +125,7 @@ import TidemarkViews
     @Test(arguments: [["--step", "--verify"], ["--from", "3"], ["--verify", "--to", "3"]])
     func `Conflicting options are a usage error`(arguments: [String]) async throws {
         let store = try await folder.store(SampleHistory.lines(3))
-        let outcome = try await Command.run(["replay", store] + arguments, input: [])
+        let outcome = try await Command.run(["replay", store] + arguments)
         #expect(outcome.status == 64)
     }
 

@@ -81,10 +81,7 @@ import Testing
     ])
     func `A mistake in a field creates no store`(fields: [String]) async throws {
         let path = folder.path("new.tide")
-        let outcome = try await Command.run(
-            ["save", path, "milk", "--type", "Item"] + fields,
-            input: []
-        )
+        let outcome = try await Command.run(["save", path, "milk", "--type", "Item"] + fields)
         #expect(outcome.status == 1, "\(outcome)")
         #expect(!FileManager.default.fileExists(atPath: path))
     }
@@ -143,9 +140,9 @@ import Testing
         _ = try await save("b", "--type", "Item", "--zone", "lists", "--parent", "a")
         #expect(try await parent() == "a")
         let changed = ["--type", "Item", "--zone", "lists", "--policy", "changed-keys"]
-        _ = try await Command.run(["save", store, "b", "n=1"] + changed, input: [])
+        _ = try await Command.run(["save", store, "b", "n=1"] + changed)
         #expect(try await parent() == "a")
-        _ = try await Command.run(["save", store, "b", "--no-parent"] + changed, input: [])
+        _ = try await Command.run(["save", store, "b", "--no-parent"] + changed)
         #expect(try await parent() == nil)
     }
 
@@ -217,7 +214,7 @@ import Testing
     )
         async throws
     {
-        let outcome = try await Command.run(["save", store] + arguments, input: [])
+        let outcome = try await Command.run(["save", store] + arguments)
         #expect(outcome.status != 0)
         #expect(outcome.errors.contains(text), "\(outcome.errors)")
         #expect(try await Command.run("zones", store).objects().count == 1)
@@ -252,7 +249,7 @@ import Testing
         #expect(failed.output.contains("Create it with `tidemark zones create STORE gone`; "))
         // Such a zone is not the caller's to create.
         let shared = ["--database", "shared", "--zone", "gone", "--text"]
-        let hidden = try await Command.run(["save", store, "a", "--type", "T"] + shared, input: [])
+        let hidden = try await Command.run(["save", store, "a", "--type", "T"] + shared)
         #expect(hidden.status == 1 && !hidden.output.contains("zones create"))
     }
 
@@ -286,7 +283,7 @@ import Testing
         )
         #expect(try objects("error", created).first?["code"] as? String == "invalidArguments")
         let purged = ["zones", "delete", store, "archive", "--reason", "purged"]
-        #expect(try await Command.run(purged, input: []).status == 0)
+        #expect(try await Command.run(purged).status == 0)
         let names = try await Command.run("zones", store).objects().compactMap { $0["zone"] }
         #expect(names as? [String] == ["lists"])
         let late = try await save("x", "--type", "T", "--zone", "archive")

@@ -156,14 +156,14 @@ import Testing
         let store = folder.path("notes.tide")
         _ = try await Command.run("schema", "import", store, "-", input: Self.schema)
         let roles = ["schema", "roles", store, "_anna"]
-        #expect(try await Command.run(roles, input: []).output == "")
-        let set = try await Command.run(roles + ["--set", "Editor"], input: [])
+        #expect(try await Command.run(roles).output == "")
+        let set = try await Command.run(roles + ["--set", "Editor"])
         #expect(set.lines == ["{\"role\":\"Editor\"}"])
-        #expect(try await Command.run(roles + ["--text"], input: []).lines == ["Editor"])
-        let wrong = try await Command.run(roles + ["--set", "Cook"], input: [])
+        #expect(try await Command.run(roles + ["--text"]).lines == ["Editor"])
+        let wrong = try await Command.run(roles + ["--set", "Cook"])
         #expect(wrong.status == 1)
         #expect(wrong.errors.contains("no custom role Cook"))
-        #expect(try await Command.run(roles + ["--clear"], input: []).status == 0)
-        #expect(try await Command.run(roles, input: []).output == "")
+        #expect(try await Command.run(roles + ["--clear"]).status == 0)
+        #expect(try await Command.run(roles).output == "")
     }
 }

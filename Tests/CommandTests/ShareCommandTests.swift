@@ -33,7 +33,7 @@ import Testing
         let groups: Set = ["zones", "share"]
         let wordCount = groups.contains(arguments[0]) ? 2 : 1
         let all = arguments.prefix(wordCount) + [store] + arguments.dropFirst(wordCount)
-        return try await Command.run(Array(all), input: [])
+        return try await Command.run(Array(all))
     }
 
     private func object(_ result: Command.Outcome) throws -> [String: Any] {

@@ -15,11 +15,11 @@ import Testing
     }
 
     private func run(_ arguments: String...) async throws -> Command.Outcome {
-        try await Command.run(arguments, input: [])
+        try await Command.run(arguments)
     }
 
     private func add(_ arguments: String...) async throws -> Command.Outcome {
-        try await Command.run(["subscriptions", "add", store] + arguments, input: [])
+        try await Command.run(["subscriptions", "add", store] + arguments)
     }
 
     @Test func `Subscriptions are added, listed, replaced and removed`() async throws {
@@ -105,7 +105,7 @@ import Testing
             #expect(saved.status == 0, "\(saved.errors)")
         }
         func notifications(_ flags: String...) async throws -> Command.Outcome {
-            try await Command.run(["subscriptions", "notifications", store] + flags, input: [])
+            try await Command.run(["subscriptions", "notifications", store] + flags)
         }
         let all = try await notifications("--catch-up")
         #expect(all.status == 0, "\(all.errors)")

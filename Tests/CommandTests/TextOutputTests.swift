@@ -24,28 +24,21 @@ import Testing
             ["blame", store, "r", "--zone", "z"], ["history", store, "r", "--zone", "z"],
             ["diff", store, "--from", "0"],
         ] {
-            let text = try await Command.run(command + ["--text"], input: [])
+            let text = try await Command.run(command + ["--text"])
             #expect(text.status == 0 && text.output.contains("2023-11-14T22:13:21Z"))
             #expect(text.output.contains("[1970-01-01T00:00:00Z,1970-01-01T00:00:01.500Z]"))
             #expect(!text.output.contains("1700000001000"), "\(command): \(text.output)")
-            let json = try await Command.run(command + ["--json"], input: [])
+            let json = try await Command.run(command + ["--json"])
             #expect(json.status == 0 && json.output.contains("1700000001000"))
-            #expect(try await Command.run(command, input: []).output == json.output)
+            #expect(try await Command.run(command).output == json.output)
         }
     }
 
     @Test func `The text of a record shows its identity, owner and fields`() async throws {
         let store = try await folder.store(lines)
-        let text = try await Command.run(
-            "record",
-            store,
-            "r",
-            "--zone",
-            "z",
-            "--at",
-            "2",
-            "--text"
-        )
+        let text = try await Command.run([
+            "record", store, "r", "--zone", "z", "--at", "2", "--text",
+        ])
         let rows = text.lines.map { String($0) }
         try #require(rows.count == 5, "\(text.output)\(text.errors)")
         #expect(rows[0].hasPrefix("r in zone z  T  ("))
@@ -80,29 +73,22 @@ import Testing
         let path = folder.path("two.tide")
         for owner in ["_anna", "_ben"] {
             let saved = try await Command.run(
-                ["save", path, owner, "--type", "T", "--owner", owner, "--as", owner],
-                input: []
+                ["save", path, owner, "--type", "T", "--owner", owner, "--as", owner]
             )
             try #require(saved.status == 0, "\(saved.errors)")
         }
         let dump = try await Command.run("log", "dump", path, "--owner", "_ben", "--record", "_ben")
         #expect(dump.lines.count == 1)
-        let other = try await Command.run(
-            "log",
-            "dump",
-            path,
-            "--owner",
-            "_ben",
-            "--record",
-            "_anna"
-        )
+        let other = try await Command.run([
+            "log", "dump", path, "--owner", "_ben", "--record", "_anna",
+        ])
         #expect(other.status == 0 && other.lines.isEmpty)
     }
 
     @Test func `zones list notes that the owner is unknown`() async throws {
         let path = folder.path("owners.tide")
         let set = ["users", "set", path, "_anna", "--given-name", "Anna"]
-        #expect(try await Command.run(set, input: []).status == 0)
+        #expect(try await Command.run(set).status == 0)
         func list(_ owner: String) async throws -> Command.Outcome {
             try await Command.run("zones", path, "--owner", owner)
         }
@@ -118,13 +104,12 @@ import Testing
         let path = folder.path("ben.tide")
         let place = ["--owner", "_ben"]
         let saved = try await Command.run(
-            ["save", path, "r", "--type", "T", "--as", "_ben"] + place,
-            input: []
+            ["save", path, "r", "--type", "T", "--as", "_ben"] + place
         )
         try #require(saved.status == 0, "\(saved.errors)")
         let command = ["changes", path, "--zone", "_defaultZone"] + place
-        let own = try await Command.run(command + ["--as", "_ben"], input: [])
-        let stranger = try await Command.run(command + ["--as", "_anna"], input: [])
+        let own = try await Command.run(command + ["--as", "_ben"])
+        let stranger = try await Command.run(command + ["--as", "_anna"])
         #expect(own.status == 0 && own.lines.count == 2)
         #expect(stranger.status == 1 && stranger.output.isEmpty)
     }

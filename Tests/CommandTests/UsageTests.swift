@@ -9,7 +9,7 @@ import Testing
 @Suite struct UsageTests {
     @Test(arguments: [["--help"], []])
     func `Help goes to standard output`(arguments: [String]) async throws {
-        let outcome = try await Command.run(arguments, input: [])
+        let outcome = try await Command.run(arguments)
         #expect(outcome.status == 0)
         #expect(outcome.output.hasPrefix("OVERVIEW: A sync engine with CloudKit's model"))
         #expect(outcome.output.contains("USAGE: tidemark"))
@@ -24,7 +24,7 @@ import Testing
 
     @Test(arguments: [["conquer"], ["--conquer"]])
     func `A usage error exits with 64 and prints to stderr`(arguments: [String]) async throws {
-        let outcome = try await Command.run(arguments, input: [])
+        let outcome = try await Command.run(arguments)
         #expect(outcome.status == 64)
         #expect(outcome.output == "")
         #expect(outcome.errors.contains("conquer"))

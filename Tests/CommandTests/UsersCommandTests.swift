@@ -15,7 +15,7 @@ import Testing
     }
 
     private func users(_ command: String, _ arguments: String...) async throws -> Command.Outcome {
-        try await Command.run(["users", command, store] + arguments, input: [])
+        try await Command.run(["users", command, store] + arguments)
     }
 
     @Test func `Users are set, listed and looked up`() async throws {
@@ -73,12 +73,12 @@ import Testing
         #expect(status.lines == ["{\"status\":\"temporarilyUnavailable\",\"number\":4}"])
         #expect(try await users("status", "_bert", "--text").lines == ["available"])
         let save = ["save", store, "n", "--type", "T", "--owner", "_anna", "--as", "_anna"]
-        let refused = try await Command.run(save, input: [])
+        let refused = try await Command.run(save)
         #expect(refused.status == 1)
         #expect(refused.errors.contains("accountTemporarilyUnavailable (36)"))
         #expect(try await users("set", "_anna", "--status", "gone").status == 64)
         #expect(try await users("set", "_anna", "--status", "available").status == 0)
-        #expect(try await Command.run(save, input: []).status == 0)
+        #expect(try await Command.run(save).status == 0)
     }
 
     @Test func `An address of another user is rejected`() async throws {

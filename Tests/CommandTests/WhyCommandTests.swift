@@ -80,8 +80,7 @@ import TidemarkModel
         let store = try await lived()
         func why(_ name: String, _ more: String...) async throws -> Command.Outcome {
             try await Command.run(
-                ["why", store, "--record", name, "--zone", "lists", "--device", "phone"] + more,
-                input: []
+                ["why", store, "--record", name, "--zone", "lists", "--device", "phone"] + more
             )
         }
         let told = try await why("a").objects()
@@ -110,16 +109,9 @@ import TidemarkModel
         // The token of a device says what it had.
         let before = try await why("b", "--at", token).objects()
         #expect(before[0]["answer"] as? String == "neverSaved")
-        let other = try await Command.run(
-            "why",
-            store,
-            "--record",
-            "a",
-            "--zone",
-            "lists",
-            "--device",
-            "laptop"
-        ).objects()
+        let other = try await Command.run([
+            "why", store, "--record", "a", "--zone", "lists", "--device", "laptop",
+        ]).objects()
         #expect(other.map { $0["cause"] as? String } == [nil, "neverAsked", nil, nil])
         #expect(other[2]["hint"] as? String == "deviceUnknown")
         #expect(other[2]["known"] as? [String] == ["phone"])
@@ -132,27 +124,27 @@ import TidemarkModel
         let store = try await lists()
         let question = ["why", store, "--record", "milk", "--device", "phone"]
         // The question has no zone.
-        let nowhere = try await Command.run(question + ["--text"], input: [])
+        let nowhere = try await Command.run(question + ["--text"])
         #expect(nowhere.status == 0)
         let advice =
             "Hint: There is a record \"milk\" in the zone \"lists\" of the private database of "
             + "__defaultOwner__. Ask about it: `tidemark why \(store.shellWord) --record milk "
             + "--zone lists --device phone`.\n"
         #expect(nowhere.output.contains(advice), "\(nowhere.output)")
-        let hint = try await Command.run(question, input: []).objects()[2]
+        let hint = try await Command.run(question).objects()[2]
         #expect(hint["hint"] as? String == "recordElsewhere")
         #expect(hint["zone"] as? String == "lists" && hint["isDeleted"] as? Bool == false)
         // The question is about the database of another user, who has no such zone.
         let ben = ["--owner", "_ben", "--zone", "lists", "--text"]
-        let foreign = try await Command.run(question + ben, input: [])
+        let foreign = try await Command.run(question + ben)
         #expect(foreign.status == 1)
         #expect(foreign.output.contains("The database has no zones; --owner names"))
         #expect(foreign.output.contains(advice))
         // And the other way round, of the right one.
         let save = ["save", store, "salt", "--type", "Item", "--owner", "_ben", "--as", "_ben"]
-        #expect(try await Command.run(save, input: []).status == 0)
+        #expect(try await Command.run(save).status == 0)
         let other = ["why", store, "--record", "salt", "--device", "x y", "--text"]
-        let owned = try await Command.run(other, input: [])
+        let owned = try await Command.run(other)
         let command = "why \(store.shellWord) --record salt --owner _ben --device 'x y'"
         #expect(owned.output.contains("`tidemark \(command)`."))
         #expect(owned.output.contains("--owner the owner of the database"))
@@ -161,7 +153,7 @@ import TidemarkModel
     @Test func `An unknown zone is reported with the zones that exist`() async throws {
         let store = try await lived()
         let question = ["why", store, "--record", "a", "--zone", "list", "--device", "phone"]
-        let text = try await Command.run(question + ["--text"], input: [])
+        let text = try await Command.run(question + ["--text"])
         #expect(text.status == 1)
         #expect(
             text.output.contains(
@@ -169,7 +161,7 @@ import TidemarkModel
                     + "Its zones: lists."
             )
         )
-        let json = try await Command.run(question, input: []).objects()
+        let json = try await Command.run(question).objects()
         #expect(json[0]["answer"] as? String == "noSuchZone")
         #expect(json[1]["known"] as? [String] == ["lists"] && json[1]["zones"] as? Int == 1)
     }
@@ -180,15 +172,15 @@ import TidemarkModel
         let delete = try await Command.run("delete", store, "a", "--zone", "lists")
         #expect(delete.status == 0)
         let save = ["save", store, "d", "--zone", "lists", "--type", "Item", "title=D"]
-        #expect(try await Command.run(save, input: []).status == 0)
+        #expect(try await Command.run(save).status == 0)
         let compact = ["compact", store, "--keep-history", "none", "--tombstones", "none"]
-        #expect(try await Command.run(compact, input: []).status == 0)
+        #expect(try await Command.run(compact).status == 0)
         let question = ["why", store, "--record", "a", "--zone", "lists", "--device", "phone"]
-        let json = try await Command.run(question, input: []).objects()
+        let json = try await Command.run(question).objects()
         #expect(json[0]["answer"] as? String == "unknown")
         let gap = try #require(json.first { $0["unknown"] as? String == "noTrace" })
         let begins = try #require(gap["historyBegins"] as? Int)
-        let text = try await Command.run(question + ["--text"], input: []).output
+        let text = try await Command.run(question + ["--text"]).output
         #expect(text.contains("→ It is unknown whether the record was ever saved"))
         #expect(!text.contains("Never saved"))
         #expect(text.contains("compaction has dropped the history before event \(begins)"))
@@ -232,7 +224,7 @@ import TidemarkModel
     @Test func `Without a journal the answer says what writes one`() async throws {
         let store = try await lists()
         let question = ["why", store, "--record", "milk", "--zone", "lists", "--device", "phone"]
-        let text = try await Command.run(question + ["--text"], input: []).output
+        let text = try await Command.run(question + ["--text"]).output
         #expect(text.contains("there is no journal.\n"))
         #expect(text.contains("Note: A full journal records what devices fetch. `tidemark serve`"))
         #expect(text.contains("`StoreOptions.journal = .full`"))
@@ -260,16 +252,9 @@ import TidemarkModel
         let finding = try #require(try verified.objects().first)
         #expect(finding["file"] as? String == path)
         #expect((finding["offset"] as? Int).map { $0 < place } == true)
-        let why = try await Command.run(
-            "why",
-            store,
-            "--record",
-            "b",
-            "--zone",
-            "lists",
-            "--device",
-            "phone"
-        ).objects()
+        let why = try await Command.run([
+            "why", store, "--record", "b", "--zone", "lists", "--device", "phone",
+        ]).objects()
         #expect(why[0]["answer"] as? String == "unknown")
         #expect(why.contains { $0["unknown"] as? String == "journalDamaged" })
     }

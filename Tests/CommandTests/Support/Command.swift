@@ -34,7 +34,7 @@ enum Command {
     /// Runs it to its end.
     ///
     /// Input and output are files, so that nothing waits for anybody.
-    static func run(_ arguments: [String], input: [UInt8]) async throws -> Outcome {
+    static func run(_ arguments: [String], input: [UInt8] = []) async throws -> Outcome {
         try await runProcess(path, arguments, input: input)
     }
 
