@@ -109,10 +109,6 @@ struct Replica {
     private(set) var token: String?
     private(set) var moreComing = true
 
-    init(records: [String: NSDictionary] = [:]) {
-        self.records = records
-    }
-
     /// Takes in an answer; every record may come once in it.
     mutating func apply(_ outcome: Command.Outcome) throws {
         let objects = try outcome.objects()

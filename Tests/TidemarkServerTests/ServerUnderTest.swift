@@ -87,24 +87,6 @@ struct ServerUnderTest {
         try store.close()
     }
 
-    private init(
-        server: Server,
-        store: Store,
-        folder: String,
-        token: String,
-        client: any TestClientProtocol,
-        key: P256.Signing.PrivateKey,
-        keyID: String
-    ) {
-        self.server = server
-        self.store = store
-        self.folder = folder
-        self.token = token
-        self.client = client
-        self.key = key
-        self.keyID = keyID
-    }
-
     /// Makes an account and signs it in; returns the first web token.
     func signIn(_ name: String, isDiscoverable: Bool = false) async throws -> String {
         let email = "\(name)@example.org"

@@ -229,14 +229,10 @@ private struct ReversePlace {
     /// The end of the feed when its reading began.
     var end: ChangeToken
 
-    private static let prefix = "r."
+    static let prefix = "r."
+}
 
-    init(since: ChangeToken?, before: ChangeToken, end: ChangeToken) {
-        self.since = since
-        self.before = before
-        self.end = end
-    }
-
+extension ReversePlace {
     /// Reads the text of a token; `nil` for one of another kind.
     init?(_ text: String) throws(WebError) {
         guard text.hasPrefix(Self.prefix) else { return nil }

@@ -127,11 +127,6 @@ private struct Modification {
         var isRefused: Bool { if case .refused = self { true } else { false } }
     }
 
-    init(caller: Caller, host: any WebHost) {
-        self.caller = caller
-        self.host = host
-    }
-
     /// Generates a name for each new record without one.
     mutating func name() {
         for index in operations.indices
