@@ -210,3 +210,14 @@ public struct AssetReference: Hashable, Codable, Sendable {
         self.wrappingKey = wrappingKey
     }
 }
+
+extension FieldValue {
+    /// The assets in the value.
+    package var assets: [AssetReference] {
+        switch self {
+        case .asset(let asset): [asset]
+        case .assetList(let assets): assets
+        default: []
+        }
+    }
+}

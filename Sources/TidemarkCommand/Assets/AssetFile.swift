@@ -61,12 +61,7 @@ enum AssetFile {
 extension Record {
     /// The asset in a field, which may be a list of them.
     func asset(in field: String, element: Int) throws -> AssetReference {
-        let assets: [AssetReference] =
-            switch self[field] {
-            case .asset(let asset): [asset]
-            case .assetList(let list): list
-            default: []
-            }
+        let assets = self[field]?.assets ?? []
         guard assets.indices.contains(element) else {
             throw SyncError.noAsset(recordID, field: field, element: element)
         }

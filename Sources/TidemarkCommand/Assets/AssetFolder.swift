@@ -108,13 +108,6 @@ struct AssetFolder {
 extension Fields {
     /// The assets that the fields name.
     fileprivate var assetReferences: [AssetReference] {
-        guard namesAssets else { return [] }
-        return flatMap { field -> [AssetReference] in
-            switch field.value {
-            case .asset(let asset): [asset]
-            case .assetList(let list): list
-            default: []
-            }
-        }
+        namesAssets ? flatMap { $0.value?.assets ?? [] } : []
     }
 }

@@ -28,9 +28,11 @@ extension ReplayCall.Answer {
     /// The number of zones of which the views on disk differ.
     var differingZoneCount: Int { zones.count { $0.isSame == false } }
 
-    fileprivate var seconds: Double { elapsed / .seconds(1) }
+    private var seconds: Double { elapsed / .seconds(1) }
 
-    fileprivate var eventsPerSecond: Int { Int(Double(eventCount) / max(seconds, 1e-9)) }
+    private var milliseconds: Int { Int(seconds * 1000) }
+
+    private var eventsPerSecond: Int { Int(Double(eventCount) / max(seconds, 1e-9)) }
 }
 
 extension [UInt8] {
@@ -47,37 +49,33 @@ extension [UInt8] {
     }
 }
 
-extension StandardOutput {
-    /// Prints the result of a whole replay.
-    mutating func print(summaryOf replay: ReplayCall.Answer, _ options: OutputOptions) throws {
-        let milliseconds = Int(replay.seconds * 1000)
-        let (differing, findings) = (replay.differingZoneCount, replay.findings.count)
-        if options.isJSON(self) {
-            var figures: Figures = [
-                ("events", "\(replay.eventCount)"), ("lastSequence", "\(replay.last)"),
-                ("milliseconds", "\(milliseconds)"),
-                ("eventsPerSecond", "\(replay.eventsPerSecond)"),
+extension ReplayCall.Answer {
+    /// The result of the whole replay, for programs.
+    var figures: Figures {
+        var figures: Figures = [
+            ("events", "\(eventCount)"), ("lastSequence", "\(last)"),
+            ("milliseconds", "\(milliseconds)"), ("eventsPerSecond", "\(eventsPerSecond)"),
+        ]
+        if let views {
+            figures += [
+                ("differingZones", "\(differingZoneCount)"), ("findings", "\(findings.count)"),
+                ("views", "\"\(views.rawValue)\""),
             ]
-            if let views = replay.views {
-                figures += [
-                    ("differingZones", "\(differing)"), ("findings", "\(findings)"),
-                    ("views", "\"\(views.rawValue)\""),
-                ]
-            }
-            try line { $0.append(json: figures) }
-            return
         }
-        try line(
-            "Replayed \(replay.eventCount) events up to event \(replay.last) in \(milliseconds) ms."
-        )
-        guard let views = replay.views else { return }
+        return figures
+    }
+
+    /// The result of the whole replay, for people.
+    var lines: [String] {
+        var lines = ["Replayed \(eventCount) events up to event \(last) in \(milliseconds) ms."]
         if views == .compared {
-            try line(
-                differing + findings == 0
+            lines.append(
+                differingZoneCount + findings.count == 0
                     ? "The views on disk are the same."
-                    : "The views on disk differ, in \(differing) zones."
+                    : "The views on disk differ, in \(differingZoneCount) zones."
             )
         }
-        if let note = views.note { try line(note) }
+        if let note = views?.note { lines.append(note) }
+        return lines
     }
 }

@@ -43,34 +43,28 @@ enum StepCommand: Equatable {
 
 /// Prints events of the log, each with the state of the record that it is about.
 struct StepPrinter: ~Copyable {
-    private var output = StandardOutput()
-    private let isJSON: Bool
-    private let ink: Ink
+    private var printer: LinePrinter
     /// True if a person types the commands.
     let isAsking: Bool
 
     init(_ options: OutputOptions) {
-        isJSON = options.isJSON(output)
-        ink = Ink(output)
+        printer = LinePrinter(options)
         isAsking = isatty(STDIN_FILENO) == 1
     }
 
     /// Prints a step, or the reason why there is none.
     mutating func print(_ step: StepCall.Answer?, orSay text: String) throws {
         guard let step, let event = step.event else { return note(text) }
-        if isJSON {
-            try output.line { bytes in
-                bytes.append(literal: "{\"event\":")
-                bytes.append(json: event)
-                bytes.append(record: "before", step.before)
-                bytes.append(record: "record", step.record)
-                bytes.append(literal: "}")
-            }
-        } else {
-            try output.line(ink.text(event.text, .heading))
-            for line in step.state(ink) { try output.line(line) }
+        try printer.print { bytes in
+            bytes.append(literal: "{\"event\":")
+            bytes.append(json: event)
+            bytes.append(record: "before", step.before)
+            bytes.append(record: "record", step.record)
+            bytes.append(literal: "}")
+        } lines: { ink in
+            [ink.text(event.text, .heading)] + step.state(ink)
         }
-        try output.flush()
+        try printer.flush()
     }
 }
 

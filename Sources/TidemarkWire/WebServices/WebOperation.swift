@@ -104,17 +104,6 @@ final class ReceiptUses {
     }
 }
 
-extension FieldValue {
-    /// The assets in the value.
-    var assets: [AssetReference] {
-        switch self {
-        case .asset(let asset): [asset]
-        case .assetList(let assets): assets
-        default: []
-        }
-    }
-}
-
 extension JSONReader {
     mutating func operation(_ receipts: ReceiptUses) throws(JSONError) -> WebOperation {
         let start = offset

@@ -31,58 +31,58 @@ struct LogVerifyCommand: AsyncParsableCommand {
         let result = try await Progress.showing("segments and assets") { report in
             try await service.answer(VerificationCall(), report: report)
         }
-        var output = StandardOutput()
+        var printer = LinePrinter(options)
         // On standard output, unlike the damage that other commands meet: here it is the result.
-        for finding in result.findings { try output.printFinding(finding, options) }
-        try output.printSummary(result, options)
-        try output.flush()
+        for finding in result.findings {
+            try printer.print(
+                json: { $0.append(json: finding) },
+                lines: { _ in ["Damaged: \(finding.text)"] }
+            )
+        }
+        try printer.print(
+            json: { $0.append(json: result.figures) },
+            lines: { _ in result.lines }
+        )
+        try printer.flush()
         noteTornTail(result.tornByteCount)
         if result.hasPendingErasure { noteCutOffErasure() }
         if !result.findings.isEmpty { throw ExitCode.failure }
     }
 }
 
-extension StandardOutput {
-    fileprivate mutating func printFinding(_ finding: LogError, _ options: OutputOptions) throws {
-        guard options.isJSON(self) else { return try line("Damaged: \(finding.text)") }
-        try line { line in
-            line.append(literal: "{")
-            line.append(member: "finding", jsonString: finding.code.rawValue)
-            line.append(member: "file", jsonString: finding.path)
-            line.append(member: "offset", jsonNumber: finding.offset)
-            line.append(member: "message", jsonString: finding.message)
-            line.append(literal: "}")
-        }
+extension [UInt8] {
+    fileprivate mutating func append(json finding: LogError) {
+        append(literal: "{")
+        append(member: "finding", jsonString: finding.code.rawValue)
+        append(member: "file", jsonString: finding.path)
+        append(member: "offset", jsonNumber: finding.offset)
+        append(member: "message", jsonString: finding.message)
+        append(literal: "}")
+    }
+}
+
+extension StoreVerification {
+    fileprivate var figures: Figures {
+        [
+            ("segments", "\(segmentCount)"), ("commits", "\(commitCount)"),
+            ("events", "\(eventCount)"), ("tornBytes", "\(tornByteCount)"),
+            ("assets", "\(assetCount)"), ("journalEntries", "\(journal.entryCount)"),
+            ("journalLost", "\(journal.lostCount)"), ("findings", "\(findings.count)"),
+            ("views", "\"\(views.rawValue)\""),
+        ]
     }
 
-    fileprivate mutating func printSummary(
-        _ result: StoreVerification,
-        _ options: OutputOptions
-    ) throws {
-        let (assetCount, journal) = (result.assetCount, result.journal)
-        let (findings, views) = (result.findings.count, result.views)
-        if options.isJSON(self) {
-            let figures: Figures = [
-                ("segments", "\(result.segmentCount)"), ("commits", "\(result.commitCount)"),
-                ("events", "\(result.eventCount)"), ("tornBytes", "\(result.tornByteCount)"),
-                ("assets", "\(assetCount)"), ("journalEntries", "\(journal.entryCount)"),
-                ("journalLost", "\(journal.lostCount)"), ("findings", "\(findings)"),
-                ("views", "\"\(views.rawValue)\""),
-            ]
-            try line { $0.append(json: figures) }
-        } else {
-            let read =
-                "segments: \(result.segmentCount), commits: \(result.commitCount), events: "
-                + "\(result.eventCount)" + (assetCount > 0 ? ", assets: \(assetCount)" : "")
-                + (journal.entryCount > 0 ? ", journal entries: \(journal.entryCount)" : "")
-            try line(
-                findings == 0
-                    ? "Sound. Read \(read)." : "Damaged places: \(findings). Read \(read)."
-            )
-            if let note = views.note { try line(note) }
-            if journal.lostCount > 0 {
-                try line("Journal entries that could not be written: \(journal.lostCount).")
-            }
+    fileprivate var lines: [String] {
+        let read =
+            "segments: \(segmentCount), commits: \(commitCount), events: \(eventCount)"
+            + (assetCount > 0 ? ", assets: \(assetCount)" : "")
+            + (journal.entryCount > 0 ? ", journal entries: \(journal.entryCount)" : "")
+        let verdict = findings.isEmpty ? "Sound." : "Damaged places: \(findings.count)."
+        var lines = ["\(verdict) Read \(read)."]
+        if let note = views.note { lines.append(note) }
+        if journal.lostCount > 0 {
+            lines.append("Journal entries that could not be written: \(journal.lostCount).")
         }
+        return lines
     }
 }

@@ -90,9 +90,10 @@ struct ReplayCommand: AsyncParsableCommand {
         } row: { zone in
             zone.row
         }
-        var output = StandardOutput()
-        try output.print(summaryOf: replay, options)
-        try output.flush()
+        try options.print(
+            json: { $0.append(json: replay.figures) },
+            lines: { _ in replay.lines }
+        )
         noteTornTail(replay.tornByteCount)
         try finish(replay.damage + replay.findings)
         if replay.differingZoneCount > 0 { throw ExitCode.failure }

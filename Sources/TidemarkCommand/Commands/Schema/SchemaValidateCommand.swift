@@ -30,15 +30,14 @@ struct SchemaValidateCommand: AsyncParsableCommand, FolderCommand {
     func run() async throws {
         let text = try SchemaText(path: file)
         let problems = try text.file().problems()
-        var output = StandardOutput()
+        var printer = LinePrinter(options)
         for (problem, position) in problems {
-            if options.isJSON(output) {
-                try output.line { $0.append(json: problem, at: position) }
-            } else {
-                try output.line("\(text.name):\(position): \(problem)")
-            }
+            try printer.print(
+                json: { $0.append(json: problem, at: position) },
+                lines: { _ in ["\(text.name):\(position): \(problem)"] }
+            )
         }
-        try output.flush()
+        try printer.flush()
         // Warnings do not reject an import, so they do not change the status.
         let errorCount = problems.count { $0.0.severity == .error }
         if errorCount > 0 {
