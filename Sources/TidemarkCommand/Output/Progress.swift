@@ -49,6 +49,11 @@ struct Progress: ~Copyable, Sendable {
         draw(Self.line(part: part, counted: counted(), elapsed: elapsed))
     }
 
+    /// Updates the progress by what is done of a total.
+    mutating func update(_ done: UInt64, of total: UInt64, _ counted: @autoclosure () -> String) {
+        update(part: Double(done) / Double(max(1, total)), counted())
+    }
+
     /// Takes the bar away.
     mutating func finish() {
         if hasDrawn { draw("") }
@@ -91,9 +96,7 @@ extension Progress {
         defer { shown.withLock { $0.finish() } }
         return try await body { done, total in
             // The closure is called on the threads that do the work.
-            shown.withLock {
-                $0.update(part: Double(done) / Double(max(1, total)), "\(done) \(unit)")
-            }
+            shown.withLock { $0.update(done, of: total, "\(done) \(unit)") }
         }
     }
 
@@ -105,9 +108,8 @@ extension Progress {
         let shown = Mutex(Progress())
         defer { shown.withLock { $0.finish() } }
         return try await LongWork.reporting { progress in
-            shown.withLock { shown in
-                let part = Double(progress.done) / Double(max(1, progress.total))
-                shown.update(part: part, "\(progress.done) \(unit)")
+            shown.withLock {
+                $0.update(progress.done, of: progress.total, "\(progress.done) \(unit)")
             }
         } during: {
             try await body()

@@ -43,6 +43,17 @@ extension OutputOptions {
     }
 }
 
+extension DatabaseService {
+    /// Returns a share and its record; throws for a record that is none.
+    func share(_ id: RecordID, as caller: Caller) async throws -> (record: Record, share: Share) {
+        let record = try await fetchRecords(FetchRecordsRequest([id]), as: caller)[0].get()
+        guard let share = record.share else {
+            throw CommandError("The record \(id) is not a share. `tidemark share list` lists them.")
+        }
+        return (record, share)
+    }
+}
+
 extension OutputOptions {
     /// Saves a share's record and prints the share.
     func save(

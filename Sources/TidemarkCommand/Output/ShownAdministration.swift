@@ -29,9 +29,7 @@ struct ShownAdministration: AdministrationService {
         return try await service.answer(call) { done, total in
             report(done, total)
             // Called on the threads that do the work.
-            shown.withLock {
-                $0.update(part: Double(done) / Double(max(1, total)), "\(done) of \(total)")
-            }
+            shown.withLock { $0.update(done, of: total, "\(done) of \(total)") }
         } receive: { piece in
             shown.withLock { $0.end() }
             try await receive(piece)

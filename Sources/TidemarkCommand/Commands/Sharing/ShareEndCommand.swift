@@ -27,16 +27,8 @@ struct ShareEndCommand: AsyncParsableCommand {
     func run() async throws {
         let id = RecordID(recordName: share, zone: ZoneID(zoneName: zone))
         try await store.act { service in
-            let record = try await service.fetchRecords(
-                FetchRecordsRequest([id]),
-                as: place.caller
-            )[0].get()
             // A mistyped name must not delete an ordinary record.
-            guard record.share != nil else {
-                throw CommandError(
-                    "The record \(id) is not a share. `tidemark share list` lists them."
-                )
-            }
+            _ = try await service.share(id, as: place.caller)
             let result = try await service.modifyRecords(
                 ModifyRecordsRequest(deletions: [RecordDeletion(id)]),
                 as: place.caller

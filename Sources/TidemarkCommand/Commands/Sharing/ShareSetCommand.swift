@@ -50,15 +50,7 @@ struct ShareSetCommand: AsyncParsableCommand {
     func run() async throws {
         let id = RecordID(recordName: share, zone: ZoneID(zoneName: zone))
         try await store.act { service in
-            let record = try await service.fetchRecords(
-                FetchRecordsRequest([id]),
-                as: place.caller
-            )[0].get()
-            guard let old = record.share else {
-                throw CommandError(
-                    "The record \(id) is not a share. `tidemark share list` lists them."
-                )
-            }
+            let (record, old) = try await service.share(id, as: place.caller)
             var new = ShareContent(old)
             for who in remove {
                 let count = new.participants.count
