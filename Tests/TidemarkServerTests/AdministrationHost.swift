@@ -37,13 +37,10 @@ enum AdministrationHost: CaseIterable, CustomTestStringConvertible {
             let service: any AdministrationService
             switch self {
             case .store: service = files
-            case .bytes:
-                service = RemoteAdministration(over: BytesTransport(service: files))
+            case .bytes: service = RemoteAdministration(over: BytesTransport(service: files))
             case .server:
                 let secret = try await server.server.directory.addAdministrator(name: "ops")
-                service = RemoteAdministration(
-                    over: SocketTransport(client: server.client, secret: secret)
-                )
+                service = server.administration(secret)
             }
             try await body(
                 AdministeredStore(
@@ -159,6 +156,13 @@ struct BytesTransport: AdministrationTransport {
         } catch let error as SyncError {
             try await receive(AdministrationLines.failure(error))
         }
+    }
+}
+
+extension ServerUnderTest {
+    /// The administration of the server, by its socket.
+    func administration(_ secret: String) -> RemoteAdministration<SocketTransport> {
+        RemoteAdministration(over: SocketTransport(client: client, secret: secret))
     }
 }
 

@@ -138,9 +138,7 @@ import TidemarkWire
         try await ServerUnderTest.run(.router) { server in
             let directory = server.server.directory
             let secret = try await directory.addAdministrator(name: "ops")
-            let service = RemoteAdministration(
-                over: SocketTransport(client: server.client, secret: secret)
-            )
+            let service = server.administration(secret)
             var tokens: [String] = []
             for name in ["a", "b"] {
                 tokens.append(
@@ -169,9 +167,7 @@ import TidemarkWire
         try await ServerUnderTest.run(.router) { server in
             let directory = server.server.directory
             let secret = try await directory.addAdministrator(name: "ops")
-            let service = RemoteAdministration(
-                over: SocketTransport(client: server.client, secret: secret)
-            )
+            let service = server.administration(secret)
             _ = try await service.answer(UsageCall())
             _ = try await service.answer(
                 AdministrationRequest.addAccount(
@@ -212,9 +208,7 @@ import TidemarkWire
         try await ServerUnderTest.run(.router) { server in
             let directory = server.server.directory
             let secret = try await directory.addAdministrator(name: "ops")
-            let service = RemoteAdministration(
-                over: SocketTransport(client: server.client, secret: secret)
-            )
+            let service = server.administration(secret)
             let webs = [try await server.signIn("ann"), try await server.signIn("ben")]
             func isIn(_ web: String) async throws -> Bool {
                 try await server.send("private/zones/list", web: web).status == 200
@@ -271,13 +265,9 @@ import TidemarkWire
     @Test func `Administrators are listed and removed over the network`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let secret = try await server.server.directory.addAdministrator(name: "first")
-            let service = RemoteAdministration(
-                over: SocketTransport(client: server.client, secret: secret)
-            )
+            let service = server.administration(secret)
             let second = try await service.answer(AddAdministratorCall("second"))
-            let other = RemoteAdministration(
-                over: SocketTransport(client: server.client, secret: second)
-            )
+            let other = server.administration(second)
             let found = try await other.answer(AdministratorsCall())
             #expect(found.map(\.name) == ["first", "second"])
             _ = try await other.answer(RevokeAdministratorCall(found[0].id))
