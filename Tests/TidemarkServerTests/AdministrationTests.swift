@@ -140,15 +140,7 @@ import TidemarkWire
             let secret = try await directory.addAdministrator(name: "ops")
             let service = server.administration(secret)
             var tokens: [String] = []
-            for name in ["a", "b"] {
-                tokens.append(
-                    try await directory.makeToken(
-                        name: name,
-                        container: .standard,
-                        environment: .development
-                    )
-                )
-            }
+            for name in ["a", "b"] { tokens.append(try await server.makeToken(name)) }
             let names = tokens.map { APIToken.recordName(of: $0).text }
             // The first by its text, the second by its name.
             for id in [tokens[0], names[1]] {

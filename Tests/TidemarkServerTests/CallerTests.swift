@@ -16,11 +16,7 @@ import TidemarkWire
 @Suite struct CallerTests {
     @Test func `A token is valid for one container and environment`() async throws {
         try await ServerUnderTest.run(.router) { server in
-            let other = try await server.server.directory.makeToken(
-                name: "other",
-                container: "iCloud.other",
-                environment: .production
-            )
+            let other = try await server.makeToken("other", for: "iCloud.other", in: .production)
             let path = "public/zones/list?ckAPIToken="
             let base = "/database/1/iCloud.tidemark/development/"
             #expect(try await server.request(base + path + server.token).status == 200)
@@ -93,11 +89,7 @@ import TidemarkWire
     @Test func `A session is valid only for the container of its sign-in`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
-            let other = try await server.server.directory.makeToken(
-                name: "other",
-                container: "iCloud.other",
-                environment: .development
-            )
+            let other = try await server.makeToken("other", for: "iCloud.other")
             let path = "/database/1/iCloud.other/development/private/zones/list"
             let answer = try await server.request(
                 "\(path)?ckAPIToken=\(other)&ckWebAuthToken=\(web)"
@@ -112,11 +104,7 @@ import TidemarkWire
             let answer = try await server.request("\(path)?ckAPIToken=\(server.token)")
             #expect(answer.status == 401)
             do {
-                _ = try await server.server.directory.makeToken(
-                    name: "x",
-                    container: "tidemark.server",
-                    environment: .development
-                )
+                _ = try await server.makeToken("x", for: "tidemark.server")
                 Issue.record("A token for the server's own container was made.")
             } catch let error as SyncError {
                 #expect(error.code == .badContainer)

@@ -84,11 +84,7 @@ import TidemarkWire
         async throws
     {
         try await ServerUnderTest.run(.router) { server in
-            let token = try await server.server.directory.makeToken(
-                name: "other",
-                container: Self.other,
-                environment: .development
-            )
+            let token = try await server.makeToken("other", for: Self.other)
             try await set(server) { $0.requests = 1 }
             #expect(try await server.send("public/zones/list").status == 200)
             try await server.server.gates.pass(.standard, requests: 1, scans: nil) {
@@ -136,11 +132,7 @@ import TidemarkWire
     @Test func `Queries of one container wait for each other, and no others wait`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
-            let token = try await server.server.directory.makeToken(
-                name: "other",
-                container: Self.other,
-                environment: .development
-            )
+            let token = try await server.makeToken("other", for: Self.other)
             try await set(server) { $0.scans = 1 }
             let query = #"{"query":{"recordType":"Note"}}"#
             _ = try await server.send("private/records/modify", save("a", 1), web: web)

@@ -38,11 +38,7 @@ import TidemarkModel
     @Test func `Tokens that were checked before are refused once they have ended`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let directory = server.server.directory
-            let token = try await directory.makeToken(
-                name: "app",
-                container: .standard,
-                environment: .development
-            )
+            let token = try await server.makeToken("app")
             let web = try await server.signIn("ann")
             for _ in 0..<2 {
                 #expect(try await directory.token(token) != nil)

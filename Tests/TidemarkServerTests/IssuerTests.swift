@@ -124,11 +124,7 @@ import TidemarkModel
             let own = "\(base)?ckAPIToken=\(server.token)"
             #expect(try await server.request(own, .post, [], fields).status == 200)
             #expect(try await server.request(base, .post, [], fields).status == 401)
-            let other = try await server.server.directory.makeToken(
-                name: "other",
-                container: "iCloud.other",
-                environment: .development
-            )
+            let other = try await server.makeToken("other", for: "iCloud.other")
             let path = "/database/1/iCloud.other/development/private/zones/list?ckAPIToken=\(other)"
             let answer = try await server.request(path, .post, [], fields)
             #expect(answer.status == 401)

@@ -145,13 +145,31 @@ extension StreamReader.State {
 }
 
 extension ServerUnderTest {
-    /// Makes a zone and a subscription to the creation of notes in it.
-    func subscribe(_ web: String) async throws {
-        _ = try await send(
+    func createZone(_ web: String, _ name: String = "Notes") async throws {
+        let answer = try await send(
             "private/zones/modify",
-            #"{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"Notes"}}}]}"#,
+            #"{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"\#(name)"}}}]}"#,
             web: web
         )
+        #expect(answer.status == 200)
+    }
+
+    /// Saves notes, over any version of them; `more` is added to the members of each.
+    func saveNotes(_ names: [String], _ web: String, more: String = "") async throws -> Answer {
+        let operations = names.map { name in
+            #"{"operationType":"forceUpdate","record":{"recordName":"\#(name)","recordType":"Note","#
+                + #""fields":{"title":{"value":"\#(name)"}}\#(more)}}"#
+        }
+        return try await send(
+            "private/records/modify",
+            #"{"zoneID":{"zoneName":"Notes"},"operations":[\#(operations.joined(separator: ","))]}"#,
+            web: web
+        )
+    }
+
+    /// Makes a zone and a subscription to the creation of notes in it.
+    func subscribe(_ web: String) async throws {
+        try await createZone(web)
         let answer = try await send(
             "private/subscriptions/modify",
             """

@@ -10,6 +10,7 @@ import HummingbirdTesting
 import Logging
 import TestSupport
 import Tidemark
+import TidemarkModel
 import Tracing
 
 @testable import TidemarkServer
@@ -101,6 +102,19 @@ struct ServerUnderTest {
         }
         guard let account else { throw Missing() }
         return try await server.directory.signIn(account, to: .standard, in: .development)
+    }
+
+    /// Makes another token.
+    func makeToken(
+        _ name: String,
+        for container: ContainerID = .standard,
+        in environment: TidemarkModel.Environment = .development
+    ) async throws -> String {
+        try await server.directory.makeToken(
+            name: name,
+            container: container,
+            environment: environment
+        )
     }
 
     struct Missing: Error {}

@@ -13,32 +13,6 @@ import TidemarkModel
 /// Facts that clients of CloudKit Web Services rely on, besides those of ``WireReferenceTests`` and
 /// ``GoldenExchanges``.
 @Suite struct WireFactTests {
-    private func createZone(_ server: ServerUnderTest, _ web: String, _ name: String) async throws {
-        let answer = try await server.send(
-            "private/zones/modify",
-            #"{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"\#(name)"}}}]}"#,
-            web: web
-        )
-        #expect(answer.status == 200)
-    }
-
-    private func save(
-        _ server: ServerUnderTest,
-        _ web: String,
-        _ names: [String]
-    ) async throws -> Answer {
-        let operations = names.map { name in
-            #"{"operationType":"forceUpdate","record":{"recordName":"\#(name)","recordType":"Note","#
-                + #""fields":{"title":{"value":"\#(name)"}}}}"#
-        }
-        let list = operations.joined(separator: ",")
-        return try await server.send(
-            "private/records/modify",
-            #"{"zoneID":{"zoneName":"Notes"},"operations":[\#(list)]}"#,
-            web: web
-        )
-    }
-
     private func zoneNames(_ answer: Answer) -> [String] {
         answer.list("zones").compactMap { zone in
             (zone["zoneID"] as? [String: Any])?["zoneName"] as? String
@@ -68,8 +42,8 @@ import TidemarkModel
     @Test func `A truth value may be zero or one`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
-            try await createZone(server, web, "Notes")
-            #expect(try await save(server, web, ["a"]).status == 200)
+            try await server.createZone(web)
+            #expect(try await server.saveNotes(["a"], web).status == 200)
             for (endpoint, body) in [
                 ("records/lookup", #""records":[{"recordName":"a"}]"#),
                 ("records/query", #""query":{"recordType":"Note"}"#),
@@ -90,11 +64,11 @@ import TidemarkModel
     {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
-            try await createZone(server, web, "Notes")
+            try await server.createZone(web)
             let first = try await server.send("private/zones/changes", "{}", web: web)
             let token = try #require(first.json["syncToken"] as? String)
             #expect(first.json["metaSyncToken"] as? String == token)
-            try await createZone(server, web, "More")
+            try await server.createZone(web, "More")
             for key in ["syncToken", "metaSyncToken"] {
                 let next = try await server.send(
                     "private/zones/changes",
@@ -125,14 +99,14 @@ import TidemarkModel
     @Test func `A token that has expired begins with these words`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
-            try await createZone(server, web, "Notes")
+            try await server.createZone(web)
             let zones = try await server.send("private/changes/database", "{}", web: web)
             let token = try #require(zones.list("zones").first?["syncToken"] as? String)
             let delete =
                 #"{"operations":[{"operationType":"delete","zone":{"zoneID":{"zoneName":"Notes"}}}]}"#
             _ = try await server.send("private/zones/modify", delete, web: web)
             // A zone of the same name is another one.
-            try await createZone(server, web, "Notes")
+            try await server.createZone(web)
             var extended = HTTPFields()
             extended[try #require(HTTPField.Name("X-Tidemark-Extensions"))] = "1"
             for (headers, code) in [
@@ -181,11 +155,7 @@ import TidemarkModel
     {
         try await ServerUnderTest.run(.router) { server in
             let directory = server.server.directory
-            let made = try await directory.makeToken(
-                name: "app",
-                container: .standard,
-                environment: .development
-            )
+            let made = try await server.makeToken("app")
             for token in [server.token, made] {
                 #expect(token.count == 64)
                 #expect(token.utf8.allSatisfy { Array("0123456789abcdef".utf8).contains($0) })
@@ -319,8 +289,8 @@ import TidemarkModel
     @Test func `A change tag of Apple's service conflicts`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
-            try await createZone(server, web, "Notes")
-            #expect(try await save(server, web, ["a"]).status == 200)
+            try await server.createZone(web)
+            #expect(try await server.saveNotes(["a"], web).status == 200)
             for type in ["update", "replace", "delete"] {
                 let operation =
                     #"{"operationType":"\#(type)","record":{"recordName":"a","recordChangeTag":"3","#
@@ -343,7 +313,7 @@ import TidemarkModel
     @Test func `The zones of one answer share its bytes, and each has a record`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
-            try await createZone(server, web, "Notes")
+            try await server.createZone(web)
             let text = String(repeating: "x", count: 900_000)
             for number in 0..<5 {
                 let saved = try await server.send(
@@ -430,8 +400,8 @@ import TidemarkModel
         try await ServerUnderTest.run(.router) { server in
             let ann = try await server.signIn("ann")
             let ben = try await server.signIn("ben")
-            try await createZone(server, ann, "Notes")
-            _ = try await save(server, ann, ["root"])
+            try await server.createZone(ann)
+            _ = try await server.saveNotes(["root"], ann)
             let share = """
                 {"zoneID":{"zoneName":"Notes"},"atomic":true,"operations":[{"operationType":"create","record":\
                 {"recordType":"cloudkit.share","recordName":"s","fields":{},"forRecord":{"recordName":"root"},\
@@ -465,10 +435,10 @@ import TidemarkModel
     {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
-            try await createZone(server, web, "Notes")
+            try await server.createZone(web)
             let names = (0..<205).map { "n\($0)" }
             for part in [names[..<200], names[200...]] {
-                #expect(try await save(server, web, Array(part)).status == 200)
+                #expect(try await server.saveNotes(Array(part), web).status == 200)
             }
             let query = #""zoneID":{"zoneName":"Notes"},"query":{"recordType":"Note"}"#
             let first = try await server.send(
@@ -487,7 +457,7 @@ import TidemarkModel
             #expect(rest.json["continuationMarker"] == nil)
             let own = #""filterBy":{"fieldName":"title","comparator":"EQUALS","fieldValue":"#
             for number in 0..<20 {
-                _ = try await save(server, web, ["new \(number)"])
+                _ = try await server.saveNotes(["new \(number)"], web)
                 let found = try await server.send(
                     "private/records/query",
                     #"{"zoneID":{"zoneName":"Notes"},"query":{"recordType":"Note",\#(own)"#

@@ -11,28 +11,6 @@ import TidemarkWire
 
 /// What real clients send, and the forms in which they want their answers, beside ``GoldenExchanges``.
 @Suite struct WireReferenceTests {
-    private func createZone(_ server: ServerUnderTest, _ web: String) async throws {
-        let create =
-            #"{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"Notes"}}}]}"#
-        _ = try await server.send("private/zones/modify", create, web: web)
-    }
-
-    private func save(
-        _ server: ServerUnderTest,
-        _ web: String,
-        _ names: String...,
-        more: String = ""
-    ) async throws -> Answer {
-        let operations = names.map { name in
-            #"{"operationType":"forceUpdate","record":{"recordName":"\#(name)","recordType":"Note","#
-                + #""fields":{"title":{"value":"\#(name)"}}\#(more)}}"#
-        }
-        let body =
-            #"{"zoneID":{"zoneName":"Notes"},"operations":["# + operations.joined(separator: ",")
-            + "]}"
-        return try await server.send("private/records/modify", body, web: web)
-    }
-
     private func names(_ records: Any?) -> [String] {
         (records as? [[String: Any]] ?? []).compactMap { $0["recordName"] as? String }
     }
@@ -87,7 +65,7 @@ import TidemarkWire
     @Test func `Absent members may be null in every request`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
-            try await createZone(server, web)
+            try await server.createZone(web)
             _ = try await server.send(
                 "private/records/modify",
                 #"{"operations":[{"operationType":"create","record":{"recordName":"n","recordType":"Note"}}]}"#,
@@ -126,7 +104,7 @@ import TidemarkWire
     {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
-            try await createZone(server, web)
+            try await server.createZone(web)
             let caller = try await server.send("private/users/caller", web: web)
             let owner = try #require(caller.json["userRecordName"] as? String)
             for zone in [
@@ -403,8 +381,8 @@ import TidemarkWire
     @Test func `A feed can be read from its end, and then continues from there`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
-            try await createZone(server, web)
-            for name in ["a", "b", "c", "d", "e"] { _ = try await save(server, web, name) }
+            try await server.createZone(web)
+            for name in ["a", "b", "c", "d", "e"] { _ = try await server.saveNotes([name], web) }
             func page(_ token: String?, _ more: String = "") async throws -> [String: Any] {
                 let text = token.map { #","syncToken":"\#($0)""# } ?? ""
                 let answer = try await server.send(
@@ -416,7 +394,7 @@ import TidemarkWire
             }
             var pages = [try await page(nil, #","reverse":true"#)]
             // What comes meanwhile is told by the token at the end.
-            _ = try await save(server, web, "f", "a")
+            _ = try await server.saveNotes(["f", "a"], web)
             while pages.last?["moreComing"] as? Bool == true {
                 // The token alone says in which direction it goes.
                 pages.append(try await page(pages.last?["syncToken"] as? String))
@@ -443,8 +421,8 @@ import TidemarkWire
     @Test func `Every response with zones has a token after their contents`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
-            try await createZone(server, web)
-            _ = try await save(server, web, "before")
+            try await server.createZone(web)
+            _ = try await server.saveNotes(["before"], web)
             var tokens: [String] = []
             for endpoint in ["zones/list", "zones/changes", "changes/database"] {
                 let answer = try await server.send("private/\(endpoint)", "{}", web: web)
@@ -459,7 +437,7 @@ import TidemarkWire
                 web: web
             )
             let all = try #require(query.json["syncToken"] as? String)
-            _ = try await save(server, web, "after")
+            _ = try await server.saveNotes(["after"], web)
             for token in tokens {
                 let answer = try await server.send(
                     "private/changes/zone",
@@ -486,23 +464,18 @@ import TidemarkWire
         try await ServerUnderTest.run(.router) { server in
             let ann = try await server.signIn("ann")
             let ben = try await server.signIn("ben")
-            try await createZone(server, ann)
-            let created = try await save(server, ann, "root", more: #","createShortGUID":true"#)
+            try await server.createZone(ann)
+            let more = #","createShortGUID":true"#
+            let created = try await server.saveNotes(["root"], ann, more: more)
             let root = try #require(created.list("records").first)
             let guid = try #require(root["shortGUID"] as? String)
             let url = try #require(root["stableUrl"] as? [String: Any])
             #expect(url["shortTokenHash"] as? String == guid)
             // The same for the same record, another for another, and none without being asked.
-            let again = try await save(
-                server,
-                ann,
-                "root",
-                "other",
-                more: #","createShortGUID":true"#
-            )
+            let again = try await server.saveNotes(["root", "other"], ann, more: more)
             let guids = again.list("records").map { $0["shortGUID"] as? String }
             #expect(guids.first == guid && guids.last != guid)
-            let plain = try await save(server, ann, "plain")
+            let plain = try await server.saveNotes(["plain"], ann)
             #expect(plain.list("records").first?["shortGUID"] == nil)
             #expect(plain.list("records").first?["stableUrl"] == nil)
 
