@@ -10,14 +10,11 @@ import Testing
     private func line(_ number: Int) -> String {
         "{\"time\":\(number)000,\"user\":\"anna\",\"changes\":[{\"op\":\"save\",\"zone\":\"a\","
             + "\"recordName\":\"r\(number % 4)\",\"recordType\":\"Note\","
-            + "\"fields\":{\"n\":\(number)}}]}\n"
+            + "\"fields\":{\"n\":\(number)}}]}"
     }
 
     private func makeStore(in folder: ScratchFolder) async throws -> String {
-        let store = folder.path("notes.tide")
-        let lines = (1...20).map(line).joined()
-        #expect(try await Command.run("import", store, "-", input: lines).status == 0)
-        return store
+        try await folder.store((1...20).map(line), name: "notes.tide")
     }
 
     @Test func `A backup has the store's contents and is updated incrementally`() async throws {

@@ -10,34 +10,24 @@ import TidemarkModel
 /// `tidemark erase`, as a user runs it.
 @Suite struct EraseCommandTests {
     private func makeStore(in folder: ScratchFolder) async throws -> String {
-        let store = folder.path("notes.tide")
-        var lines = ""
+        var lines: [String] = []
         for number in 1...60 {
             for (user, zone) in [("anna", "secret-a"), ("bert", "b"), ("anna", "other")] {
-                lines +=
+                lines.append(
                     "{\"time\":\(number)000,\"user\":\"\(user)-x\",\"device\":\"\(user)-x phone\","
-                    + "\"owner\":\"\(user)-x\",\"changes\":[{\"op\":\"save\",\"zone\":\"\(zone)\","
-                    + "\"recordName\":\"\(zone) \(number % 9)\",\"recordType\":\"Note\","
-                    + "\"fields\":{\"n\":\(number),\"word\":\"\(zone) of \(user)-x\"}}]}\n"
+                        + "\"owner\":\"\(user)-x\",\"changes\":[{\"op\":\"save\",\"zone\":\"\(zone)\","
+                        + "\"recordName\":\"\(zone) \(number % 9)\",\"recordType\":\"Note\","
+                        + "\"fields\":{\"n\":\(number),\"word\":\"\(zone) of \(user)-x\"}}]}"
+                )
             }
         }
-        let imported = try await Command.run("import", store, "-", input: lines)
-        #expect(imported.status == 0, "\(imported.errors)")
-        return store
+        return try await folder.store(lines, name: "notes.tide")
     }
 
     /// The files in which a word is, in whatever folder of the store.
     private func files(with word: String, in store: String) throws -> [String] {
         let wanted = Data(word.utf8)
-        let all = FileManager.default.enumerator(atPath: store)
-        return try (all?.allObjects as? [String] ?? []).filter { name in
-            var isFolder: ObjCBool = false
-            let path = store + "/" + name
-            guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder),
-                !isFolder.boolValue
-            else { return false }
-            return try Data(contentsOf: URL(filePath: path)).range(of: wanted) != nil
-        }
+        return try allFiles(below: store).filter { $0.value.range(of: wanted) != nil }.map(\.key)
     }
 
     private func export(_ store: String, _ owner: String, _ zone: String) async throws -> String {

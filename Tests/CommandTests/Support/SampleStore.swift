@@ -44,19 +44,23 @@ extension ScratchFolder {
         return path(name)
     }
 
-    /// Every file below, with what it holds.
-    func files() throws -> [String: Data] {
-        var files: [String: Data] = [:]
-        let names = FileManager.default.enumerator(atPath: url.path)
-        while let name = names?.nextObject() as? String {
-            var isFolder: ObjCBool = false
-            guard FileManager.default.fileExists(atPath: path(name), isDirectory: &isFolder),
-                !isFolder.boolValue
-            else { continue }
-            files[name] = try Data(contentsOf: URL(fileURLWithPath: path(name)))
-        }
-        return files
+    /// Every file of this folder, with what it holds.
+    func files() throws -> [String: Data] { try allFiles(below: url.path) }
+}
+
+/// Every file below a folder, with what it holds.
+func allFiles(below folder: String) throws -> [String: Data] {
+    var files: [String: Data] = [:]
+    let names = FileManager.default.enumerator(atPath: folder)
+    while let name = names?.nextObject() as? String {
+        var isFolder: ObjCBool = false
+        let path = folder + "/" + name
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder),
+            !isFolder.boolValue
+        else { continue }
+        files[name] = try Data(contentsOf: URL(fileURLWithPath: path))
     }
+    return files
 }
 
 /// Bytes to put into a segment: longer than a frame without events, so that they meet some.
