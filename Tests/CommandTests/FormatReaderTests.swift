@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    private func run(_ arguments: String...) async throws {
+    private func run(_ arguments: [String]) async throws {
         let outcome = try await Command.run(arguments)
         try #require(outcome.status == 0, "\(arguments): \(outcome.errors)")
     }
@@ -73,13 +73,13 @@ import Testing
         for copy in [paths[0], paths[1], paths[6]] {
             try FileManager.default.copyItem(atPath: store, toPath: copy)
         }
-        try await run("compact", paths[0], "--keep-history", "none")
-        try await run("compact", paths[1], "--keep-history", "1d")
-        try await run("backup", store, paths[2])
-        try await run("restore", paths[2], paths[3], "--at", "200")
-        try await run("fork", store, paths[4], "--at", "300")
-        try await run("log", "salvage", paths[0], paths[5])
-        try await run("erase", paths[6], "--user", "u-1")
+        try await run(["compact", paths[0], "--keep-history", "none"])
+        try await run(["compact", paths[1], "--keep-history", "1d"])
+        try await run(["backup", store, paths[2]])
+        try await run(["restore", paths[2], paths[3], "--at", "200"])
+        try await run(["fork", store, paths[4], "--at", "300"])
+        try await run(["log", "salvage", paths[0], paths[5]])
+        try await run(["erase", paths[6], "--user", "u-1"])
         for path in paths {
             try await expectSameEvents(path)
         }
@@ -88,38 +88,24 @@ import Testing
     @Test func `The reader reads shares, assets, users and rejections`() async throws {
         let store = folder.path()
         try Data("abc".utf8).write(to: URL(filePath: folder.path("photo")))
-        try await run("zones", "create", store, "Notes")
+        try await run(["zones", "create", store, "Notes"])
         let photo = "photo:ASSET=@" + folder.path("photo")
-        try await run("save", store, "root", "--zone", "Notes", "--type", "Note", "text=hi", photo)
-        try await run(
-            "save",
-            store,
-            "child",
-            "--zone",
-            "Notes",
-            "--type",
-            "Note",
-            "--parent",
-            "root"
-        )
-        try await run(
-            "share",
-            "create",
-            store,
-            "--zone",
-            "Notes",
-            "--root",
-            "root",
-            "--public",
-            "readWrite"
-        )
-        try await run("users", "set", store, "anna", "--email", "anna@example.com")
+        try await run([
+            "save", store, "root", "--zone", "Notes", "--type", "Note", "text=hi", photo,
+        ])
+        try await run([
+            "save", store, "child", "--zone", "Notes", "--type", "Note", "--parent", "root",
+        ])
+        try await run([
+            "share", "create", store, "--zone", "Notes", "--root", "root", "--public", "readWrite",
+        ])
+        try await run(["users", "set", store, "anna", "--email", "anna@example.com"])
         let refused = try await Command.run("save", store, "x", "--zone", "Nowhere", "--type", "T")
         #expect(refused.status == 1)
         let assets = try await read(store, "--assets").events
         #expect(assets.map { $0["size"] as? Int } == [3])
         #expect(assets.map { $0["isSound"] as? Bool } == [true])
-        try await run("zones", "delete", store, "Notes")
+        try await run(["zones", "delete", store, "Notes"])
         try await expectSameEvents(store)
         let kinds = Set(try await read(store).events.compactMap { $0["event"] as? String })
         #expect(
@@ -146,7 +132,7 @@ import Testing
         )
         #expect(outcome.status == 0)
         // The next opening ends what was cut off.
-        try await run("import", store, input)
+        try await run(["import", store, input])
         try await expectSameEvents(store)
     }
 

@@ -37,25 +37,16 @@ import Testing
     }
 
     private func object(_ result: Command.Outcome) throws -> [String: Any] {
-        let line = try #require(result.lines.first)
-        let json = try JSONSerialization.jsonObject(with: Data(line.utf8))
-        return try #require(json as? [String: Any])
+        try #require(try result.objects().first)
     }
 
     private func names(seenBy user: String) async throws -> Set<String> {
-        let changes = try await run(
-            "changes",
-            "--database",
-            "shared",
-            "--owner",
-            user,
-            "--zone",
-            "_anna/lists"
-        )
+        let changes = try await run([
+            "changes", "--database", "shared", "--owner", user, "--zone", "_anna/lists",
+        ])
         var names: Set<String> = []
-        for line in changes.lines {
-            let json = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
-            guard let record = json?["changed"] as? [String: Any] else { continue }
+        for object in try changes.objects() {
+            guard let record = object["changed"] as? [String: Any] else { continue }
             #expect(record["zoneOwner"] as? String == "_anna")
             names.insert(record["recordName"] as? String ?? "")
         }

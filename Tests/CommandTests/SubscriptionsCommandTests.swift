@@ -14,29 +14,15 @@ import Testing
         store = folder.path("notes.tide")
     }
 
-    private func run(_ arguments: String...) async throws -> Command.Outcome {
-        try await Command.run(arguments)
-    }
-
     private func add(_ arguments: String...) async throws -> Command.Outcome {
         try await Command.run(["subscriptions", "add", store] + arguments)
     }
 
     @Test func `Subscriptions are added, listed, replaced and removed`() async throws {
-        let added = try await add(
-            "open",
-            "--type",
-            "Item",
-            "--where",
-            "done == 0",
-            "--on",
-            "create",
-            "--once",
-            "--alert",
-            "Do it",
-            "--keys",
-            "title,due"
-        )
+        let added = try await Command.run([
+            "subscriptions", "add", store, "open", "--type", "Item", "--where", "done == 0",
+            "--on", "create", "--once", "--alert", "Do it", "--keys", "title,due",
+        ])
         #expect(added.status == 0, "\(added.errors)")
         let line = #"""
             {"subscriptionID":"open","subscriptionType":"query","recordType":"Item",\#
@@ -44,13 +30,13 @@ import Testing
             "desiredKeys":["title","due"]}
             """#
         #expect(added.lines == ["{\"saved\":\(line)}"])
-        #expect(try await run("zones", "create", store, "lists").status == 0)
+        #expect(try await Command.run("zones", "create", store, "lists").status == 0)
         #expect(try await add("zone", "--zone", "lists", "--content-available").status == 0)
         #expect(try await add("all").status == 0)
         #expect(
             try await add("tasks", "--type", "Task", "--zone", "lists", "--whole-zone").status == 0
         )
-        let listed = try await run("subscriptions", store)
+        let listed = try await Command.run("subscriptions", store)
         let zoneLine: Substring = #"""
             {"subscriptionID":"zone","subscriptionType":"zone","zone":"lists",\#
             "shouldSendContentAvailable":true}
@@ -63,7 +49,7 @@ import Testing
             ]
         )
         #expect(try await add("all", "--type", "Item", "--whole-database").status == 0)
-        let text = try await run("subscriptions", "list", store, "--text")
+        let text = try await Command.run("subscriptions", "list", store, "--text")
         #expect(
             text.lines == [
                 "id     about                   fires", "all    database, Item alone",
@@ -71,10 +57,12 @@ import Testing
                 "tasks  zone lists, Task alone", "zone   zone lists",
             ]
         )
-        #expect(try await run("subscriptions", store, "--as", "_bob").output == "")
-        let removed = try await run("subscriptions", "remove", store, "open", "all", "tasks")
+        #expect(try await Command.run("subscriptions", store, "--as", "_bob").output == "")
+        let removed = try await Command.run([
+            "subscriptions", "remove", store, "open", "all", "tasks",
+        ])
         #expect(removed.lines.first == "{\"deleted\":{\"subscriptionID\":\"open\"}}")
-        #expect(try await run("subscriptions", store).lines.count == 1)
+        #expect(try await Command.run("subscriptions", store).lines.count == 1)
     }
 
     @Test func `Invalid subscriptions are rejected`() async throws {
@@ -92,16 +80,9 @@ import Testing
     @Test func `Notifications are printed, continued and marked as read`() async throws {
         #expect(try await add("new", "--type", "Item", "--keys", "title").status == 0)
         for name in ["milk", "tea"] {
-            let saved = try await run(
-                "save",
-                store,
-                name,
-                "--type",
-                "Item",
-                "--device",
-                "phone",
-                "title=\(name)"
-            )
+            let saved = try await Command.run([
+                "save", store, name, "--type", "Item", "--device", "phone", "title=\(name)",
+            ])
             #expect(saved.status == 0, "\(saved.errors)")
         }
         func notifications(_ flags: String...) async throws -> Command.Outcome {

@@ -19,15 +19,10 @@ import Testing
     }
 
     @Test func `Users are set, listed and looked up`() async throws {
-        let set = try await users(
-            "set",
-            "_anna",
-            "--email",
-            "anna@example.org",
-            "--given-name",
-            "Anna",
-            "--discoverable"
-        )
+        let set = try await Command.run([
+            "users", "set", store, "_anna", "--email", "anna@example.org", "--given-name", "Anna",
+            "--discoverable",
+        ])
         #expect(set.status == 0, "\(set.errors)")
         let line =
             "{\"user\":\"_anna\",\"status\":\"available\",\"isDiscoverable\":true,"
