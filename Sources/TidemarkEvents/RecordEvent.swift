@@ -350,22 +350,39 @@ extension RecordEvent {
             && payload.byte(at: 1) & Layout.releases | payload.byte(at: Layout.moreFlags) == 0
     }
 
+    /// The beginning of an event that a delta lists.
+    package enum Start: Hashable, Sendable {
+        /// The record has the body at an offset.
+        case live(bodyOffset: Int)
+        /// The record is gone; its tombstone is at an offset.
+        case tombstone(bodyOffset: Int)
+        /// The event is an ``AudienceEvent``.
+        case audience
+    }
+
     /// Returns the record's state and the offset of the body or the tombstone, without reading the
     /// parts in between.
     @inline(__always)
-    package static func start(
-        of payload: RawSpan
-    ) throws(EventFormatError) -> (state: RecordState, bodyOffset: Int) {
+    package static func start(of payload: RawSpan) throws(EventFormatError) -> Start {
         guard isShort(payload) else { return try longStart(of: payload) }
-        return (try state(of: payload), bodyOffset(in: payload))
+        let bodyOffset = bodyOffset(in: payload)
+        // By the numbers, because making a kind of one is a call.
+        switch payload.byte(at: 0) {
+        case EventKind.recordSaved.rawValue, EventKind.recordTouched.rawValue:
+            return .live(bodyOffset: bodyOffset)
+        case EventKind.recordDeleted.rawValue: return .tombstone(bodyOffset: bodyOffset)
+        default: return try longStart(of: payload)
+        }
     }
 
     @inline(never)
-    private static func longStart(
-        of payload: RawSpan
-    ) throws(EventFormatError) -> (state: RecordState, bodyOffset: Int) {
+    private static func longStart(of payload: RawSpan) throws(EventFormatError) -> Start {
+        if AudienceEvent.isOne(payload) { return .audience }
         let (event, bodyOffset) = try read(payload)
-        return (event.state, bodyOffset)
+        return switch event.state {
+        case .live: .live(bodyOffset: bodyOffset)
+        case .tombstone: .tombstone(bodyOffset: bodyOffset)
+        }
     }
 
     /// Returns true if an event contains an audience.
@@ -419,7 +436,7 @@ extension RecordEvent {
         case .recordSaved, .recordTouched: break
         default: return
         }
-        let (_, bodyOffset) = try start(of: payload.span.bytes)
+        guard case .live(let bodyOffset) = try start(of: payload.span.bytes) else { return }
         do throws(BodyError) {
             // Offsets count from the payload's start. A slice keeps the indexes of its block.
             _ = try RecordBody(validating: payload[(payload.startIndex + bodyOffset)...])

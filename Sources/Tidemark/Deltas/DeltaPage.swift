@@ -16,12 +16,14 @@ struct DeltaPage {
     var rows: RecordRows { lines.rows }
 
     private var lines: DeltaRows
+    private var rowCount = 0
     private let byteLimit: Int
     private var byteCount = 0
-    /// Of each row, the place of its entry in the list.
+    /// Of each row, the place of its entry in the list; empty while that is the row's own index.
     private var places: [Int] = []
+    /// False once a row's place is not its index.
+    private var isWhole = true
     private var isInOrder = true
-    private var lastPlace = -1
 
     /// The commit that the last event belongs to, and how many rows lie before it.
     private var commitFirst = SequenceNumber.zero
@@ -35,9 +37,7 @@ struct DeltaPage {
         shownTo access: ZoneAccess?
     ) {
         self.byteLimit = byteLimit
-        let capacity = list.entries.count
-        lines = DeltaRows(line: line, shownTo: access, capacity: capacity)
-        places.reserveCapacity(capacity)
+        lines = DeltaRows(line: line, shownTo: access, capacity: list.entries.count)
     }
 
     /// Reads the content of the entries up to the page's limits.
@@ -79,11 +79,12 @@ struct DeltaPage {
             while let place = reading.place(of: row.sequence) {
                 let payload = bytes.extracting(row.payloadRange)
                 let isGone = entries?[place].isGone ?? false
-                if entries != nil, AudienceEvent.isOne(payload) {
+                let start = try RecordEvent.start(of: payload)
+                if case .audience = start, entries != nil {
                     try takeAudienceEvent(row, payload, at: place, isGone: isGone, &reading)
                 } else {
                     noteRow(of: row, at: place)
-                    try lines.append(row, in: block, payload, isGone: isGone)
+                    try lines.append(row, in: block, payload, start, isGone: isGone)
                 }
                 guard reading.order.isOfList else { continue }
                 // After an event that is read later, it is not yet known if the page is full.
@@ -118,15 +119,27 @@ struct DeltaPage {
     @inline(__always)
     private mutating func noteRow(of row: EventRow, at place: Int) {
         if row.commit.first != commitFirst {
-            rowCountBefore = places.count
+            rowCountBefore = rowCount
             commitFirst = row.commit.first
             commitLast = row.commit.last
         }
-        if lastPlace > place { isInOrder = false }
-        lastPlace = place
-        places.append(place)
+        if place != rowCount || !isWhole { note(place) }
+        rowCount += 1
         byteCount += row.payloadRange.count
     }
+
+    @inline(never)
+    private mutating func note(_ place: Int) {
+        if isWhole {
+            isWhole = false
+            places = Array(0..<rowCount)
+        }
+        if let last = places.last, last > place { isInOrder = false }
+        places.append(place)
+    }
+
+    /// The place of the entry of the last row; -1 without rows.
+    private var lastPlace: Int { isWhole ? rowCount - 1 : places.last ?? -1 }
 
     /// Puts the rows in the order of their entries.
     private mutating func sort() {
@@ -140,14 +153,14 @@ struct DeltaPage {
         var byteCount = 0
         // Rows are shorter than the events that were counted. So the page may end at the last row
         // that was read.
-        let last = places.indices.first { index in
+        let last = (0..<rowCount).first { index in
             byteCount += rows.bytes(of: rows[index]).count
             return byteCount >= byteLimit
         }
-        let rowCount = (last ?? places.count - 1) + 1
-        let wasReadToItsEnd = last == nil && places.last == entryCount - 1
-        removeRows(from: rowCount)
-        count = wasReadToItsEnd ? entryCount : (places.last ?? -1) + 1
+        let keptCount = last.map { $0 + 1 } ?? rowCount
+        let wasReadToItsEnd = last == nil && lastPlace == entryCount - 1
+        removeRows(from: keptCount)
+        count = wasReadToItsEnd ? entryCount : lastPlace + 1
     }
 
     /// Cuts the page back to the end of a commit, if the last commit continues after the page and
@@ -158,15 +171,17 @@ struct DeltaPage {
         // page, `rowCountBefore` is zero and the commit is split: an empty page would not advance
         // the client.
         guard list.keepsCommits, let next, next <= commitLast, rowCountBefore > 0,
-            places.last == count - 1
+            lastPlace == count - 1
         else { return }
         removeRows(from: rowCountBefore)
-        count = (places.last ?? -1) + 1
+        count = lastPlace + 1
     }
 
-    private mutating func removeRows(from rowCount: Int) {
-        lines.rows.removeLast(places.count - rowCount)
-        places.removeLast(places.count - rowCount)
+    private mutating func removeRows(from index: Int) {
+        let goneCount = rowCount - index
+        lines.rows.removeLast(goneCount)
+        if !isWhole { places.removeLast(goneCount) }
+        rowCount = index
     }
 }
 

@@ -28,18 +28,18 @@ struct DeltaRows {
     /// Appends the content of a record's event; with `isGone`, appends that the record is gone,
     /// whatever the event is.
     ///
-    /// `payload` is the row's part of the block.
+    /// `payload` is the row's part of the block, and `start` its beginning.
     @inline(__always)
     mutating func append(
         _ row: EventRow,
         in block: [UInt8],
         _ payload: RawSpan,
+        _ start: RecordEvent.Start,
         isGone: Bool
     ) throws(EventFormatError) {
-        let (state, bodyOffset) = try RecordEvent.start(of: payload)
         let bits = incarnations.bits(of: row.sequence)
-        switch state {
-        case .live:
+        switch start {
+        case .live(let bodyOffset):
             // Only the frame is checked. The block's checksum was verified when the block was
             // decoded.
             guard RecordBody.isFramed(payload, from: bodyOffset) else {
@@ -51,8 +51,12 @@ struct DeltaRows {
             if access != nil, !isGone, try appendShare(row, block[range], bits) { return }
             let kind: RecordRows.Kind = isGone ? .gone : .changed
             rows.append(kind, row.sequence.rawValue, bits, in: block, range, nameByteCount: 0)
-        case .tombstone:
+        case .tombstone(let bodyOffset):
             try appendDeletion(row, in: block, payload, bodyOffset, bits)
+        case .audience:
+            throw EventFormatError(
+                "Expected a record event at \(row.sequence); found one of an audience."
+            )
         }
     }
 

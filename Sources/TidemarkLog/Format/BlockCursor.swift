@@ -154,7 +154,7 @@ struct BlockCursor {
             if place.sequence < target {
                 guard try place.advance(in: bytes, to: target) else { return try checkEnd(place) }
                 // The next event's header and the texts of its record; a page reads no more.
-                bytes.prefetch(at: place.offset, byteCount: 128)
+                bytes.prefetchLines(at: place.offset)
             }
             // If a position holds no event, the place is already at a later one.
             if place.sequence == target {

@@ -25,7 +25,9 @@ final class BlocksAhead: Sequence, IteratorProtocol {
     private let mapping: Bool
     /// The cache that takes the decoded blocks; `nil` for none.
     private let cache: BlockCache?
-    private let blocks: [BlockAhead]
+    private let entries: [BlockEntry]
+    /// The blocks that need no decoding, in the order of their entries; empty if there are none.
+    private let kept: [DecodedBlock?]
     /// True for a long read, whose blocks pass through a part of the cache.
     private let isPassing: Bool
     private let shared: SharedDecoding?
@@ -45,8 +47,9 @@ final class BlocksAhead: Sequence, IteratorProtocol {
     ///
     /// `isLong` is true for a part of a long read, however few blocks it has.
     init(
-        _ blocks: [BlockAhead],
+        _ entries: [BlockEntry],
         of reader: SegmentReader,
+        kept: [DecodedBlock?] = [],
         mapping: Bool = false,
         isLong: Bool = false,
         keeping cache: BlockCache? = nil
@@ -54,8 +57,12 @@ final class BlocksAhead: Sequence, IteratorProtocol {
         self.reader = reader
         self.mapping = mapping
         self.cache = cache
-        self.blocks = blocks
-        let missing = blocks.filter { $0.block == nil }.map(\.entry)
+        self.entries = entries
+        self.kept = kept
+        var missing = kept.isEmpty ? entries : []
+        for (index, block) in kept.enumerated() where block == nil {
+            missing.append(entries[index])
+        }
         // Blocks with maps are those of scattered records.
         isPassing = (isLong || missing.count >= Self.passingBlockCount) && !mapping
         guard missing.count >= Self.sharedBlockCount, Self.hasProcessors else {
@@ -73,16 +80,15 @@ final class BlocksAhead: Sequence, IteratorProtocol {
     }
 
     func next() -> BlockAhead? {
-        guard index < blocks.count else { return nil }
-        var next = blocks[index]
+        guard index < entries.count else { return nil }
+        let entry = entries[index]
+        let known = kept.isEmpty ? nil : kept[index]
         index += 1
-        guard next.block == nil else { return next }
-        let block =
-            shared?.take(missCount, reader) ?? reader.decoded(next.entry, mapping: mapping)
+        if let known { return BlockAhead(entry: entry, block: .success(known)) }
+        let block = shared?.take(missCount, reader) ?? reader.decoded(entry, mapping: mapping)
         missCount += 1
-        next.block = block
         keep(block)
-        return next
+        return BlockAhead(entry: entry, block: block)
     }
 
     private func keep(_ block: Result<DecodedBlock, LogError>) {

@@ -47,19 +47,18 @@ extension LogFiles {
         mapping: Bool = false,
         isLong: Bool = false
     ) -> BlocksAhead {
-        let blocks = entries.map { entry in
+        let kept = entries.map { (entry) -> DecodedBlock? in
             let key = BlockCache.Key(segment: reader.id, offset: entry.offset)
-            var kept = cache.block(key)
-            if mapping, let block = kept, block.map == nil {
-                let mapped = block.mapped()
-                cache.keep(mapped, key)
-                kept = mapped
-            }
-            return BlockAhead(entry: entry, block: kept.map { .success($0) })
+            guard let block = cache.block(key) else { return nil }
+            guard mapping, block.map == nil else { return block }
+            let mapped = block.mapped()
+            cache.keep(mapped, key)
+            return mapped
         }
         return BlocksAhead(
-            blocks,
+            entries,
             of: reader,
+            kept: kept,
             mapping: mapping,
             isLong: isLong,
             keeping: keeping ? cache : nil
@@ -69,7 +68,7 @@ extension LogFiles {
     /// Returns a block decoded ahead; `nil` if the block is damaged and was skipped.
     func sound(_ next: BlockAhead) throws(LogError) -> DecodedBlock? {
         do throws(LogError) {
-            return try next.block?.get()
+            return try next.block.get()
         } catch {
             try meet(error)
             return nil
@@ -96,11 +95,11 @@ extension LogFiles {
     }
 }
 
-/// A block to decode ahead of its reader; once that is done, the block or the error.
+/// A block that was decoded ahead of its reader, or the error.
 struct BlockAhead {
     /// The maximum number of blocks decoded ahead: 1 MiB, which stays in the processor's cache.
     static let countLimit = 64
 
     let entry: BlockEntry
-    var block: Result<DecodedBlock, LogError>?
+    let block: Result<DecodedBlock, LogError>
 }

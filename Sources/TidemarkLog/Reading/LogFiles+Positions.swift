@@ -252,6 +252,13 @@ extension ArraySlice<SequenceNumber> {
     ///
     /// O(log distance).
     fileprivate func firstIndex(after sequence: SequenceNumber) -> Int {
+        // The usual cases: the last of some neighbours, or the end.
+        if let last, last <= sequence { return endIndex }
+        let dense = UInt64(endIndex - startIndex)
+        if let first, first <= sequence, sequence.rawValue - first.rawValue < dense {
+            let index = startIndex + Int(sequence.rawValue - first.rawValue)
+            if self[index] == sequence { return index + 1 }
+        }
         var step = 1
         while startIndex + step < endIndex, self[startIndex + step] <= sequence { step *= 2 }
         let known = startIndex + step / 2

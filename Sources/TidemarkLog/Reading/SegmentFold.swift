@@ -253,9 +253,9 @@ extension SegmentFold {
         let base = directory.count
         for entry in blocks { _ = built.add(entry) }
         var stripe = DecodedStripe()
-        for next in BlocksAhead(blocks.map { BlockAhead(entry: $0) }, of: reader) {
+        for next in BlocksAhead(blocks, of: reader) {
             do throws(LogError) {
-                stripe.add(try next.block?.get(), next.entry)
+                stripe.add(try next.block.get(), next.entry)
             } catch {
                 stripe.add(nil, next.entry)
                 try meet(error)

@@ -51,7 +51,7 @@ import TidemarkModel
         let read = try RecordEvent.read(payload.span.bytes)
         #expect(read.event == event)
         #expect(read.bodyOffset == offset)
-        #expect(try RecordEvent.start(of: payload.span.bytes) == (.live, offset))
+        #expect(try RecordEvent.start(of: payload.span.bytes) == .live(bodyOffset: offset))
         var save = event
         save.isTouch = false
         #expect(save != event)
@@ -74,7 +74,7 @@ import TidemarkModel
         #expect(read.bodyOffset == offset)
         let link = try RecordEvent.readLink(payload.span.bytes)
         #expect(link.bodyOffset == offset && link.previous == 8 && link.previousState == .live)
-        #expect(try RecordEvent.start(of: payload.span.bytes) == (.live, offset))
+        #expect(try RecordEvent.start(of: payload.span.bytes) == .live(bodyOffset: offset))
         let touchesAudience = RecordEvent.touchesAudience(payload.span.bytes)
         #expect(!touchesAudience)
     }
@@ -140,7 +140,7 @@ import TidemarkModel
             let read = try RecordEvent.read(payload.span.bytes)
             #expect(read.event == event)
             #expect(read.bodyOffset == offset)
-            #expect(try RecordEvent.start(of: payload.span.bytes).bodyOffset == offset)
+            #expect(try RecordEvent.start(of: payload.span.bytes) == .live(bodyOffset: offset))
             for count in 0..<offset {
                 let cut = Array(payload[..<count])
                 #expect(throws: EventFormatError.self) { try RecordEvent.read(cut.span.bytes) }
@@ -382,6 +382,7 @@ import TidemarkModel
                 var bytes: [UInt8] = []
                 event.append(to: &bytes)
                 #expect(try AudienceEvent(bytes.span.bytes) == event)
+                #expect(try RecordEvent.start(of: bytes.span.bytes) == .audience)
                 for length in 0..<28 + 1 + 5 {
                     let cut = Array(bytes.prefix(length))
                     #expect(throws: EventFormatError.self) { try AudienceEvent(cut.span.bytes) }
@@ -409,7 +410,7 @@ import TidemarkModel
             let (read, offset) = try RecordEvent.read(bytes.span.bytes)
             #expect(read == event)
             #expect(offset == length)
-            #expect(try RecordEvent.start(of: bytes.span.bytes).bodyOffset == offset)
+            #expect(try RecordEvent.start(of: bytes.span.bytes) == .live(bodyOffset: offset))
             bytes[3] = 8
             #expect(throws: EventFormatError.self) { try RecordEvent.read(bytes.span.bytes) }
         }
