@@ -172,7 +172,10 @@ extension Limits {
     package func check(_ caller: Caller) throws(SyncError) {
         try check(caller.database.container.name, as: "container", limit: placeByteCount)
         try check(caller.database.owner.name, as: "database owner", limit: placeByteCount)
-        if let user = caller.user { try check(user.name, as: "user", limit: placeByteCount) }
+        // The owner of a private database is its user, and has been checked by the same rule.
+        if let user = caller.user, user.name != caller.database.owner.name {
+            try check(user.name, as: "user", limit: placeByteCount)
+        }
         if let device = caller.device { try check(Name(device), as: "device") }
         if let build = caller.build { try check(Name(build), as: "build") }
         if let request = caller.requestID {
@@ -185,31 +188,26 @@ extension Limits {
 
     private func check(_ name: Name, as what: String, limit: Int? = nil) throws(SyncError) {
         let limit = min(limit ?? nameByteCount, Int(UInt16.max))
-        guard name.byteCount >= 1, name.byteCount <= max(limit, 1) else {
-            throw byteCountError(of: name, as: what, limit: limit)
+        let isAllowed = name.withBytes { [requiresASCIINames] bytes in
+            bytes.count >= 1 && bytes.count <= max(limit, 1)
+                && !ByteEquality.containsZero(UnsafeRawBufferPointer(bytes))
+                && (!requiresASCIINames || bytes.allSatisfy { $0 < 0x80 })
         }
-        let (hasNUL, isAllowed) = name.withBytes { bytes in
-            (
-                ByteEquality.containsZero(UnsafeRawBufferPointer(bytes)),
-                !requiresASCIINames || bytes.allSatisfy { $0 < 0x80 }
-            )
-        }
-        guard !hasNUL else {
-            throw .invalidName(what, name.string, "holds a NUL character; leave it out")
-        }
-        guard isAllowed else {
-            throw .invalidName(
-                what,
-                name.string,
-                "is not ASCII, which this store requires; spell it in ASCII"
-            )
-        }
+        if !isAllowed { throw nameError(name, as: what, limit: limit) }
     }
 
     // Not inlined, because a function that composes a text is slower for valid names too.
     @inline(never)
-    private func byteCountError(of name: Name, as what: String, limit: Int) -> SyncError {
-        .invalidName(what, name.string, "has \(name.byteCount) bytes; 1 to \(limit) are allowed")
+    private func nameError(_ name: Name, as what: String, limit: Int) -> SyncError {
+        let rule =
+            if name.byteCount < 1 || name.byteCount > max(limit, 1) {
+                "has \(name.byteCount) bytes; 1 to \(limit) are allowed"
+            } else if name.string.utf8.contains(0) {
+                "holds a NUL character; leave it out"
+            } else {
+                "is not ASCII, which this store requires; spell it in ASCII"
+            }
+        return .invalidName(what, name.string, rule)
     }
 
     private func checkIdentifier(_ name: Name, as what: String) throws(SyncError) {

@@ -140,6 +140,18 @@ import Testing
         }
     }
 
+    @Test func `A caller's user is checked also in a database that is not the user's own`() {
+        for database in [DatabaseID(scope: .public), DatabaseID(owner: "_anna")] {
+            let caller = Caller(database: database, user: "_bert")
+            #expect(refusal { () throws(SyncError) in try limits.check(caller) } == nil)
+            for name in ["", "a\0b", String(repeating: "x", count: 256)] {
+                let caller = Caller(database: database, user: UserID(name))
+                let error = refusal { () throws(SyncError) in try limits.check(caller) }
+                #expect(error?.message.hasPrefix("The user \"\(name)\" ") == true)
+            }
+        }
+    }
+
     @Test func `Too many fields are an error of the save, not of setting a field`() throws {
         var builder = FieldsBuilder()
         for number in 0..<Int(UInt16.max) { try builder.set("f\(number)", .int64(1)) }

@@ -31,21 +31,32 @@ enum ByteEquality {
     /// Returns true if one of the bytes is zero.
     ///
     /// O(bytes).
+    @inline(__always)
     static func containsZero(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let count = bytes.count
         var index = 0
-        while index + 8 <= count {
-            let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-            // Of the bytes up to 0x7F, only zero gets its top bit from subtracting one. A byte next
-            // to a zero may get it by the borrow, which changes nothing in the answer.
-            if (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 != 0 { return true }
-            index += 8
+        if count >= 8 {
+            while index + 8 < count {
+                if containsZero(bytes, wordAt: index) { return true }
+                index += 8
+            }
+            // Some of the last eight bytes are tested again, which costs less than a loop.
+            return containsZero(bytes, wordAt: count - 8)
         }
         while index < count {
             if bytes[index] == 0 { return true }
             index += 1
         }
         return false
+    }
+
+    /// Returns true if one of the eight bytes at an offset is zero.
+    @inline(__always)
+    private static func containsZero(_ bytes: UnsafeRawBufferPointer, wordAt offset: Int) -> Bool {
+        let word = bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+        // Of the bytes up to 0x7F, only zero gets its top bit from subtracting one. A byte next
+        // to a zero may get it by the borrow, which changes nothing in the answer.
+        return (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080 != 0
     }
 
     /// Returns true if two slices hold the same bytes.
