@@ -135,15 +135,15 @@ extension Reader {
     /// Rejects callers that may not use a database, and names that break a rule.
     func checkAccess(of caller: Caller, writes: Bool) throws(SyncError) {
         try admit(caller)
-        let database = caller.database
         guard let user = caller.user else {
-            if database.scope == .public, !writes { return }
-            throw .notAuthenticated(database)
+            if caller.database.scope == .public, !writes { return }
+            throw .notAuthenticated(caller.database)
         }
-        // `__defaultOwner__` is the caller on either side: an embedded store has one user.
-        if database.scope != .public, database.owner != .current, user != .current,
-            user != database.owner
-        {
+        // `__defaultOwner__` is the caller on either side: an embedded store has one user. It has
+        // no account whose status could forbid something.
+        if user == .current { return }
+        let database = caller.database
+        if database.scope != .public, database.owner != .current, user != database.owner {
             throw .permissionFailure(
                 "The \(database.scope.name) database of \(database.owner.userRecordName) is not "
                     + "open to \(user.userRecordName)."
