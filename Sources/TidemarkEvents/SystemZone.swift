@@ -26,8 +26,7 @@ package enum SystemZone: String, CaseIterable, Sendable {
 
     /// Creates the system zone with a name.
     package init?(_ name: Name) {
-        // Decides for nearly all names without comparing them with each case.
-        guard name.string.utf8.first == UInt8(ascii: "_"),
+        guard name.isReserved,
             let zone = Self.allCases.first(where: { $0.zone.name == name })
         else { return nil }
         self = zone
@@ -61,17 +60,25 @@ extension ZoneID {
 
 extension ZoneIdentity {
     /// True if the zone is a system zone, an audience or an erasure mark.
-    package var isSystem: Bool { isAudience || systemZone != nil || isErasureMark }
+    package var isSystem: Bool { isAudience || isErasureMark || systemZone != nil }
 
     /// The system zone with the zone's identity; `nil` for other zones.
     package var systemZone: SystemZone? {
         // The name alone does not decide: the zone must also be in the database where the store
         // keeps it.
-        guard let zone = SystemZone(zoneName), zone.home(for: database) == database else {
-            return nil
-        }
+        guard zoneName.isReserved, let zone = SystemZone(zoneName),
+            zone.home(for: database) == database
+        else { return nil }
         return zone
     }
+}
+
+extension Name {
+    /// True if the name begins as those of system zones do.
+    ///
+    /// Decides for nearly all names without comparing them with each case.
+    @inline(__always)
+    fileprivate var isReserved: Bool { firstByte == UInt8(ascii: "_") }
 }
 
 extension DatabaseID {

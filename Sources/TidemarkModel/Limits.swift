@@ -129,7 +129,7 @@ extension Limits {
     package func check(zone: ZoneID) throws(SyncError) {
         try check(zone.name, as: "zone name", limit: placeByteCount)
         try check(zone.owner, as: "owner name", limit: placeByteCount)
-        guard zone.name.string.utf8.first != UInt8(ascii: "_") || zone.name == ZoneID.default.name
+        guard zone.name.firstByte != UInt8(ascii: "_") || zone.name == ZoneID.default.name
         else {
             throw .invalidName(
                 "zone name",

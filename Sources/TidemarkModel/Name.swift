@@ -31,6 +31,10 @@ public struct Name: Sendable {
 }
 
 extension Name {
+    /// The first byte of the name; `nil` if the name is empty.
+    @inlinable
+    package var firstByte: UInt8? { withBytes { $0.first } }
+
     /// Returns true if the name has these bytes.
     ///
     /// O(bytes).
