@@ -115,9 +115,14 @@ extension TokenContent {
             ? MemoryLayout<UInt64>.size + walks.count * Self.walkByteCount
             : readability == 0 ? 0 : MemoryLayout<UInt64>.size
         let count = Self.byteCount + rest
+        // A token of a zone or database has no list, so one optional word needs no flag: the length
+        // tells.
+        let optional = level == .sharedZone ? known.rawValue : readability
         // Every page ends with a token. An array of a given length would be made by code of the
         // standard library that is not specialized, and appending word by word takes longer still.
-        return withUnsafeTemporaryAllocation(byteCount: count, alignment: 1) { token in
+        // The list names the members, because the closure would otherwise copy the whole value.
+        return withUnsafeTemporaryAllocation(byteCount: count, alignment: 1) {
+            [level, place, incarnation, sequence, quiet, walks] token in
             func put(_ word: UInt64, at offset: Int) {
                 token.storeBytes(of: word.littleEndian, toByteOffset: offset, as: UInt64.self)
             }
@@ -128,9 +133,7 @@ extension TokenContent {
             put(incarnation.rawValue, at: 18)
             put(sequence.rawValue, at: 26)
             put(quiet.rawValue, at: 34)
-            // A token of a zone or database has no list, so one optional word needs no flag: the
-            // length tells.
-            if rest > 0 { put(level == .sharedZone ? known.rawValue : readability, at: 42) }
+            if rest > 0 { put(optional, at: 42) }
             if level == .sharedZone {
                 for (index, walk) in walks.enumerated() {
                     let offset = Self.byteCount + index * Self.walkByteCount
@@ -218,13 +221,10 @@ extension TokenContent {
         guard line.entries.contains(where: { $0.incarnation == incarnation }) else {
             throw .unknownIncarnation
         }
-        guard line.contains(sequence, of: incarnation), line.contains(quiet, of: incarnation),
-            line.contains(known, of: incarnation)
-        else {
-            throw .beyondCut
-        }
+        let last = max(max(sequence, quiet), known)
+        guard line.contains(last, of: incarnation) else { throw .beyondCut }
         // Within the cut but after every durable event: the store's files are older than the token.
-        guard sequence <= visible, quiet <= visible, known <= visible else { throw .future }
+        guard last <= visible else { throw .future }
         // Not earlier: beyond the cut, another zone may have the same key.
         guard self.place == place else { throw .otherPlace }
         // The client lacks records that it could not read, or has some that it can no longer read.

@@ -110,6 +110,14 @@ import TidemarkModel
         #expect(check(content(incarnation: 10, sequence: 99)) == nil)
         #expect(check(content(incarnation: 10, sequence: 100)) == .beyondCut)
         #expect(check(content(incarnation: 10, sequence: 50, quiet: 100)) == .beyondCut)
+        let cases: [(incarnation: UInt64, known: UInt64, defect: TokenDefect?)] = [
+            (11, 200, nil), (11, 201, .future), (10, 99, nil), (10, 100, .beyondCut),
+        ]
+        for (incarnation, known, defect) in cases {
+            var content = content(incarnation: incarnation, sequence: 50)
+            content.known = SequenceNumber(rawValue: known)
+            #expect(check(content) == defect)
+        }
     }
 
     @Test func `A token below the horizon is expired`() {
