@@ -6,8 +6,39 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkRules
 
-/// The delta of a zone in the caller's own or the public database, from the zone's list of changes,
-/// now or as of a position.
+/// A zone of the caller's own or the public database, as a delta lists it for the caller.
+///
+/// It has no picture, so that the usual answer, for which nothing is listed, needs no copy of one.
+struct ListedZone {
+    /// The zone's key; `nil` while it has none yet.
+    let key: ZoneKey?
+    /// The place of the request's token.
+    var start: Reader.Start
+    /// The records that the caller may read; `nil` for all.
+    let readable: PublicAccess?
+    /// The same as a number, for tokens.
+    let readability: UInt64
+
+    /// Returns the content of the token of a client that has received everything up to a position.
+    func token(
+        at position: SequenceNumber,
+        _ incarnation: Incarnation,
+        moreComing: Bool = false
+    ) -> TokenContent {
+        // Between two pages a client may hold a record that was deleted before the second one begins.
+        let keepsQuiet = start.quiet > position || moreComing && readability != 0
+        return TokenContent(
+            level: .zone,
+            place: key?.rawValue ?? 0,
+            incarnation: incarnation,
+            sequence: position,
+            quiet: keepsQuiet ? start.known : .zero,
+            readability: readability
+        )
+    }
+}
+
+/// The delta of a listed zone, from the zone's list of changes, now or as of a position.
 ///
 /// Without a token, a delta reports earlier deletions only of records that the calling user created
 /// on the calling device, as Apple's staff say of CloudKit. The device may hold such a record
@@ -15,15 +46,18 @@ import TidemarkRules
 struct ListedDelta<Viewed: Picture>: ZoneDelta {
     let reader: Reader
     let picture: Viewed
-    /// The zone's key; `nil` while it has none yet.
-    let key: ZoneKey?
-    let start: Reader.Start
+    var zone: ListedZone
     /// The caller's user and device, whose earlier deletions are reported; `nil` if none are.
     let creator: FormerVersions.Creator?
-    /// The records that the caller may read; `nil` for all.
-    let readable: PublicAccess?
-    /// The same as a number, for tokens.
-    let readability: UInt64
+
+    init(_ reader: Reader, _ picture: Viewed, _ zone: ListedZone, _ caller: Caller) {
+        self.reader = reader
+        self.picture = picture
+        self.zone = zone
+        creator =
+            zone.start.quiet > 0
+            ? caller.device.map { FormerVersions.Creator(user: caller.user, device: $0) } : nil
+    }
 
     var access: ZoneAccess? { nil }
 
@@ -31,6 +65,7 @@ struct ListedDelta<Viewed: Picture>: ZoneDelta {
     ///
     /// Every deletion from before the first page costs a read of its record's events.
     func list(_ limit: Int) throws(SyncError) -> DeltaList {
+        let start = zone.start
         let isQuiet = start.quiet > start.sequence
         let search = isQuiet ? FormerVersions(for: self, access: nil) : nil
         var budget = reader.scanBudget(limit)
@@ -41,7 +76,7 @@ struct ListedDelta<Viewed: Picture>: ZoneDelta {
             budget: &budget,
             position: \.sequence,
             read: { (start, count) throws(SyncError) -> [RecordVersion] in
-                guard let key else { return [] }
+                guard let key = zone.key else { return [] }
                 return try picture.versions(in: key, after: start, limit: count)
             },
             tell: { (run, budget) throws(SyncError) in
@@ -72,18 +107,10 @@ struct ListedDelta<Viewed: Picture>: ZoneDelta {
         // Without more to come the token is at the end of the store, so that the token of a quiet
         // zone does not fall below a later horizon.
         let end = position ?? picture.bound
-        // Between two pages a client may hold a record that was deleted before the second one begins.
-        let keepsQuiet = start.quiet > end || position != nil && readability != 0
+        let moreComing = position != nil
         return DeltaPlace(
-            token: TokenContent(
-                level: .zone,
-                place: key?.rawValue ?? 0,
-                incarnation: reader.line.current,
-                sequence: end,
-                quiet: keepsQuiet ? start.known : .zero,
-                readability: readability
-            ),
-            moreComing: position != nil
+            token: zone.token(at: end, reader.line.current, moreComing: moreComing),
+            moreComing: moreComing
         )
     }
 
@@ -94,7 +121,7 @@ struct ListedDelta<Viewed: Picture>: ZoneDelta {
         _ search: FormerVersions?,
         _ budget: inout Int
     ) throws(SyncError) -> DeltaScan<RecordVersion>.Told {
-        let quiet = start.quiet
+        let quiet = zone.start.quiet
         // The usual case, in which the run is not copied.
         if !run.contains(where: { $0.isQuiet(below: quiet) }) { return .init(entries: run) }
         let deletions = run.filter { $0.isQuiet(below: quiet) }.map(\.sequence)
@@ -114,7 +141,7 @@ struct ListedDelta<Viewed: Picture>: ZoneDelta {
     /// Removes the records that the caller may not read, and reports them as deleted if the caller
     /// may hold an earlier record of the same name.
     func hide(from rows: inout RecordRows) throws(SyncError) -> DeltaPlace? {
-        guard let readable else { return nil }
+        guard let readable = zone.readable else { return nil }
         let all = rows.removeRows()
         let isShown = try all.map { (row) throws(SyncError) in try readable.shows(row, of: rows) }
         let hidden = zip(all, isShown).filter { !$0.1 }
@@ -151,7 +178,7 @@ extension FormerVersions {
     fileprivate init(for delta: ListedDelta<some Picture>, access: PublicAccess?) {
         self.init(
             source: delta.reader.source,
-            known: delta.start.known,
+            known: delta.zone.start.known,
             creator: delta.creator,
             access: access
         )

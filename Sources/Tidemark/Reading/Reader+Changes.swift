@@ -36,19 +36,21 @@ extension Reader {
     private func changes(
         _ request: ZoneChangesRequest,
         as caller: Caller,
-        _ picture: consuming some Picture,
+        _ picture: some Picture,
         _ now: ViewPicture,
         through position: SequenceNumber? = nil
     ) throws(SyncError) -> ZoneChanges {
-        let delta = try listedDelta(request, as: caller, picture, now)
-        if let position { try check(delta.start, isWithin: position) }
-        guard delta.start.isAtHead else { return try page(of: delta, request) }
+        let zone = try listedZone(request, as: caller, picture, now)
+        if let position { try check(zone.start, isWithin: position) }
+        guard zone.start.isAtHead else {
+            return try page(of: ListedDelta(self, picture, zone, caller), request)
+        }
         _ = try pageLimit(request)
         // The usual answer to a client that asks again: nothing is read.
         return ZoneChanges(
             zone: request.zone,
             changes: RecordChanges(),
-            token: delta.end.token(of: id, hash: views.hash),
+            token: zone.token(at: picture.bound, line.current).token(of: id, hash: views.hash),
             moreComing: false
         )
     }
@@ -66,19 +68,20 @@ extension Reader {
             if caller.database.scope == .shared {
                 try endOfSharedChanges(request, as: caller, now)
             } else {
-                try listedDelta(request, as: caller, LivePicture(views: now), now).end
+                try listedZone(request, as: caller, LivePicture(views: now), now)
+                    .token(at: now.bound, line.current)
             }
         return end.token(of: id, hash: views.hash)
     }
 
-    /// Returns the delta of a zone in a picture: after the request's token, for a caller with the
-    /// permissions of now.
-    func listedDelta<Viewed: Picture>(
+    /// Returns what a delta lists of a zone in a picture: the changes after the request's token, for
+    /// a caller with the permissions of now.
+    func listedZone(
         _ request: ZoneChangesRequest,
         as caller: Caller,
-        _ picture: consuming Viewed,
+        _ picture: some Picture,
         _ now: ViewPicture
-    ) throws(SyncError) -> ListedDelta<Viewed> {
+    ) throws(SyncError) -> ListedZone {
         try checkOwner(of: request.zone, in: caller.database)
         let zone = ZoneIdentity(
             database: caller.database,
@@ -97,16 +100,7 @@ extension Reader {
         let access = try access(of: caller, now)
         let readability = try access?.readability(views.hash) ?? 0
         let start = try start(of: request, zone, key, quiet: picture.bound, readability, now)
-        return ListedDelta(
-            reader: self,
-            picture: picture,
-            key: key,
-            start: start,
-            creator: start.quiet > 0
-                ? caller.device.map { FormerVersions.Creator(user: caller.user, device: $0) } : nil,
-            readable: access,
-            readability: readability
-        )
+        return ListedZone(key: key, start: start, readable: access, readability: readability)
     }
 
     /// Rejects the name of a zone that a client cannot have in its database.

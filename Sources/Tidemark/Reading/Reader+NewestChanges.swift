@@ -20,7 +20,9 @@ extension Reader {
         if caller.database.scope == .shared {
             changes = try newestSharedChanges(request, through: end, as: caller, now)
         } else {
-            let delta = try listedDelta(request, as: caller, LivePicture(views: now), now)
+            let live = LivePicture(views: now)
+            let zone = try listedZone(request, as: caller, live, now)
+            let delta = ListedDelta(self, live, zone, caller)
             changes = try newestPage(of: delta, request, through: end)
         }
         // With the oldest page the client has received everything between its two tokens.
@@ -99,20 +101,12 @@ extension Reader {
 }
 
 extension ListedDelta: BackwardDelta {
-    var first: SequenceNumber { start.sequence }
+    var first: SequenceNumber { zone.start.sequence }
 
     func beginning(after position: SequenceNumber) -> Self {
-        var start = start
-        start.sequence = position
-        return Self(
-            reader: reader,
-            picture: picture,
-            key: key,
-            start: start,
-            creator: creator,
-            readable: readable,
-            readability: readability
-        )
+        var delta = self
+        delta.zone.start.sequence = position
+        return delta
     }
 
     func count(
@@ -120,7 +114,7 @@ extension ListedDelta: BackwardDelta {
         through end: SequenceNumber,
         limit: Int
     ) throws(SyncError) -> Int {
-        guard let key else { return 0 }
+        guard let key = zone.key else { return 0 }
         return try picture.versions(in: key, after: start, limit: limit)
             .prefix { $0.sequence <= end }.count
     }
