@@ -46,11 +46,18 @@ extension Reader {
             return try page(of: ListedDelta(self, picture, zone, caller), request)
         }
         _ = try pageLimit(request)
+        let token =
+            if let since = request.since, zone.start.isAt(picture.bound, line.current) {
+                // A new token would have the same bytes.
+                since
+            } else {
+                zone.token(at: picture.bound, line.current).token(of: id, hash: views.hash)
+            }
         // The usual answer to a client that asks again: nothing is read.
         return ZoneChanges(
             zone: request.zone,
             changes: RecordChanges(),
-            token: zone.token(at: picture.bound, line.current).token(of: id, hash: views.hash),
+            token: token,
             moreComing: false
         )
     }
@@ -155,12 +162,22 @@ extension Reader {
         var sequence: SequenceNumber = 0
         /// Deletions up to here are not reported.
         var quiet: SequenceNumber
+        /// The incarnation of the token; `nil` without one.
+        var incarnation: Incarnation?
         /// True if the zone's last event is not after the start.
         var isAtHead = false
 
         /// The position at which the client's copy of the zone was complete, or at which a delta
         /// without a token began.
         var known: SequenceNumber { quiet > 0 ? quiet : sequence }
+
+        /// Returns true if the token of a client that has received everything up to a position is
+        /// the token of this start.
+        ///
+        /// Its zone and readability are, or the token would not have been accepted.
+        func isAt(_ position: SequenceNumber, _ incarnation: Incarnation) -> Bool {
+            sequence == position && quiet == 0 && self.incarnation == incarnation
+        }
     }
 
     /// Returns the position of a request's token.
@@ -201,6 +218,7 @@ extension Reader {
         return Start(
             sequence: content.sequence,
             quiet: content.quiet,
+            incarnation: content.incarnation,
             isAtHead: reach.map { $0.head <= content.sequence } ?? false
         )
     }

@@ -121,6 +121,39 @@ import TidemarkModel
         try store.close()
     }
 
+    @Test func `A client that has everything gets the token of the end`() async throws {
+        let path = folder.path("restarted.tide")
+        var token: ChangeToken?
+        for round in 0..<3 {
+            // Stores that are not closed have another incarnation after they are opened again.
+            let store = try Store.open(at: path, access: .creating)
+            let client = Client(store: store)
+            if round == 0 {
+                try await client.createZone()
+                try await client.modify([try client.save("a", ["n": 1])])
+                token = try await client.changes().token
+            }
+            func checkToken() async throws {
+                let delta = try await client.changes(since: token)
+                #expect(delta.changes.isEmpty)
+                #expect(
+                    try store.currentToken(of: client.zone, as: client.caller) == delta.token
+                )
+                #expect(try await client.changes(since: delta.token).token == delta.token)
+                token = delta.token
+            }
+            try await checkToken()
+            let before = token
+            var other = client
+            other.zone = ZoneID(zoneName: "Other \(round)")
+            try await other.createZone()
+            try await checkToken()
+            #expect(token != before)
+            if round == 2 { try store.close() }
+        }
+        try self.store.close()
+    }
+
     @Test func `A recreated zone is a different zone`() async throws {
         try await anna.modify([try anna.save("a", ["n": 1])])
         let old = try await anna.changes()
