@@ -345,7 +345,7 @@ struct StoreOpening {
         guard !environment.log.writesInline else { return }
         compactor.begin(parts.upkeep)
         parts.queries.indexes?.begin()
-        environment.idleSweep.watch(parts)
+        environment.idleSweep.watch(parts.parking)
     }
 
     /// Starts making notifications in the background; in a simulation they are made when a caller

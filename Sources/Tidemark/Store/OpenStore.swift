@@ -7,14 +7,15 @@ import TidemarkModel
 /// The parts of an open store.
 ///
 /// A ``Store`` releases them when it is closed.
-final class OpenStore: Parkable {
+final class OpenStore: Sendable {
     let reader: Reader
     let writer: WriteAccess
     let queries: Queries
     let notifications: Notifications
     let upkeep: Upkeep
     let listeners: Listeners
-    /// Closes files while nobody uses the store.
+    /// Closes the files while nobody uses the store.
+    let parking: StoreParking
     private let idleSweep: IdleSweep?
 
     init(
@@ -35,27 +36,8 @@ final class OpenStore: Parkable {
         let arrivals = notifier == nil ? nil : listeners.arrivals
         notifications = Notifications(reader, writer, notifier, arrivals)
         upkeep = Upkeep(reader, writer, queries, notifications, compactor)
+        parking = StoreParking(reader, writer, indexes)
         self.idleSweep = idleSweep
-    }
-
-    /// Closes all files but the folder, the lock, the manifest and the segment that takes events, and
-    /// takes what is in memory into the views.
-    func park(_ sweep: IdleSweep) -> Bool {
-        // The folder may be moved before the views are opened again.
-        guard let writer = writer.ifAny, writer.log.viewsPath != nil else { return false }
-        let log = writer.log
-        // Without references to the store, whose part the index is.
-        let isParked = reader.views.index.park { [weak self, weak log] in
-            if let self { sweep.watch(self) }
-            return log?.viewsPath
-        }
-        guard isParked else { return false }
-        log.closeFinishedSegments()
-        reader.journal?.journal.park()
-        queries.indexes?.park()
-        // This opens the views again, and a later sweep finds nothing to take in.
-        writer.checkpointer.rest(reader.views)
-        return true
     }
 
     /// Rewrites the views if the store has been compacted, since their pages are as many as before,
@@ -91,7 +73,7 @@ final class OpenStore: Parkable {
         try? writer.checkpointer.finish(reader.views)
         giveBackPages(writer.log)
         // Before the lock is free: a sweep must not keep the views open when they are opened again.
-        idleSweep?.forget(self)
+        idleSweep?.forget(parking)
         try writer.log.close()
     }
 }
