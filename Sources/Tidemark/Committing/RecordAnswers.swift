@@ -114,14 +114,7 @@ extension Writer {
             case .event, .nothingToDo:
                 result.deletions.append(.success(request.record(at: index)))
             case .refused(let code, let message, let against):
-                let error = try refusal(
-                    code,
-                    message,
-                    against,
-                    of: request,
-                    at: index,
-                    conflicts
-                )
+                let error = try refusal(code, message, against, at: index, conflicts)
                 result.add(error, isSave: isSave)
                 refused.append(SyncError.ItemError(.record(request.record(at: index)), error))
             }
@@ -135,7 +128,6 @@ extension Writer {
         _ code: Int,
         _ message: String,
         _ against: SequenceNumber,
-        of request: ModifyRecordsRequest,
         at index: Int,
         _ conflicts: Conflicts
     ) throws(SyncError) -> SyncError {
