@@ -115,6 +115,13 @@ public struct Limits: Hashable, Sendable {
 }
 
 extension Limits {
+    /// Refuses a request with too many items.
+    package func check(itemCount: Int) throws(SyncError) {
+        guard itemCount <= itemsPerRequest else {
+            throw .tooManyItems(itemCount, limit: itemsPerRequest)
+        }
+    }
+
     /// Refuses an invalid name of a record: 1 to 255 bytes, no NUL, and optionally ASCII only.
     ///
     /// CloudKit allows ASCII that does not begin with an underscore. Any Unicode is accepted here,

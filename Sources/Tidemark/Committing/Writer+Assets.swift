@@ -66,10 +66,7 @@ extension Writer {
         as caller: Caller
     ) throws(SyncError) -> [Bool] {
         try reader.checkAccess(of: caller, writes: true)
-        let limit = reader.options.limits.itemsPerRequest
-        guard request.assets.count <= limit else {
-            throw .tooManyItems(request.assets.count, limit: limit)
-        }
+        try reader.options.limits.check(itemCount: request.assets.count)
         let holder = BlobHolder(try writableDatabase(of: request.zone, as: caller))
         var held: [Bool] = []
         for asset in request.assets {

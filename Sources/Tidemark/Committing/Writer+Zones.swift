@@ -15,9 +15,7 @@ extension Writer {
     ) async throws(SyncError) -> ModifyZonesResult {
         try reader.checkAccess(of: caller, writes: true)
         let itemCount = request.saves.count + request.deletions.count
-        guard itemCount <= reader.options.limits.itemsPerRequest else {
-            throw .tooManyItems(itemCount, limit: reader.options.limits.itemsPerRequest)
-        }
+        try reader.options.limits.check(itemCount: itemCount)
         if caller.database.scope == .shared { return try await leaveZones(request, as: caller) }
         let key = identity(of: caller, request.contentBytes)
         try await committer.waitForRoom()

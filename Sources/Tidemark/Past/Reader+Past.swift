@@ -84,7 +84,7 @@ extension Reader {
         as caller: Caller,
         asOf position: SequenceNumber
     ) throws(SyncError) -> [Result<Subscription, SyncError>] {
-        try checkCount(ofSubscriptions: ids)
+        try options.limits.check(itemCount: ids.count)
         let saved = try subscriptions(as: caller, asOf: position)
         return ids.map { id in
             saved.first { $0.name == Name(id) }.map { .success($0) }
@@ -113,9 +113,7 @@ extension Reader {
         asOf position: SequenceNumber
     ) throws(SyncError) -> [UserIdentity?] {
         _ = try currentUser(as: caller)
-        guard lookups.count <= options.limits.itemsPerRequest else {
-            throw .tooManyItems(lookups.count, limit: options.limits.itemsPerRequest)
-        }
+        try options.limits.check(itemCount: lookups.count)
         return try lookups.map { (lookup) throws(SyncError) in
             try identity(of: lookup, as: caller, asOf: position)
         }

@@ -20,10 +20,7 @@ extension Reader {
         defer { withExtendedLifetime(now) {} }
         // Once for the call: an invalid position is the error of the call, not of each item.
         _ = try check(position, now)
-        let limit = options.limits.itemsPerRequest
-        guard request.recordIDs.count <= limit else {
-            throw .tooManyItems(request.recordIDs.count, limit: limit)
-        }
+        try options.limits.check(itemCount: request.recordIDs.count)
         let access = try access(of: caller, now)
         guard let position else { return try records(request, as: caller, access, now) }
         let selection = request.desiredKeys.map { FieldSelection($0) }

@@ -43,9 +43,7 @@ extension Reader {
         as caller: Caller
     ) throws(SyncError) -> [UserIdentity?] {
         _ = try currentUser(as: caller)
-        guard lookups.count <= options.limits.itemsPerRequest else {
-            throw .tooManyItems(lookups.count, limit: options.limits.itemsPerRequest)
-        }
+        try options.limits.check(itemCount: lookups.count)
         let picture = try picture(.visible)
         return try lookups.map { (lookup) throws(SyncError) in
             try identity(of: lookup, as: caller, picture)

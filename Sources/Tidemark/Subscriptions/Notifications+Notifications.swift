@@ -174,9 +174,7 @@ extension Notifications {
         let writer = try writer()
         try reader.checkAccess(of: caller, writes: true)
         let holder = try reader.holder(of: caller)
-        guard ids.count <= reader.options.limits.itemsPerRequest else {
-            throw .tooManyItems(ids.count, limit: reader.options.limits.itemsPerRequest)
-        }
+        try reader.options.limits.check(itemCount: ids.count)
         try await writer.committer.waitForRoom()
         while true {
             let picture = try reader.picture(.appended)

@@ -29,7 +29,7 @@ extension Notifications {
         _ ids: [String],
         as caller: Caller
     ) async throws(SyncError) -> [Result<Subscription, SyncError>] {
-        try reader.checkCount(ofSubscriptions: ids)
+        try reader.options.limits.check(itemCount: ids.count)
         let saved = try await saved(as: caller)
         return ids.map { id in
             saved[Name(id)].map { .success($0) } ?? .failure(.noSubscription(id))
@@ -50,10 +50,7 @@ extension Notifications {
 extension ModifySubscriptionsRequest {
     /// Refuses a request that is too large, or names a subscription twice.
     fileprivate func check(_ limits: Limits) throws(SyncError) {
-        let itemCount = saves.count + deletions.count
-        guard itemCount <= limits.itemsPerRequest else {
-            throw .tooManyItems(itemCount, limit: limits.itemsPerRequest)
-        }
+        try limits.check(itemCount: saves.count + deletions.count)
         // Before any other use of a predicate: recursion into one that is too deep would end the
         // process.
         for case .query(let query) in saves.map(\.kind) {

@@ -44,13 +44,6 @@ extension Reader {
         return catalog
     }
 
-    /// Refuses a request for too many subscriptions.
-    func checkCount(ofSubscriptions ids: [String]) throws(SyncError) {
-        guard ids.count <= options.limits.itemsPerRequest else {
-            throw .tooManyItems(ids.count, limit: options.limits.itemsPerRequest)
-        }
-    }
-
     /// The holder of a caller's subscriptions and notifications.
     func holder(of caller: Caller) throws(SyncError) -> SubscriptionHolder {
         guard let user = caller.user else { throw .notAuthenticated(caller.database) }

@@ -10,9 +10,7 @@ extension ModifyRecordsRequest {
 
     /// Throws if the request exceeds the limits as a whole.
     package func check(_ limits: Limits) throws(SyncError) {
-        guard itemCount <= limits.itemsPerRequest else {
-            throw .tooManyItems(itemCount, limit: limits.itemsPerRequest)
-        }
+        try limits.check(itemCount: itemCount)
         var encodedByteCount = 0
         for index in saves.indices { encodedByteCount += saves[index].fields.bytes.count }
         // As for one record: the encoded size is an upper bound.
