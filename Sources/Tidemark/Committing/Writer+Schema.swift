@@ -53,14 +53,10 @@ extension Writer {
         _ picture: ViewPicture
     ) throws(SyncError) -> SequenceNumber? {
         let time = reader.now()
-        var plan = CommitPlan(
-            time: time,
-            received: time,
-            bound: picture.bound,
-            hash: reader.views.hash
-        )
+        let facts = picture.facts
+        var plan = CommitPlan(over: facts, time: time)
         let author = Authorship(time: time, user: caller.user, device: caller.device)
-        try plan.add(change, of: database ?? caller.database, by: author, over: picture.facts)
+        try plan.add(change, of: database ?? caller.database, by: author, over: facts)
         plan.seal(as: caller, nil, outcomes: [])
         return try committer.append(&plan)?.last
     }

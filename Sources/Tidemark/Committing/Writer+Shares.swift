@@ -118,12 +118,8 @@ extension Writer {
         as caller: Caller
     ) throws(SyncError) -> CommitPlan {
         let time = reader.now()
-        var plan = CommitPlan(
-            time: time,
-            received: time,
-            bound: found.picture.bound,
-            hash: reader.views.hash
-        )
+        let facts = found.picture.facts
+        var plan = CommitPlan(over: facts, time: time)
         let author = Authorship(time: time, user: caller.user, device: caller.device)
         // The edit is based on the whole record of the share. Without this, a concurrent change of
         // it would be overwritten.
@@ -133,8 +129,8 @@ extension Writer {
             of: found.id.name,
             in: found.identity
         )
-        try plan.add(change, of: caller.database, by: author, over: found.picture.facts)
-        let audiences = Audiences(found.picture.facts)
+        try plan.add(change, of: caller.database, by: author, over: facts)
+        let audiences = Audiences(facts)
         let audience = try audiences.key(ofShare: found.share.token, in: found.identity)
         let place = try audience.map { (audience) throws(SyncError) in
             try audiences.place(of: found.item.slot, in: audience)

@@ -149,20 +149,16 @@ extension Notifications {
         at time: Int64,
         _ picture: ViewPicture
     ) throws(SyncError) -> SequenceNumber? {
-        var plan = CommitPlan(
-            time: time,
-            received: time,
-            bound: picture.bound,
-            hash: reader.views.hash
-        )
+        let facts = picture.facts
+        var plan = CommitPlan(over: facts, time: time)
         let author = Authorship(time: time, user: nil)
         let change = SystemChange(zone: .notifications, deletions: overdue.names)
-        try plan.add(change, of: collection, by: author, over: picture.facts)
+        try plan.add(change, of: collection, by: author, over: facts)
         let dropped = DroppedRecord(last: overdue.last)
         // The position makes tokens from before it expire. It is in the same commit, so no client
         // can miss dropped notifications without an error.
         let note = SystemChange(zone: .notified, saves: [try dropped.save(for: collection)])
-        try plan.add(note, of: .ofStore, by: author, over: picture.facts)
+        try plan.add(note, of: .ofStore, by: author, over: facts)
         plan.seal(as: Caller(database: .ofStore, user: nil), nil, outcomes: [])
         return try writer().committer.append(&plan)?.last
     }

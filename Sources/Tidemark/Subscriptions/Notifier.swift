@@ -191,22 +191,18 @@ actor Notifier {
         while true {
             let picture = try store.reader.picture(.appended)
             let time = store.reader.now()
-            var plan = CommitPlan(
-                time: time,
-                received: time,
-                bound: picture.bound,
-                hash: store.reader.views.hash
-            )
+            let facts = picture.facts
+            var plan = CommitPlan(over: facts, time: time)
             let author = Authorship(time: time, user: nil)
             for group in batch.groups {
                 let change = SystemChange(zone: .notifications, saves: group.saves)
-                try plan.add(change, of: group.collection, by: author, over: picture.facts)
+                try plan.add(change, of: group.collection, by: author, over: facts)
             }
             var deletion = SystemChange(zone: .subscriptions)
             var spent = following.spent
             var ended: [HeldSubscription] = []
             for (name, sequence) in batch.ended {
-                let live = try picture.facts.record(named: name, of: .subscriptions, in: .ofStore)
+                let live = try facts.record(named: name, of: .subscriptions, in: .ofStore)
                 // Another request has saved or deleted the subscription since the event that ended
                 // this version. The record of that request stays, so only the version is noted as
                 // spent.
@@ -217,12 +213,12 @@ actor Notifier {
                 deletion.deletions.append(name)
                 ended.append(try SubscriptionRecords.read(try live.readBody()))
             }
-            try plan.add(deletion, of: .ofStore, by: author, over: picture.facts)
+            try plan.add(deletion, of: .ofStore, by: author, over: facts)
             // The position is in the same commit as the notifications. After a crash either both
             // are in the log or neither is.
             let kept = NotifiedRecord(position: following.position, spent: Set(spent.values))
             let position = SystemChange(zone: .notified, saves: [try kept.save()])
-            try plan.add(position, of: .ofStore, by: author, over: picture.facts)
+            try plan.add(position, of: .ofStore, by: author, over: facts)
             plan.seal(as: Caller(database: .ofStore, user: nil), nil, outcomes: [])
             guard let placed = try committer.append(&plan) else { continue }
             // No await since the append, so no other call of this actor sees a catalog that is

@@ -78,6 +78,11 @@ package struct CommitPlan: Sendable {
         self.hash = hash
     }
 
+    /// Begins the plan of a decision that is made at a time, and received then.
+    package init(over facts: any Facts, time: Int64) {
+        self.init(time: time, received: time, bound: facts.bound, hash: facts.hash)
+    }
+
     /// The number of events in the commit.
     package var eventCount: Int { events.count }
 

@@ -61,7 +61,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         self.schema = schema
         self.access = access
         self.facts = facts
-        plan = CommitPlan(time: time, received: time, bound: facts.bound, hash: facts.hash)
+        plan = CommitPlan(over: facts, time: time)
         plan.assets = assets
     }
 

@@ -45,7 +45,7 @@ package struct SubscriptionDecision {
     ) throws(SyncError) {
         self.holder = holder
         self.entries = entries
-        plan = CommitPlan(time: time, received: time, bound: facts.bound, hash: facts.hash)
+        plan = CommitPlan(over: facts, time: time)
         let author = Authorship(time: time, user: caller.user, device: caller.device)
         var change = SystemChange(zone: .subscriptions)
         var schema = schema

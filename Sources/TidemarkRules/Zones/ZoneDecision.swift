@@ -22,12 +22,7 @@ package struct ZoneDecision: Sendable {
         limits: Limits,
         time: Int64
     ) throws(SyncError) {
-        plan = CommitPlan(
-            time: time,
-            received: time,
-            bound: facts.bound,
-            hash: facts.hash
-        )
+        plan = CommitPlan(over: facts, time: time)
         var zones = ConsultedZones()
         var named: Set<Int> = []
         var consequences = SystemChange(zone: .shares)
