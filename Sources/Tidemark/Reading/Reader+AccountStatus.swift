@@ -15,7 +15,7 @@ extension Reader {
         let home = database.ofSystemZones
         // Without a picture, because this runs for every call.
         let last = views.overlay.withLock { $0.lastSystemSequence }
-        if let known = statuses.withLock({ $0.status(of: user, in: home, asOf: last) }) {
+        if let known = statuses.withLock({ $0.value(of: user, in: home, asOf: last) }) {
             return known
         }
         let picture = try picture(.visible)

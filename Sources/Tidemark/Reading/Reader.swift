@@ -4,6 +4,7 @@
 import TidemarkLock
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 import TidemarkViews
 
 /// Reads an open store, now and in the past.
@@ -42,9 +43,9 @@ final class Reader: Sendable {
     /// The recent requests of each user.
     let requests = Lock(RequestCounts())
     /// The statuses of accounts that requests needed last.
-    let statuses = Lock(AccountStatuses())
+    let statuses = Lock(UserValues<AccountStatus>(countLimit: 10_000))
     /// The shares in which users participate, as requests last needed them.
-    let participations = Lock(KnownParticipations())
+    let participations = Lock(UserValues<[KnownParticipation]>(countLimit: 256))
     /// The records of a zone as of a position, as a request last needed them.
     let pastRecords = Lock<KnownPastRecords?>(nil)
     /// The users that may name each asset in databases that other users write to.

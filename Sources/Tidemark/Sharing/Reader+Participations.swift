@@ -20,9 +20,7 @@ extension Reader {
         let asOf = picture.lastSystemSequence
         let isNewest = picture.bound >= asOf
         if isNewest,
-            let known = participations.withLock({
-                $0.participations(of: user, in: home, asOf: asOf)
-            })
+            let known = participations.withLock({ $0.value(of: user, in: home, asOf: asOf) })
         {
             return known
         }

@@ -10,37 +10,40 @@ struct AccountPlace: Hashable, Sendable {
     var user: UserID
 }
 
-/// Statuses of accounts that were read, so that request after request does not read them again.
+/// Values of users that were read, so that request after request does not read them again.
 ///
 /// All of them go when a system zone changes, or when there are too many.
-struct AccountStatuses: Sendable {
-    private static let countLimit = 10_000
-
-    private var statuses: [AccountPlace: AccountStatus] = [:]
-    /// The last change of a system zone when the statuses were read.
+struct UserValues<Value: Sendable>: Sendable {
+    private let countLimit: Int
+    private var values: [AccountPlace: Value] = [:]
+    /// The last change of a system zone when the values were read.
     private var sequence: SequenceNumber = 0
 
-    func status(
+    init(countLimit: Int) {
+        self.countLimit = countLimit
+    }
+
+    func value(
         of user: UserID,
         in database: DatabaseID,
         asOf sequence: SequenceNumber
-    ) -> AccountStatus? {
-        // A status is as of one position for all users. Comparing it costs less than tracking which
+    ) -> Value? {
+        // A value is as of one position for all users. Comparing it costs less than tracking which
         // change of a system zone concerned whom.
         guard sequence == self.sequence else { return nil }
-        return statuses[AccountPlace(database: database, user: user)]
+        return values[AccountPlace(database: database, user: user)]
     }
 
     mutating func keep(
-        _ status: AccountStatus,
+        _ value: Value,
         of user: UserID,
         in database: DatabaseID,
         asOf sequence: SequenceNumber
     ) {
-        // A request over an older picture must not replace newer statuses.
+        // A request over an older picture must not replace newer values.
         guard sequence >= self.sequence else { return }
-        if sequence > self.sequence || statuses.count >= Self.countLimit { statuses = [:] }
+        if sequence > self.sequence || values.count >= countLimit { values = [:] }
         self.sequence = sequence
-        statuses[AccountPlace(database: database, user: user)] = status
+        values[AccountPlace(database: database, user: user)] = value
     }
 }
