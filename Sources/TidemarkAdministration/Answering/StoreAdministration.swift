@@ -93,6 +93,22 @@ public protocol StoreCall: AdministrationCall {
     ) async throws -> Answer
 }
 
+/// A call whose answer has no parts before it.
+public protocol SingleAnswerCall: StoreCall where Piece == Never {
+    /// Answers the call.
+    func answer(from administration: StoreAdministration) async throws -> Answer
+}
+
+extension SingleAnswerCall {
+    /// See `StoreCall`; there are no parts to receive.
+    public func answer(
+        from administration: StoreAdministration,
+        receive: (Never) async throws -> Void
+    ) async throws -> Answer {
+        try await answer(from: administration)
+    }
+}
+
 extension StoreCall {
     /// The handler of the call, as a `CallHandler`.
     fileprivate static var handler: any Sendable {

@@ -7,7 +7,7 @@ public import TidemarkLog
 import TidemarkModel
 
 /// Requests the segments of the log.
-package struct SegmentsCall: StoreCall {
+package struct SegmentsCall: SingleAnswerCall {
     package static let name = "log-ls"
 
     package init() {}
@@ -18,10 +18,7 @@ package struct SegmentsCall: StoreCall {
         package var tornByteCount: UInt64
     }
 
-    package func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> Answer {
+    package func answer(from administration: StoreAdministration) async throws -> Answer {
         let reader = try administration.openLog()
         let segments = try reader.figures().segments
         return Answer(
@@ -33,7 +30,7 @@ package struct SegmentsCall: StoreCall {
 }
 
 /// Requests the contents and the size of a store, in numbers.
-public struct StatisticsCall: StoreCall {
+public struct StatisticsCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "log-stat"
 
@@ -74,11 +71,8 @@ public struct StatisticsCall: StoreCall {
         public var tornByteCount: UInt64 = 0
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> Answer {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> Answer {
         let path = administration.path
         let reader = try administration.openLog()
         let log = try reader.figures()

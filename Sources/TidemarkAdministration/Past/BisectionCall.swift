@@ -7,7 +7,7 @@ public import TidemarkModel
 public import TidemarkReplay
 
 /// Finds the event with which some record first matched a predicate.
-public struct BisectionCall: StoreCall {
+public struct BisectionCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "bisect"
     /// See `AdministrationCall`.
@@ -43,11 +43,8 @@ public struct BisectionCall: StoreCall {
         self.last = last
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> Holding {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> Holding {
         try await administration.store.holding(
             of: predicate,
             type: recordType,

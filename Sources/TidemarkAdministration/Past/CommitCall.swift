@@ -5,7 +5,7 @@ import Tidemark
 public import TidemarkLog
 
 /// Requests the positions of the commit that holds an event.
-public struct CommitCall: StoreCall {
+public struct CommitCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "commit"
 
@@ -25,11 +25,8 @@ public struct CommitCall: StoreCall {
         public var last: SequenceNumber?
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> Answer {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> Answer {
         let commit = try administration.store.commit(at: position)
         return Answer(first: commit?.lowerBound, last: commit?.upperBound)
     }

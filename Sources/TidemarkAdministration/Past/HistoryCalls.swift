@@ -45,7 +45,7 @@ public struct HistoryCall: StoreCall {
 }
 
 /// Requests the event that set each field of a record.
-public struct BlameCall: StoreCall {
+public struct BlameCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "blame"
     /// See `AdministrationCall`.
@@ -65,17 +65,14 @@ public struct BlameCall: StoreCall {
         self.position = position
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> Blame {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> Blame {
         try await administration.store.blame(of: record, in: database, asOf: position)
     }
 }
 
 /// Asks why a device does not have a version of a record.
-public struct AbsenceCall: StoreCall {
+public struct AbsenceCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "why"
     /// See `AdministrationCall`.
@@ -107,11 +104,8 @@ public struct AbsenceCall: StoreCall {
         self.user = user
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> Explanation {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> Explanation {
         try await administration.store.explainAbsence(
             of: record,
             in: database,
@@ -123,7 +117,7 @@ public struct AbsenceCall: StoreCall {
 }
 
 /// Requests a case that reproduces the history of some records.
-public struct CaseCall: StoreCall {
+public struct CaseCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "case"
     /// See `AdministrationCall`.
@@ -153,11 +147,8 @@ public struct CaseCall: StoreCall {
         self.masking = masking
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> Case {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> Case {
         let found = try await administration.store.makeCase(of: records, in: database)
         return masking == .nothing ? found : try found.masked(names: masking == .names)
     }

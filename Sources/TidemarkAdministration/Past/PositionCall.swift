@@ -6,7 +6,7 @@ public import TidemarkLog
 public import TidemarkModel
 
 /// Requests the event of a time or a token.
-public struct PositionCall: StoreCall {
+public struct PositionCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "position"
 
@@ -38,11 +38,8 @@ public struct PositionCall: StoreCall {
         public var horizon: SequenceNumber
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> Answer {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> Answer {
         let store = try administration.store
         // A search by time may end too early where a log is damaged.
         let newest = try store.eventSource.durableSequence

@@ -7,7 +7,7 @@ public import TidemarkLog
 public import TidemarkModel
 
 /// Computes the views again from the log, in memory, and compares them with those on disk.
-public struct ReplayCall: StoreCall {
+public struct ReplayCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "replay"
 
@@ -62,11 +62,8 @@ public struct ReplayCall: StoreCall {
         public var tornByteCount: UInt64 = 0
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> Answer {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> Answer {
         if let position { try checkHistory(at: position, administration) }
         // By a reader of the files, with or without an open store.
         let path = administration.path

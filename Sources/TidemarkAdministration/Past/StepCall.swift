@@ -8,7 +8,7 @@ public import TidemarkModel
 import TidemarkReplay
 
 /// Requests an event, and the state of its record before and after.
-public struct StepCall: StoreCall {
+public struct StepCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "replay-step"
 
@@ -45,11 +45,8 @@ public struct StepCall: StoreCall {
         public var record: Record?
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> Answer {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> Answer {
         let store = try administration.store
         let source = try store.eventSource
         var steps = try await store.steps(from: first, through: last)

@@ -5,7 +5,7 @@ public import Tidemark
 public import TidemarkModel
 
 /// Requests the assets whose bytes a database holds, in the order of their checksums.
-public struct AssetsCall: StoreCall {
+public struct AssetsCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "assets"
     /// See `AdministrationCall`.
@@ -19,11 +19,8 @@ public struct AssetsCall: StoreCall {
         self.database = database
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> [HeldAsset] {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> [HeldAsset] {
         try administration.store.assets(of: database).map { HeldAsset($0) }
     }
 }
@@ -108,7 +105,7 @@ public struct AssetBytesCall: StoreCall {
 }
 
 /// Stores the bytes of an asset: for a database, or as its user, who must be allowed to.
-public struct UploadAssetCall: StoreCall {
+public struct UploadAssetCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "asset-put"
     /// See `AdministrationCall`.
@@ -148,11 +145,8 @@ public struct UploadAssetCall: StoreCall {
         return call
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> AssetReference {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> AssetReference {
         let store = try administration.store
         if let caller {
             return try await store.uploadAsset(
@@ -169,7 +163,7 @@ public struct UploadAssetCall: StoreCall {
 }
 
 /// Removes the bytes of old assets that no version of any record names.
-public struct CollectAssetsCall: StoreCall {
+public struct CollectAssetsCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "asset-collect"
     /// See `AdministrationCall`.
@@ -185,11 +179,8 @@ public struct CollectAssetsCall: StoreCall {
         self.isDryRun = isDryRun
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> [HeldAsset] {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> [HeldAsset] {
         try await administration.store.collectAssets(isDryRun: isDryRun).map { HeldAsset($0) }
     }
 }

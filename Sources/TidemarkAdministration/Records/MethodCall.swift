@@ -6,7 +6,7 @@ public import TidemarkModel
 import TidemarkWire
 
 /// Performs a method of `DatabaseService`, for a user for whom the administrator vouches.
-public struct MethodCall: StoreCall {
+public struct MethodCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "method"
     /// See `AdministrationCall`; true for all methods, because one name is one kind of call.
@@ -31,11 +31,8 @@ public struct MethodCall: StoreCall {
     /// The call without the request, whose effects are in the log.
     public var recorded: MethodCall { MethodCall(method, "", as: caller) }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> String {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> String {
         guard let found = DatabaseMethods.named(method) else {
             throw SyncError(
                 .invalidArguments,

@@ -6,7 +6,7 @@ public import TidemarkLog
 public import TidemarkModel
 
 /// Requests a record, as it is or as it was.
-public struct RecordCall: StoreCall {
+public struct RecordCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "record"
     /// See `AdministrationCall`.
@@ -26,11 +26,8 @@ public struct RecordCall: StoreCall {
         self.position = position
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> Record {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> Record {
         try administration.store.record(record, of: database, asOf: position)
     }
 }
@@ -127,7 +124,7 @@ public struct CommitsCall: StoreCall {
 }
 
 /// Requests a page of the records that fulfil a query, as an app would.
-public struct QueryCall: StoreCall {
+public struct QueryCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "query"
     /// See `AdministrationCall`.
@@ -147,11 +144,8 @@ public struct QueryCall: StoreCall {
         self.position = position
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> QueryPageResult {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> QueryPageResult {
         let store = try administration.store
         let caller = administration.vouching(for: caller)
         var request = request
@@ -165,7 +159,7 @@ public struct QueryCall: StoreCall {
 }
 
 /// Requests a page of the changes in a zone after a token, as a device would.
-public struct ChangesCall: StoreCall {
+public struct ChangesCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "changes"
     /// See `AdministrationCall`.
@@ -189,11 +183,8 @@ public struct ChangesCall: StoreCall {
         self.position = position
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> ZoneChanges {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> ZoneChanges {
         let store = try administration.store
         let caller = administration.vouching(for: caller)
         guard let position else { return try await store.zoneChanges(request, as: caller) }

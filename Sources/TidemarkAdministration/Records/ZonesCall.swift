@@ -6,7 +6,7 @@ public import TidemarkLog
 public import TidemarkModel
 
 /// Requests the zones of a database.
-public struct ZonesCall: StoreCall {
+public struct ZonesCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "zones"
     /// See `AdministrationCall`.
@@ -43,11 +43,8 @@ public struct ZonesCall: StoreCall {
         public var createdTime: Int64
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> [Entry] {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> [Entry] {
         let store = try administration.store
         // The store lists zones for a caller, and the owner of the database may see all of them.
         let caller = administration.vouching(

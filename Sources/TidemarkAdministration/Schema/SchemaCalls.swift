@@ -5,7 +5,7 @@ import Tidemark
 public import TidemarkModel
 
 /// Requests a schema.
-public struct SchemaCall: StoreCall {
+public struct SchemaCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "schema"
     /// See `AdministrationCall`.
@@ -22,17 +22,14 @@ public struct SchemaCall: StoreCall {
         self.environment = environment
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> Schema {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> Schema {
         try administration.store.schema(of: container, in: environment)
     }
 }
 
 /// Changes development's schema to another schema.
-public struct ImportSchemaCall: StoreCall {
+public struct ImportSchemaCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "schema-import"
     /// See `AdministrationCall`.
@@ -51,18 +48,15 @@ public struct ImportSchemaCall: StoreCall {
         self.container = container
     }
 
-    /// See `StoreCall`; returns the changes in words.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> [String] {
+    /// See `SingleAnswerCall`; returns the changes in words.
+    public func answer(from administration: StoreAdministration) async throws -> [String] {
         // In words, because `SchemaChange` has no encoded form.
         try await administration.store.importSchema(schema, into: container).changes.map { "\($0)" }
     }
 }
 
 /// Changes production's schema to development's.
-public struct PromoteSchemaCall: StoreCall {
+public struct PromoteSchemaCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "schema-promote"
     /// See `AdministrationCall`.
@@ -78,17 +72,14 @@ public struct PromoteSchemaCall: StoreCall {
         self.container = container
     }
 
-    /// See `StoreCall`; returns the changes in words.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> [String] {
+    /// See `SingleAnswerCall`; returns the changes in words.
+    public func answer(from administration: StoreAdministration) async throws -> [String] {
         try await administration.store.promoteSchema(of: container).changes.map { "\($0)" }
     }
 }
 
 /// Changes the indexes of a field.
-public struct ChangeIndexesCall: StoreCall {
+public struct ChangeIndexesCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "schema-index"
     /// See `AdministrationCall`.
@@ -126,11 +117,8 @@ public struct ChangeIndexesCall: StoreCall {
         self.environment = environment
     }
 
-    /// See `StoreCall`; returns the changes in words.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> [String] {
+    /// See `SingleAnswerCall`; returns the changes in words.
+    public func answer(from administration: StoreAdministration) async throws -> [String] {
         try await administration.store.changeIndexes(
             of: field,
             in: recordType,
@@ -143,7 +131,7 @@ public struct ChangeIndexesCall: StoreCall {
 }
 
 /// Requests the custom roles of a user.
-public struct RolesCall: StoreCall {
+public struct RolesCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "schema-roles"
     /// See `AdministrationCall`.
@@ -163,18 +151,15 @@ public struct RolesCall: StoreCall {
         self.environment = environment
     }
 
-    /// See `StoreCall`; answers with the names of the roles.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> [String] {
+    /// See `SingleAnswerCall`; answers with the names of the roles.
+    public func answer(from administration: StoreAdministration) async throws -> [String] {
         try administration.store.roles(of: user, of: container, in: environment)
             .map(\.name.string)
     }
 }
 
 /// Says which custom roles a user has.
-public struct SetRolesCall: StoreCall {
+public struct SetRolesCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "schema-roles-set"
     /// See `AdministrationCall`.
@@ -202,11 +187,8 @@ public struct SetRolesCall: StoreCall {
         self.environment = environment
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> Nothing {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> Nothing {
         try await administration.store.setRoles(
             roles.map { Schema.Role(Name($0)) },
             of: user,

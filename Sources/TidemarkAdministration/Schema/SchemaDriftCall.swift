@@ -6,7 +6,7 @@ public import TidemarkLog
 public import TidemarkModel
 
 /// Requests the uses of the schema in development that production would reject, by build.
-public struct SchemaDriftCall: StoreCall {
+public struct SchemaDriftCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "schema-drift"
 
@@ -45,11 +45,8 @@ public struct SchemaDriftCall: StoreCall {
         public var uncounted: Int
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> Answer {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> Answer {
         let store = try administration.store
         let drift = try store.schemaDrift(of: container, since: first)
         // Read after the drift: a field that was added in between is then reported as ready for a

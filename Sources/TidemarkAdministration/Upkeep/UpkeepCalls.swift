@@ -5,7 +5,7 @@ public import Tidemark
 import TidemarkModel
 
 /// Rewrites the log without the history that may be dropped.
-public struct CompactionCall: StoreCall {
+public struct CompactionCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "compact"
     /// See `AdministrationCall`.
@@ -24,17 +24,14 @@ public struct CompactionCall: StoreCall {
         self.isDryRun = isDryRun
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> CompactionReport {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> CompactionReport {
         try await administration.store.compact(policy, isDryRun: isDryRun)
     }
 }
 
 /// Brings a backup up to date, or makes it.
-public struct BackupCall: StoreCall {
+public struct BackupCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "backup"
     /// See `AdministrationCall`.
@@ -50,11 +47,8 @@ public struct BackupCall: StoreCall {
         self.destination = destination
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> BackupReport {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> BackupReport {
         try administration.checkNotErasing()
         // By the path: the backup reads files, so the store need not be open here.
         return try Store.backUp(at: administration.path, to: destination)
@@ -62,7 +56,7 @@ public struct BackupCall: StoreCall {
 }
 
 /// Checks every byte of a store.
-public struct VerificationCall: StoreCall {
+public struct VerificationCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "log-verify"
     /// See `AdministrationCall`.
@@ -71,11 +65,8 @@ public struct VerificationCall: StoreCall {
     /// Describes the call.
     public init() {}
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> StoreVerification {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> StoreVerification {
         try administration.checkNotErasing()
         // By the path: a damaged store may not open.
         return try Store.verify(at: administration.path)
@@ -83,7 +74,7 @@ public struct VerificationCall: StoreCall {
 }
 
 /// Removes every byte of a user or a zone.
-public struct ErasureCall: StoreCall {
+public struct ErasureCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "erase"
     /// See `AdministrationCall`.
@@ -108,11 +99,8 @@ public struct ErasureCall: StoreCall {
         ErasureCall(.user(UserID("")), isDryRun: isDryRun)
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> ErasureReceipt {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> ErasureReceipt {
         if let store = administration.openStore, !isDryRun { return try store.erase(subject) }
         return try Store.erase(subject, at: administration.path, isDryRun: isDryRun)
     }

@@ -5,7 +5,7 @@ public import Tidemark
 import TidemarkModel
 
 /// Requests the space used by databases.
-public struct UsageCall: StoreCall {
+public struct UsageCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "usage"
     /// See `AdministrationCall`.
@@ -14,11 +14,8 @@ public struct UsageCall: StoreCall {
     /// Describes the call.
     public init() {}
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> [DatabaseUsage] {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> [DatabaseUsage] {
         try administration.store.usages()
     }
 }

@@ -5,7 +5,7 @@ import Tidemark
 public import TidemarkModel
 
 /// Requests the accounts of the users of a container.
-public struct UsersCall: StoreCall {
+public struct UsersCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "users"
     /// See `AdministrationCall`.
@@ -25,11 +25,8 @@ public struct UsersCall: StoreCall {
         self.user = user
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> [UserAccount] {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> [UserAccount] {
         let store = try administration.store
         guard let user else { return try store.accounts(of: container, in: environment) }
         // A user without an account gives an empty list, as a filter would.
@@ -38,7 +35,7 @@ public struct UsersCall: StoreCall {
 }
 
 /// Sets the account of a user, replacing the earlier one.
-public struct SetUserCall: StoreCall {
+public struct SetUserCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "users-set"
     /// See `AdministrationCall`.
@@ -58,18 +55,15 @@ public struct SetUserCall: StoreCall {
         self.environment = environment
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> Nothing {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> Nothing {
         try await administration.store.setUser(account, of: container, in: environment)
         return Nothing()
     }
 }
 
 /// Looks users up as an app would for its user.
-public struct LookUpUsersCall: StoreCall {
+public struct LookUpUsersCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "users-lookup"
     /// See `AdministrationCall`.
@@ -86,11 +80,8 @@ public struct LookUpUsersCall: StoreCall {
         self.lookups = lookups
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> [UserIdentity?] {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> [UserIdentity?] {
         let store = try administration.store
         let caller = administration.vouching(for: caller)
         guard let lookups else { return try await store.contacts(as: caller) }
@@ -99,7 +90,7 @@ public struct LookUpUsersCall: StoreCall {
 }
 
 /// Requests the status of a user's account.
-public struct AccountStatusCall: StoreCall {
+public struct AccountStatusCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "users-status"
     /// See `AdministrationCall`.
@@ -113,17 +104,14 @@ public struct AccountStatusCall: StoreCall {
         self.caller = caller
     }
 
-    /// See `StoreCall`.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> AccountStatus {
+    /// See `SingleAnswerCall`.
+    public func answer(from administration: StoreAdministration) async throws -> AccountStatus {
         try await administration.store.accountStatus(as: administration.vouching(for: caller))
     }
 }
 
 /// Makes the notifications of subscriptions for everything in the log.
-public struct MakeNotificationsCall: StoreCall {
+public struct MakeNotificationsCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "notifications-make"
     /// See `AdministrationCall`.
@@ -132,11 +120,8 @@ public struct MakeNotificationsCall: StoreCall {
     /// Describes the call.
     public init() {}
 
-    /// See `StoreCall`; answers when they are made.
-    public func answer(
-        from administration: StoreAdministration,
-        receive: (Never) async throws -> Void
-    ) async throws -> Nothing {
+    /// See `SingleAnswerCall`; answers when they are made.
+    public func answer(from administration: StoreAdministration) async throws -> Nothing {
         try await administration.store.waitUntilNotified()
         return Nothing()
     }
