@@ -123,6 +123,11 @@ public struct DatabaseID: Hashable, Sendable {
 
     /// The database of the command line, and of a change stream line that names none.
     public static let standard = DatabaseID()
+
+    /// Returns another database of the same container and environment.
+    package func sibling(_ scope: DatabaseScope, of owner: UserID) -> DatabaseID {
+        DatabaseID(container: container, environment: environment, scope: scope, owner: owner)
+    }
 }
 
 extension DatabaseID: CustomStringConvertible {

@@ -78,7 +78,7 @@ extension Writer {
         _ edit: (Reader.Found) throws(SyncError) -> Share?
     ) async throws(SyncError) -> Record {
         var asking = caller
-        asking.database = caller.database.shared(with: caller.participant)
+        asking.database = caller.database.sibling(.shared, of: caller.participant)
         let request = identity(of: asking, [asked.rawValue] + Array(token.utf8))
         try await committer.waitForRoom()
         while true {

@@ -103,14 +103,7 @@ struct ErasureFiles {
     func blobs(of traces: ErasureTraces) throws(LogError) -> Set<HeldBlob> {
         guard traces.subject.user != nil else { return [] }
         let own = traces.users.flatMap { user in
-            traces.homes.map { home in
-                DatabaseID(
-                    container: home.container,
-                    environment: home.environment,
-                    scope: .private,
-                    owner: user
-                )
-            }
+            traces.homes.map { $0.sibling(.private, of: user) }
         }
         return try LogError.wrapping { () throws(FileError) in
             var found: Set<HeldBlob> = []

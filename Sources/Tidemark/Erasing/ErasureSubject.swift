@@ -56,15 +56,8 @@ extension ZoneIdentity {
     init(_ zone: ZoneID, seenFrom database: DatabaseID) {
         let owner =
             zone.ownerName == ZoneID.currentOwner ? database.owner : UserID(zone.ownerName)
-        self.init(
-            database: DatabaseID(
-                container: database.container,
-                environment: database.environment,
-                scope: database.scope == .public ? .public : .private,
-                owner: owner
-            ),
-            zoneName: zone.name
-        )
+        let scope = database.scope == .public ? DatabaseScope.public : .private
+        self.init(database: database.sibling(scope, of: owner), zoneName: zone.name)
     }
 }
 

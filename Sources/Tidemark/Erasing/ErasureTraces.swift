@@ -265,14 +265,7 @@ struct ErasureTraces {
             guard let part = ShareRecords.participation(in: body) else { return false }
             if users.contains(part.user) { return true }
             guard subject.includes(part.zoneIdentity(in: home), of: users) else { return false }
-            participants.insert(
-                DatabaseID(
-                    container: home.container,
-                    environment: home.environment,
-                    scope: .shared,
-                    owner: part.user
-                )
-            )
+            participants.insert(home.sibling(.shared, of: part.user))
             return true
         case .subscriptions:
             return isAboutSubject(subscription: body.fields)
@@ -310,12 +303,8 @@ struct ErasureTraces {
         seenFrom home: DatabaseID,
         scope: String?
     ) -> Bool {
-        let database = DatabaseID(
-            container: home.container,
-            environment: home.environment,
-            scope: scope.flatMap { DatabaseScope(name: $0) } ?? .private,
-            owner: home.owner
-        )
+        let scope = scope.flatMap { DatabaseScope(name: $0) } ?? .private
+        let database = home.sibling(scope, of: home.owner)
         return subject.includes(ZoneIdentity(zone, seenFrom: database), of: users)
     }
 

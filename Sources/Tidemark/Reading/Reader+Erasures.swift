@@ -74,12 +74,6 @@ extension Reader {
 extension Caller {
     /// The database that records the erasures of data that the caller sees.
     fileprivate var markedDatabase: DatabaseID {
-        guard database.scope == .shared else { return database }
-        return DatabaseID(
-            container: database.container,
-            environment: database.environment,
-            scope: .shared,
-            owner: participant
-        )
+        database.scope == .shared ? database.sibling(.shared, of: participant) : database
     }
 }

@@ -74,12 +74,7 @@ extension DatabaseID {
     /// window on private ones.
     internal func ofZones(_ owner: String) -> DatabaseID {
         guard scope == .shared, owner != ZoneID.currentOwner else { return self }
-        return DatabaseID(
-            container: container,
-            environment: environment,
-            scope: .private,
-            owner: UserID(owner)
-        )
+        return sibling(.private, of: UserID(owner))
     }
 }
 

@@ -83,11 +83,7 @@ extension Reader {
         guard let link, let target = ShareRecords.link(in: try link.readBody()) else {
             throw missing
         }
-        let owned = DatabaseID(
-            container: database.container,
-            environment: database.environment,
-            owner: target.owner
-        )
+        let owned = database.sibling(.private, of: target.owner)
         var zones = ConsultedZones()
         let zone = ZoneID(
             zoneName: target.zoneName.string,
@@ -173,13 +169,5 @@ extension Reader {
                 || !participant.phone.isEmpty
                     && own.contains(AccountRecords.recordName(of: .phone(participant.phone)))
         }
-    }
-}
-
-extension DatabaseID {
-    /// Returns the database of the records that other users share with a user, in the same
-    /// container and environment.
-    func shared(with user: UserID) -> DatabaseID {
-        DatabaseID(container: container, environment: environment, scope: .shared, owner: user)
     }
 }

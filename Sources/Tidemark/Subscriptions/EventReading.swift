@@ -267,12 +267,7 @@ struct EventReading {
         guard stored.event.state == .live,
             let part = ShareRecords.participation(in: try stored.readBody())
         else { return }
-        let database = DatabaseID(
-            container: zone.database.container,
-            environment: zone.database.environment,
-            scope: .shared,
-            owner: part.user
-        )
+        let database = zone.database.sibling(.shared, of: part.user)
         following.sharers.update(part, in: database)
         guard let numbers = following.set.shared[database],
             let change = try change(event, in: zone)

@@ -45,12 +45,7 @@ public struct Database: Sendable {
     private func at(_ scope: DatabaseScope) -> Database {
         // A copy keeps the device and the build, which every commit records.
         var caller = caller
-        caller.database = DatabaseID(
-            container: id.container,
-            environment: id.environment,
-            scope: scope,
-            owner: caller.user ?? .current
-        )
+        caller.database = id.sibling(scope, of: caller.user ?? .current)
         return Database(service, as: caller)
     }
 }

@@ -23,12 +23,8 @@ struct CaseMask {
         masked.requestID = nil
         masked.user = user(line.user)
         if masksNames { masked.device = line.device.map { values.text($0) } }
-        masked.database = DatabaseID(
-            container: line.database.container,
-            environment: line.database.environment,
-            scope: line.database.scope,
-            owner: user(line.database.owner)
-        )
+        let database = line.database
+        masked.database = database.sibling(database.scope, of: user(database.owner))
         masked.changes = []
         for change in line.changes { masked.changes.append(try self.change(change)) }
         return masked

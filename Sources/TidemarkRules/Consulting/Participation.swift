@@ -83,14 +83,6 @@ extension Participation {
 extension ShareLinkTarget {
     /// Returns the zone in its owner's private database.
     package func zoneIdentity(in database: DatabaseID) -> ZoneIdentity {
-        ZoneIdentity(
-            database: DatabaseID(
-                container: database.container,
-                environment: database.environment,
-                scope: .private,
-                owner: owner
-            ),
-            zoneName: zoneName
-        )
+        ZoneIdentity(database: database.sibling(.private, of: owner), zoneName: zoneName)
     }
 }

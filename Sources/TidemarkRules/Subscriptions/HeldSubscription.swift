@@ -17,25 +17,13 @@ package struct SubscriptionHolder: Hashable, Sendable {
     }
 
     /// The database with the user's notifications.
-    package var collection: DatabaseID {
-        DatabaseID(
-            container: database.container,
-            environment: database.environment,
-            scope: .private,
-            owner: user
-        )
-    }
+    package var collection: DatabaseID { database.sibling(.private, of: user) }
 }
 
 extension SubscriptionHolder {
     /// The shared database with its owner's name: `__defaultOwner__` stands for the caller.
     package var sharedDatabase: DatabaseID {
-        DatabaseID(
-            container: database.container,
-            environment: database.environment,
-            scope: .shared,
-            owner: database.owner == .current ? user : database.owner
-        )
+        database.sibling(.shared, of: database.owner == .current ? user : database.owner)
     }
 }
 
