@@ -91,3 +91,12 @@ extension EventSource {
         if let failure { throw failure.asSyncError }
     }
 }
+
+extension LogEvent {
+    /// Reads the event as that of a record; throws a read error as a `SyncError`.
+    func readRecord() throws(SyncError) -> StoredRecord {
+        try SyncError.wrapping { () throws(EventFormatError) in
+            try StoredRecord(sequence, zone: zone, payload)
+        }
+    }
+}

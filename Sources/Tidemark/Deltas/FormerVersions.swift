@@ -102,7 +102,7 @@ struct FormerVersions {
                 try miss(step)
                 return true
             }
-            let stored = try record(in: event)
+            let stored = try event.readRecord()
             // The entry itself is what the delta shows or hides.
             if step.position != step.entry, stored.event.state == .live {
                 let body = try stored.readBody()
@@ -149,12 +149,6 @@ struct FormerVersions {
         guard step.end > known, step.position <= source.compactedThrough else { return }
         if step.state == .live || step.position > known {
             throw SyncError(TokenDefect.belowHorizon)
-        }
-    }
-
-    private func record(in event: LogEvent) throws(SyncError) -> StoredRecord {
-        try SyncError.wrapping { () throws(EventFormatError) in
-            try StoredRecord(event.sequence, zone: event.zone, event.payload)
         }
     }
 }

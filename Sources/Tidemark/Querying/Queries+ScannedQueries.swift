@@ -235,18 +235,11 @@ extension Queries {
     ) throws(SyncError) -> [SequenceNumber: Record] {
         var found: [SequenceNumber: Record] = [:]
         found.reserveCapacity(sequences.count)
-        try reader.source.visit(sequences.sorted()) {
-            (event) throws(SyncError) in
+        try reader.source.visit(sequences.sorted()) { (event) throws(SyncError) in
             guard let zone = zones[event.zone] else { return true }
-            found[event.sequence] = try reader.record(try stored(event), in: zone)
+            found[event.sequence] = try reader.record(try event.readRecord(), in: zone)
             return true
         }
         return found
-    }
-
-    private func stored(_ event: LogEvent) throws(SyncError) -> StoredRecord {
-        try SyncError.wrapping { () throws(EventFormatError) in
-            try StoredRecord(event.sequence, zone: event.zone, event.payload)
-        }
     }
 }

@@ -74,12 +74,7 @@ extension KnownTypes.State {
     /// Takes in that a record of the schema's zone was saved or deleted.
     fileprivate mutating func take(_ record: StoredRecord) throws(SyncError) {
         guard record.event.state == .live else {
-            let name = Name(
-                try SyncError.wrapping { () throws(EventFormatError) in
-                    try record.tombstone().name
-                }
-            )
-            excerpts[name] = nil
+            excerpts[Name(try record.readTombstone().name)] = nil
             // A role may have the name of a record type, and record types need each other.
             whole = nil
             return

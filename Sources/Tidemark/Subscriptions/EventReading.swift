@@ -72,7 +72,7 @@ struct EventReading {
                 }
             }
         case .zoneCreated:
-            let identity = try synced { () throws(EventFormatError) in
+            let identity = try SyncError.wrapping { () throws(EventFormatError) in
                 try ZoneEvent.readCreation(payload.span.bytes).identity
             }
             if identity.systemZone == .subscriptions {
@@ -98,24 +98,13 @@ struct EventReading {
         }
     }
 
-    private func synced<Result>(
-        _ body: () throws(EventFormatError) -> Result
-    ) throws(SyncError) -> Result {
-        try SyncError.wrapping { () throws(EventFormatError) in
-            try body()
-        }
-    }
-
     private mutating func takeSubscription(_ event: LogEvent) throws(SyncError) {
-        let stored = try synced { () throws(EventFormatError) in
-            try StoredRecord(event.sequence, zone: event.zone, event.payload)
-        }
+        let stored = try event.readRecord()
         if stored.event.state == .live {
             try following.insert(stored.readBody(), at: event.sequence)
         } else if !CommitEnvelope.isOfStore(event.envelope.span.bytes) {
             // The store's own deletions were taken into account when they were decided.
-            let name = try synced { () throws(EventFormatError) in try stored.tombstone().name }
-            following.remove(Name(name))
+            following.remove(Name(try stored.readTombstone().name))
         }
     }
 
@@ -169,9 +158,7 @@ struct EventReading {
     ) throws(SyncError) {
         // The usual event concerns no subscription. It costs one lookup of its zone.
         if zone.watch == nil, following.set.shared.isEmpty { return }
-        let stored = try synced { () throws(EventFormatError) in
-            try StoredRecord(event.sequence, zone: event.zone, event.payload)
-        }
+        let stored = try event.readRecord()
         let audience = try audience(of: stored)
         let isLive = stored.event.state == .live
         var body = isLive ? try stored.readBody() : nil
@@ -179,7 +166,7 @@ struct EventReading {
         if let body {
             type = Name(body.recordType)
         } else {
-            type = Name(try synced { () throws(EventFormatError) in try stored.tombstone().type })
+            type = Name(try stored.readTombstone().type)
         }
         let watched = zone.watch.map { following.set.watches[$0] }
         let isWatched = watched?.concerns(type, zone.identity) ?? false
@@ -240,7 +227,7 @@ struct EventReading {
         else {
             return
         }
-        let passage = try synced { () throws(EventFormatError) in
+        let passage = try SyncError.wrapping { () throws(EventFormatError) in
             try AudienceEvent(event.payload.span.bytes)
         }
         let audience = try sharers(of: passage.place.key, at: event.sequence)
@@ -261,9 +248,7 @@ struct EventReading {
             following.sharers = Sharers()
             return
         }
-        let stored = try synced { () throws(EventFormatError) in
-            try StoredRecord(event.sequence, zone: event.zone, event.payload)
-        }
+        let stored = try event.readRecord()
         guard stored.event.state == .live,
             let part = ShareRecords.participation(in: try stored.readBody())
         else { return }

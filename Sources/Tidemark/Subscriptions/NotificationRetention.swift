@@ -110,7 +110,7 @@ extension Notifications {
         let lifetime = reader.options.notificationLifetime.inMilliseconds
         found.due = Self.sum(time, lifetime)
         try reader.source.visit(wanted) { (event) throws(SyncError) in
-            let body = try notificationBody(event)
+            let body = try event.readRecord().readBody()
             // Those of zones and databases are few, and the next takes the place of the last.
             guard NotificationRecords.isOfQuery(body) else { return true }
             let received = event.commit.received
@@ -133,12 +133,6 @@ extension Notifications {
     private static func sum(_ time: Int64, _ duration: Int64) -> Int64 {
         let (sum, isBeyond) = time.addingReportingOverflow(duration)
         return isBeyond ? .max : sum
-    }
-
-    private func notificationBody(_ event: LogEvent) throws(SyncError) -> RecordBody {
-        try SyncError.wrapping { () throws(EventFormatError) in
-            try StoredRecord(event.sequence, zone: event.zone, event.payload).body()
-        }
     }
 
     /// Appends the commit that drops notifications and records the position; `nil` if another

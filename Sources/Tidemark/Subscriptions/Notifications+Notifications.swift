@@ -123,9 +123,7 @@ extension Notifications {
         of holder: SubscriptionHolder,
         _ token: ChangeToken
     ) throws(SyncError) -> PushPage.Line? {
-        let stored: StoredRecord = try SyncError.wrapping { () throws(EventFormatError) in
-            try StoredRecord(event.sequence, zone: event.zone, event.payload)
-        }
+        let stored = try event.readRecord()
         guard stored.event.state == .tombstone else {
             let body = try stored.readBody()
             let id = TagContent(of: event.sequence, in: reader.line).tag.text

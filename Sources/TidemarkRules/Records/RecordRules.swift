@@ -271,4 +271,11 @@ extension StoredRecord {
             try body()
         }
     }
+
+    /// Returns the name and type of a tombstone; throws a read error as a `SyncError`.
+    package func readTombstone() throws(SyncError) -> (name: String, type: String) {
+        try SyncError.wrapping { () throws(EventFormatError) in
+            try tombstone()
+        }
+    }
 }
