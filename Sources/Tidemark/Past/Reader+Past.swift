@@ -92,57 +92,8 @@ extension Reader {
         }
     }
 
-    /// See ``Store/downloadAsset(_:as:asOf:)``.
-    func downloadAsset(
-        _ request: DownloadAssetRequest,
-        as caller: Caller,
-        asOf position: SequenceNumber
-    ) throws(SyncError) -> AssetDownload {
-        let fetch = FetchRecordsRequest([request.recordID])
-        var record = try fetchRecords(fetch, as: caller, asOf: position)[0].get()
-        if let tag = request.changeTag, tag != record.changeTag {
-            record = try version(tag, before: record, as: caller)
-        }
-        return try download(try asset(request, in: record), of: record, request, as: caller)
-    }
-
-    /// See ``Store/lookUpUsers(_:as:asOf:)``.
-    func lookUpUsers(
-        _ lookups: [UserLookup],
-        as caller: Caller,
-        asOf position: SequenceNumber
-    ) throws(SyncError) -> [UserIdentity?] {
-        _ = try currentUser(as: caller)
-        try options.limits.check(itemCount: lookups.count)
-        return try lookups.map { (lookup) throws(SyncError) in
-            try identity(of: lookup, as: caller, asOf: position)
-        }
-    }
-
-    /// See ``Store/contacts(as:asOf:)``.
-    func contacts(
-        as caller: Caller,
-        asOf position: SequenceNumber
-    ) throws(SyncError) -> [UserIdentity] {
-        let user = try currentUser(as: caller)
-        let account = try account(of: .user(user), in: caller.database, asOf: position)
-        return try (account?.contacts ?? []).map { (lookup) throws(SyncError) in
-            try identity(of: lookup, as: caller, asOf: position)
-        }.compactMap(\.self)
-    }
-
-    private func identity(
-        of lookup: UserLookup,
-        as caller: Caller,
-        asOf position: SequenceNumber
-    ) throws(SyncError) -> UserIdentity? {
-        guard let account = try account(of: lookup, in: caller.database, asOf: position),
-            account.isDiscoverable || account.user == caller.user
-        else { return nil }
-        return account.identity(by: lookup)
-    }
-
-    private func account(
+    /// The account of the user in a lookup as it was after an event; `nil` if there was none.
+    func account(
         of lookup: UserLookup,
         in database: DatabaseID,
         asOf position: SequenceNumber

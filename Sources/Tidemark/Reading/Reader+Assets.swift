@@ -34,14 +34,16 @@ extension Reader {
 // MARK: - Fetching
 
 extension Reader {
-    /// See ``Store/downloadAsset(_:as:)``.
+    /// See ``Store/downloadAsset(_:as:)``, and as of a position ``Store/downloadAsset(_:as:asOf:)``.
     ///
     /// Fetching the record performs all checks of read permission.
     func downloadAsset(
         _ request: DownloadAssetRequest,
-        as caller: Caller
+        as caller: Caller,
+        asOf position: SequenceNumber? = nil
     ) throws(SyncError) -> AssetDownload {
-        var record = try fetchRecords(FetchRecordsRequest([request.recordID]), as: caller)[0].get()
+        let fetch = FetchRecordsRequest([request.recordID])
+        var record = try fetchRecords(fetch, as: caller, asOf: position)[0].get()
         if let tag = request.changeTag, tag != record.changeTag {
             record = try version(tag, before: record, as: caller)
         }

@@ -9,16 +9,27 @@ import TidemarkViews
 extension Reader {
     /// Returns the identity that a caller may see of the user in a lookup; `nil` if there is no
     /// such user, or the user is not discoverable.
-    func identity(
+    private func identity(
         of lookup: UserLookup,
         as caller: Caller,
+        asOf position: SequenceNumber?,
         _ picture: ViewPicture
     ) throws(SyncError) -> UserIdentity? {
         // A user who is not discoverable and one who does not exist give the same result.
-        guard let found = try picture.facts.account(of: lookup, in: caller.database)?.account,
+        guard let found = try account(of: lookup, in: caller.database, asOf: position, picture),
             found.isDiscoverable || found.user == caller.user
         else { return nil }
         return found.identity(by: lookup)
+    }
+
+    private func account(
+        of lookup: UserLookup,
+        in database: DatabaseID,
+        asOf position: SequenceNumber?,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> UserAccount? {
+        if let position { return try account(of: lookup, in: database, asOf: position) }
+        return try picture.facts.account(of: lookup, in: database)?.account
     }
 
     /// See ``Store/currentUser(as:)``.
@@ -37,26 +48,30 @@ extension Reader {
         return try accountStatus(of: user, in: caller.database)
     }
 
-    /// See ``Store/lookUpUsers(_:as:)``.
+    /// See ``Store/lookUpUsers(_:as:)``, and as of a position ``Store/lookUpUsers(_:as:asOf:)``.
     func lookUpUsers(
         _ lookups: [UserLookup],
-        as caller: Caller
+        as caller: Caller,
+        asOf position: SequenceNumber? = nil
     ) throws(SyncError) -> [UserIdentity?] {
         _ = try currentUser(as: caller)
         try options.limits.check(itemCount: lookups.count)
         let picture = try picture(.visible)
         return try lookups.map { (lookup) throws(SyncError) in
-            try identity(of: lookup, as: caller, picture)
+            try identity(of: lookup, as: caller, asOf: position, picture)
         }
     }
 
-    /// See ``Store/contacts(as:)``.
-    func contacts(as caller: Caller) throws(SyncError) -> [UserIdentity] {
+    /// See ``Store/contacts(as:)``, and as of a position ``Store/contacts(as:asOf:)``.
+    func contacts(
+        as caller: Caller,
+        asOf position: SequenceNumber? = nil
+    ) throws(SyncError) -> [UserIdentity] {
         let user = try currentUser(as: caller)
         let picture = try picture(.visible)
-        let account = try picture.facts.account(of: .user(user), in: caller.database)?.account
+        let account = try account(of: .user(user), in: caller.database, asOf: position, picture)
         return try (account?.contacts ?? []).map { (lookup) throws(SyncError) in
-            try identity(of: lookup, as: caller, picture)
+            try identity(of: lookup, as: caller, asOf: position, picture)
         }.compactMap(\.self)
     }
 }
