@@ -31,6 +31,27 @@ extension Reader {
         return found
     }
 
+    /// Returns a participation as it was at a position, given the current one; `nil` if there was
+    /// none.
+    func participation(
+        _ known: KnownParticipation,
+        asOf position: SequenceNumber
+    ) throws(SyncError) -> Participation? {
+        if known.sequence <= position { return known.participation }
+        // Compaction drops no event of `_shares`, so the chain leads back to the version at the
+        // position.
+        var previous = known.previous
+        while previous > .zero {
+            let record = try views.records(at: [previous])[0]
+            if previous <= position {
+                guard record.event.state == .live else { return nil }
+                return ShareRecords.participation(in: try record.readBody())
+            }
+            previous = record.event.previous
+        }
+        return nil
+    }
+
     private func readParticipations(
         of user: UserID,
         in home: DatabaseID,

@@ -262,7 +262,8 @@ extension SharedDelta {
         for part in parts {
             guard let audience = part.audience else { continue }
             last = max(last, part.sequence)
-            if try wasMember(part, at: known) { before.insert(audience) }
+            let then = try reader.participation(part, asOf: known)
+            if then?.showsSomething ?? false { before.insert(audience) }
         }
         let now = Set(zoneAccess.participations.keys)
         let left = before.subtracting(now)
@@ -274,26 +275,6 @@ extension SharedDelta {
             left.sorted().map { TokenContent.Walk(audience: $0, isLeaving: true) }
             + joined.sorted().map { TokenContent.Walk(audience: $0, isLeaving: false) }
         start.known = last
-    }
-
-    private func wasMember(
-        _ part: KnownParticipation,
-        at position: SequenceNumber
-    ) throws(SyncError) -> Bool {
-        if part.sequence <= position { return part.participation.showsSomething }
-        var previous = part.previous
-        // Compaction drops no version of a participation, so this works for a token of any age.
-        while previous > position { previous = try previousEvent(before: previous) }
-        guard previous != .zero else { return false }
-        let record = try reader.views.records(at: [previous])[0]
-        guard record.event.state == .live else { return false }
-        return try ShareRecords.participation(in: record.readBody())?.showsSomething ?? false
-    }
-
-    private func previousEvent(
-        before sequence: SequenceNumber
-    ) throws(SyncError) -> SequenceNumber {
-        try reader.views.records(at: [sequence])[0].event.previous
     }
 }
 

@@ -50,7 +50,7 @@ struct Sharers {
                     in: database,
                     picture
                 ) {
-                    if let part = try version(of: known, asOf: position, store) {
+                    if let part = try store.reader.participation(known, asOf: position) {
                         take(part, in: database)
                     }
                 }
@@ -85,27 +85,5 @@ struct Sharers {
             )
         }
         numbers = [:]
-    }
-
-    /// Returns a participation as it was at a position, given the current one; `nil` if there was
-    /// none.
-    private func version(
-        of known: KnownParticipation,
-        asOf position: SequenceNumber,
-        _ store: Notifications
-    ) throws(SyncError) -> Participation? {
-        if known.sequence <= position { return known.participation }
-        // The picture shows the participation as it is now. Compaction drops no event of `_shares`,
-        // so the chain leads back to the version at the position.
-        var previous = known.previous
-        while previous > .zero {
-            let record = try store.reader.views.records(at: [previous])[0]
-            if previous <= position {
-                guard record.event.state == .live else { return nil }
-                return ShareRecords.participation(in: try record.readBody())
-            }
-            previous = record.event.previous
-        }
-        return nil
     }
 }
