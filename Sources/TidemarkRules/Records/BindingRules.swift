@@ -308,8 +308,8 @@ extension RecordSave {
 
     /// Returns the record's content after its save replaces a version; times and users are not set.
     package func body(over old: RecordBody?) -> RecordBody {
-        // Only the targets of this body are read, so the authors, times and stamps in it do not
-        // matter.
+        // Only the targets and the size of this body are read, so the authors, times and stamps in it
+        // do not matter.
         let nobody = Authorship(time: 0, user: nil)
         return RecordBody(
             RecordHeader(

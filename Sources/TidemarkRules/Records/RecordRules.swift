@@ -82,7 +82,7 @@ package struct RecordRules: Sendable {
             }
         }
         if fitsSurely(saves[index].fields, over: body) { return .save }
-        return try sizeVerdict(on: saves[index], over: body)
+        return sizeVerdict(on: saves[index], over: body)
     }
 
     /// Returns true if no field that the client sets or removes has changed on the server since the
@@ -212,26 +212,9 @@ extension RecordRules {
     }
 
     /// Returns the verdict on a save by the size of the merged record.
-    private func sizeVerdict(
-        on save: RecordSave,
-        over old: RecordBody
-    ) throws(SyncError) -> Verdict {
-        let nobody = Authorship(time: 0, user: nil)
-        let header = RecordHeader(
-            recordName: Name(save.recordID.recordName),
-            recordType: Name(save.recordType),
-            created: nobody,
-            modified: nobody
-        )
-        let merged = RecordBody(
-            header,
-            setting: save.fields,
-            extent: save.policy.extent,
-            over: old,
-            of: 1
-        )
+    private func sizeVerdict(on save: RecordSave, over old: RecordBody) -> Verdict {
         do throws(SyncError) {
-            try checkSize(of: merged.fields, save.recordID)
+            try checkSize(of: save.body(over: old).fields, save.recordID)
         } catch {
             return .refused(error)
         }

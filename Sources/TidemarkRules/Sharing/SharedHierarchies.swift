@@ -165,8 +165,6 @@ package final class SharedHierarchies {
         RecordPlace(zone: items[index].zone, name: name)
     }
 
-    package func key(of place: RecordPlace) -> ZoneKey { zones.key(of: place.zone) ?? 0 }
-
     /// Returns a participant's access to the zone of an item; `nil` for the zone's owner.
     package func access(_ index: Int) -> ZoneAccess? { zones.access(of: items[index].zone) }
 

@@ -99,12 +99,9 @@ package enum AccountRecords {
     package static func account(in body: RecordBody) -> UserAccount? {
         guard body.recordType == accountType else { return nil }
         var account = UserAccount(UserID(body.recordName))
-        func list(_ name: String) -> [String] {
-            if case .stringList(let list)? = body.fields[name] { list } else { [] }
-        }
-        account.emails = list("emails")
-        account.phones = list("phones")
-        account.contacts = list("contacts").map { UserLookup($0) }
+        account.emails = body.fields.strings("emails")
+        account.phones = body.fields.strings("phones")
+        account.contacts = body.fields.strings("contacts").map { UserLookup($0) }
         for (name, part) in nameParts {
             if case .string(let text)? = body.fields[name] { account.name[keyPath: part] = text }
         }
