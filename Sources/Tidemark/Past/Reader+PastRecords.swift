@@ -65,9 +65,7 @@ extension Reader {
             guard position != nil else { throw .zoneNotFound(id.zone) }
             return try endedRecord(id, of: database, FoldedPicture(self, picture, through: bound))
         }
-        let name = Name(id.recordName)
-        let item = ConsultedItem(name: name, zone: 0, slot: views.hash.slot(ofName: name))
-        var stored = try ConsultedItems([item], in: zones, picture.facts).items[0].old
+        var stored = try picture.facts.item(named: Name(id.recordName), in: zones).old
         // At or above the history horizon the chain is complete, so each step finds its event.
         while let version = stored, version.sequence > bound {
             let previous = version.event.previous

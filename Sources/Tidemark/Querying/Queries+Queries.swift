@@ -189,15 +189,10 @@ extension Queries {
     ) -> ((RecordBody) throws(SyncError) -> Bool)? {
         guard let shown = place.shown, !shown.access.showsAll else { return nil }
         return { [self] (body) throws(SyncError) in
-            let name = Name(body.recordName)
-            let item = ConsultedItem(
-                name: name,
-                zone: 0,
-                slot: reader.views.hash.slot(ofName: name)
-            )
-            let found = try ConsultedItems([item], in: shown.zones, shown.picture.facts)
-            var audiences = Audiences(shown.picture.facts)
-            return try reader.mayRead(found.items[0], shown.zones, &audiences)
+            let facts = shown.picture.facts
+            let item = try facts.item(named: Name(body.recordName), in: shown.zones)
+            var audiences = Audiences(facts)
+            return try reader.mayRead(item, shown.zones, &audiences)
         }
     }
 }

@@ -39,10 +39,8 @@ extension Reader {
         }
         var rootRecord: Record?
         if withRootRecord, let root {
-            let slot = views.hash.slot(ofName: root.name)
-            let item = ConsultedItem(name: root.name, zone: 0, slot: slot)
-            let consulted = try ConsultedItems([item], in: found.zones, picture.facts)
-            rootRecord = try consulted.items[0].live.map { (live) throws(SyncError) in
+            let item = try picture.facts.item(named: root.name, in: found.zones)
+            rootRecord = try item.live.map { (live) throws(SyncError) in
                 try self.record(live, in: root.zone)
             }
         }
@@ -91,12 +89,7 @@ extension Reader {
         )
         _ = try zones.index(of: zone, in: owned, creating: .none, picture.facts, options.limits)
         if zones.key(of: 0) == nil { throw missing }
-        let item = ConsultedItem(
-            name: target.shareName,
-            zone: 0,
-            slot: views.hash.slot(ofName: target.shareName)
-        )
-        let found = try ConsultedItems([item], in: zones, picture.facts).items[0]
+        let found = try picture.facts.item(named: target.shareName, in: zones)
         guard let stored = found.live, let share = Share(try stored.readBody().fields) else {
             throw missing
         }

@@ -83,7 +83,7 @@ extension Reader {
         guard let key = zones.key(of: 0), zones.error(of: 0) == nil else {
             return .hidden(.zoneGone)
         }
-        let item = try consult(record.name, in: zones, picture)
+        let item = try picture.facts.item(named: record.name, in: zones)
         if database.scope == .public {
             let access = try access(of: Caller(database: database, user: user), picture)
             guard let access, let live = item.live,
@@ -106,15 +106,6 @@ extension Reader {
         }
         guard let live = item.live else { return .hidden(.neverShown) }
         return .hidden(try hiding(of: live, at: place, in: zones, from: user, parts, picture))
-    }
-
-    private func consult(
-        _ name: Name,
-        in zones: ConsultedZones,
-        _ picture: ViewPicture
-    ) throws(SyncError) -> ConsultedItem {
-        let item = ConsultedItem(name: name, zone: 0, slot: views.hash.slot(ofName: name))
-        return try ConsultedItems([item], in: zones, picture.facts).items[0]
     }
 
     /// The participation of a user that shows a record, or showed it before it was deleted; `nil`
@@ -176,7 +167,7 @@ extension Reader {
         // The bound also ends a cycle of parents, which an import may contain.
         while !body.isShare, body.shareName == nil, let parent = body.parentName,
             level <= options.limits.ancestorsPerRecord,
-            let above = try consult(Name(parent), in: zones, picture).live
+            let above = try picture.facts.item(named: Name(parent), in: zones).live
         {
             body = try above.readBody()
             level += 1
@@ -185,12 +176,12 @@ extension Reader {
         let wide = Name(Share.zoneWideName)
         let own = body.isShare ? body.recordName : body.shareName
         var name = own.map { Name($0) }
-        if name == nil, try consult(wide, in: zones, picture).live != nil { name = wide }
+        if name == nil, try picture.facts.item(named: wide, in: zones).live != nil { name = wide }
         guard let name else { return .notShared(top: body.recordName) }
         if let part = parts.first(where: { $0.participation.shareName == name })?.participation {
             return part.isMember ? .noPermission(share: name.string) : .left(share: name.string)
         }
-        let stored = try consult(name, in: zones, picture).live
+        let stored = try picture.facts.item(named: name, in: zones).live
         let share = try stored.flatMap { (stored) throws(SyncError) in
             try record(stored, in: zones[0].zone).share
         }

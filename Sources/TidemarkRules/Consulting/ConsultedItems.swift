@@ -247,3 +247,15 @@ package struct SlotOrder: Sendable {
         return repetition
     }
 }
+
+extension Facts {
+    /// Looks one record up in a zone that was looked up before.
+    package func item(
+        named name: Name,
+        in zones: ConsultedZones,
+        at zone: Int = 0
+    ) throws(SyncError) -> ConsultedItem {
+        let item = ConsultedItem(name: name, zone: zone, slot: hash.slot(ofName: name))
+        return try ConsultedItems([item], in: zones, self).items[0]
+    }
+}

@@ -23,8 +23,7 @@ extension Facts {
             self,
             Limits()
         )
-        let item = ConsultedItem(name: name, zone: index, slot: hash.slot(ofName: name))
-        return try ConsultedItems([item], in: zones, self).items[0].live
+        return try item(named: name, in: zones, at: index).live
     }
 
     /// Returns the live records of a system zone, oldest change first.
