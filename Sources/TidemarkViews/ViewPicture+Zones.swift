@@ -320,18 +320,20 @@ extension ViewPicture {
             entries.append((key.zone, entry.liveCount, entry.tombstoneCount))
         }
         for (key, live, tombstones) in entries { try add(key, (live, tombstones)) }
+        for change in overlaidCounts() { try add(change.zone, (change.live, change.tombstones)) }
+        return figures
+    }
+
+    /// The changes of the counts of zones in the overlay, of which the index has none.
+    func overlaidCounts() -> [(zone: ZoneKey, live: Int64, tombstones: Int64)] {
         let bound = bound
         let isAll = snapshot.checkpoint == nil
         let newer = withCurrent { $0.countChanges(through: bound, isAll: isAll) }
-        for change in newer { try add(change.zone, (change.live, change.tombstones)) }
         // Directly after a checkpoint, its generation is both in the index and here.
         let indexed = snapshot.checkpoint?.sequence ?? 0
         let older = withFrozen { frozen in
             frozen.lastSequence > indexed ? frozen.countChanges(through: bound, isAll: isAll) : nil
         }
-        for change in older ?? [] {
-            try add(change.zone, (change.live, change.tombstones))
-        }
-        return figures
+        return newer + (older ?? [])
     }
 }

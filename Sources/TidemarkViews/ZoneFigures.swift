@@ -21,15 +21,6 @@ extension ViewPicture {
     package func zoneFigures(
         of database: DatabaseID
     ) throws(ViewIndexError) -> [ZoneFigures] {
-        let bound = bound
-        let isAll = snapshot.checkpoint == nil
-        var changes = withCurrent { $0.countChanges(through: bound, isAll: isAll) }
-        // Directly after a checkpoint, its generation is both in the index and here.
-        let indexed = snapshot.checkpoint?.sequence ?? 0
-        changes +=
-            withFrozen {
-                $0.lastSequence > indexed ? $0.countChanges(through: bound, isAll: isAll) : []
-            } ?? []
         var figures: [ZoneFigures] = []
         for standing in try zones(of: database, after: 0, limit: .max)
         where standing.end == nil && !standing.identity.isSystem {
@@ -44,7 +35,7 @@ extension ViewPicture {
         let places = Dictionary(
             uniqueKeysWithValues: zip(figures.map(\.standing.key), figures.indices)
         )
-        for change in changes {
+        for change in overlaidCounts() {
             // The change is of another database, or of a zone that has ended or is the store's own.
             guard let place = places[change.zone] else { continue }
             figures[place].liveCount += change.live
