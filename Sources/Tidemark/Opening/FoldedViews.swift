@@ -13,7 +13,6 @@ package struct FoldedViews {
     private let compactedThrough: SequenceNumber
     private let index = MemoryViewIndex()
     private var generation = OverlayGeneration()
-    private var last = SequenceNumber.zero
     /// Merging copies all that is there, so it is done seldom.
     private static let mergeWeight = 1_000_000
 
@@ -44,7 +43,6 @@ package struct FoldedViews {
         } catch {
             throw .event(error)
         }
-        last = event.sequence
     }
 
     /// Returns the views after all events that were added.
@@ -59,24 +57,12 @@ package struct FoldedViews {
     }
 
     private mutating func merge() throws(Failure) {
-        guard last > .zero else { return }
-        let batch: ViewBatch
+        guard generation.lastSequence > .zero else { return }
         do throws(ViewIndexError) {
-            batch = try generation.makeBatch(
-                over: index.snapshot(),
-                compactedThrough: compactedThrough
-            )
+            try index.take(generation, of: store, line, compactedThrough: compactedThrough)
         } catch {
             throw .views(error.message)
         }
-        index.apply(
-            batch,
-            checkpoint: ViewCheckpoint(
-                store: store,
-                incarnation: line.incarnation(of: last),
-                sequence: last
-            )
-        )
         generation = OverlayGeneration()
     }
 }
