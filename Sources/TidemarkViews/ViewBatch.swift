@@ -33,16 +33,6 @@ package struct ViewBatch: Sendable {
     /// Starts an empty batch.
     package init() {}
 
-    /// The number of changes; several changes of one key are counted separately.
-    package var count: Int {
-        changes.reduce(0) { $0 + $1.count }
-    }
-
-    /// True if the batch has no changes.
-    package var isEmpty: Bool {
-        changes.allSatisfy(\.isEmpty)
-    }
-
     /// Reserves space for a number of changes of a table.
     package mutating func reserve(_ changeCount: Int, in table: ViewTable) {
         changes[Int(table.rawValue)].reserveCapacity(changeCount)

@@ -6,8 +6,7 @@ package import TidemarkLog
 
 /// An order-independent fingerprint of a set of entries.
 ///
-/// It is the sum of the entries' 128-bit hashes, and their number. A fold of the log can update a
-/// digest with each change, and compare it with that of a table.
+/// It is the sum of the entries' 128-bit hashes, and their number.
 package struct ViewDigest: Hashable, Sendable {
     /// The number of entries.
     package private(set) var count = 0
@@ -27,15 +26,6 @@ package struct ViewDigest: Hashable, Sendable {
         low = sum
         high = high &+ hash.high &+ (overflow ? 1 : 0)
         count += 1
-    }
-
-    /// Removes an entry that was added.
-    package mutating func remove(_ value: ViewValue, in table: ViewTable, for key: ViewKey) {
-        let hash = Self.hash(value, table, key)
-        let (rest, overflow) = low.subtractingReportingOverflow(hash.low)
-        low = rest
-        high = high &- hash.high &- (overflow ? 1 : 0)
-        count -= 1
     }
 
     private static func hash(

@@ -365,7 +365,8 @@ extension StoreQueries {
         var batch: Batch? = try batch(after: last, through: bound, without: replaced)
         while let current = batch {
             try Task.checkCancellation()
-            note(last, through: bound)
+            let progress = QueryIndexProgress(position: last.reached, last: bound)
+            state.withLock { $0.progress = progress }
             // Without progress, `index(through:)` would start this again forever.
             guard current.position.sequence > last.sequence else {
                 throw SyncError.missingEvent(last.reached.next)
@@ -378,14 +379,6 @@ extension StoreQueries {
             try await take(current)
             batch = try await next
         }
-    }
-
-    private func note(_ position: IndexPosition, through bound: SequenceNumber) {
-        let progress = QueryIndexProgress(
-            position: position.reached,
-            last: bound
-        )
-        state.withLock { $0.progress = progress }
     }
 
     /// The versions of records that others replace, or delete, before or at a position.
