@@ -38,6 +38,19 @@ import TidemarkModel
         try scratch.store.close()
     }
 
+    /// The disk of a machine that stops at a call, and what was acknowledged until then.
+    private func stopped(atCall call: Int) async throws -> (SimulatedFileSystem, Acknowledged) {
+        let disk = SimulatedFileSystem(keepsTrace: false)
+        disk.stop(atCall: call)
+        var acknowledged: Acknowledged = [:]
+        do {
+            try await work(disk, &acknowledged)
+        } catch is SyncError {
+        } catch is LogError {
+        }
+        return (disk, acknowledged)
+    }
+
     private func check(_ disk: SimulatedFileSystem, _ acknowledged: Acknowledged) async throws {
         let scratch = try ScratchAssets(disk)
         let anna = scratch.client()
@@ -69,19 +82,10 @@ import TidemarkModel
         #expect(acknowledged.count == 5)
         #expect(whole.callCount > 80)
         for call in 1...whole.callCount {
-            let disk = SimulatedFileSystem(keepsTrace: false)
-            disk.stop(atCall: call)
-            var acknowledged: Acknowledged = [:]
-            do {
-                try await work(disk, &acknowledged)
-            } catch is SyncError {
-            } catch is LogError {
+            let (disk, acknowledged) = try await stopped(atCall: call)
+            for outcome in CrashOutcome.all(afterStopAt: call) {
+                try await check(disk.crash(outcome), acknowledged)
             }
-            let outcomes: [CrashOutcome] = [
-                .losingEverythingUnsynced, .keepingEverything, .seeded(UInt64(call)),
-                .processKilled,
-            ]
-            for outcome in outcomes { try await check(disk.crash(outcome), acknowledged) }
         }
     }
 
@@ -90,14 +94,8 @@ import TidemarkModel
         var ignored: Acknowledged = [:]
         try await work(whole, &ignored)
         for call in 1...whole.callCount {
-            let disk = SimulatedFileSystem(keepsTrace: false)
-            disk.stop(atCall: call)
-            var acknowledged: Acknowledged = [:]
-            do {
-                try await work(disk, &acknowledged)
-            } catch is SyncError {
-            } catch is LogError {
-            }
+            let (disk, saved) = try await stopped(atCall: call)
+            var acknowledged = saved
             let second = disk.crash(.processKilled)
             let scratch = try ScratchAssets(second)
             let anna = scratch.client()

@@ -91,11 +91,7 @@ import TidemarkViews
             disk.stop(atCall: disk.callCount + call)
             // Nobody asks whether the last calls, which tidy up, came about.
             if (try? Self.backUp(disk)) == nil { stoppedCount += 1 }
-            let outcomes: [CrashOutcome] = [
-                .losingEverythingUnsynced, .keepingEverything, .seeded(UInt64(call)),
-                .processKilled,
-            ]
-            for outcome in outcomes {
+            for outcome in CrashOutcome.all(afterStopAt: call) {
                 let left = disk.crash(outcome)
                 try await Self.check(left, oneOf: [old, new])
                 // The next one comes to its end, and what it says survives whatever comes then.

@@ -12,8 +12,6 @@ import TidemarkViews
 
 /// The machine stops at every call of a compaction, a call fails, or the disk is full.
 @Suite struct CompactionCrashTests {
-    /// Whether the large versions of the slow tests run.
-
     private let zone = ZoneID(zoneName: "z")
 
     private func open(
@@ -21,14 +19,15 @@ import TidemarkViews
         _ index: MemoryViewIndex,
         _ access: StoreAccess = .writing
     ) throws(LogError) -> Store {
-        var environment = StoreEnvironment()
-        environment.log.fileSystem = files
-        environment.log.writesInline = true
-        environment.openIndex = { _, _, _ in index }
         var options = StoreOptions()
         options.checkpointEventCount = 8
         options.segmentByteCount = 4 << 10
-        return try Store.open(at: "s", access: access, options: options, environment: environment)
+        return try Store.open(
+            at: "s",
+            access: access,
+            options: options,
+            environment: StoreEnvironment(files, index)
+        )
     }
 
     private static var policy: CompactionPolicy {

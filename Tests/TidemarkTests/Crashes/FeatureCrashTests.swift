@@ -48,10 +48,7 @@ import TidemarkViews
             let index = MemoryViewIndex()
             let run = try await FeatureRun(workload, on: files, index)
             if run.failure != nil { stoppedCount += 1 }
-            var outcomes: [CrashOutcome] = [
-                .losingEverythingUnsynced, .keepingEverything, .seeded(UInt64(call)),
-                .processKilled,
-            ]
+            var outcomes = CrashOutcome.all(afterStopAt: call)
             if runsLongTests {
                 outcomes += files.crashOutcomes(limit: 6, seed: UInt64(call))
             } else {

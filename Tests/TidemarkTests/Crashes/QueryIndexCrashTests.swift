@@ -27,13 +27,9 @@ import TidemarkViews
     }
 
     private func open(_ files: SimulatedFileSystem, _ queries: String) throws(LogError) -> Client {
-        var environment = StoreEnvironment()
-        environment.log.fileSystem = files
-        environment.log.writesInline = true
+        var environment = StoreEnvironment(files, MemoryViewIndex())
         // The clock stands still, so that it tells no event from another.
         environment.log.now = { 1_700_000_000_000 }
-        let index = MemoryViewIndex()
-        environment.openIndex = { _, _, _ in index }
         environment.queryFolder = queries
         let store = try Store.open(
             at: "s",

@@ -23,10 +23,7 @@ import TidemarkViews
 
     /// A store on a simulated disk whose query index lies on the machine's own.
     private func open(_ files: SimulatedFileSystem, _ index: MemoryViewIndex) throws -> Client {
-        var environment = StoreEnvironment()
-        environment.log.fileSystem = files
-        environment.log.writesInline = true
-        environment.openIndex = { _, _, _ in index }
+        var environment = StoreEnvironment(files, index)
         environment.queryFolder = queries
         let store = try Store.open(
             at: "s",

@@ -21,37 +21,30 @@ import TidemarkViews
         var tokens: [(token: ChangeToken, number: Int)] = []
     }
 
-    private func environment(
-        _ files: SimulatedFileSystem,
-        _ index: MemoryViewIndex
-    ) -> StoreEnvironment {
-        var environment = StoreEnvironment()
-        environment.log.fileSystem = files
-        environment.log.writesInline = true
-        environment.openIndex = { _, _, _ in index }
-        return environment
-    }
+    private let zone = ZoneID(zoneName: "z")
 
-    private var options: StoreOptions {
+    private func open(
+        _ files: SimulatedFileSystem,
+        _ index: MemoryViewIndex,
+        _ access: StoreAccess = .writing
+    ) throws(LogError) -> Store {
         var options = StoreOptions()
         options.checkpointEventCount = 8
         options.segmentByteCount = 1 << 20
-        return options
+        return try Store.open(
+            at: "s",
+            access: access,
+            options: options,
+            environment: StoreEnvironment(files, index)
+        )
     }
-
-    private let zone = ZoneID(zoneName: "z")
 
     private func work(
         _ files: SimulatedFileSystem,
         _ index: MemoryViewIndex,
         _ progress: inout Progress
     ) async throws {
-        let store = try Store.open(
-            at: "s",
-            access: .creating,
-            options: options,
-            environment: environment(files, index)
-        )
+        let store = try open(files, index, .creating)
         let client = Client(store: store, zone: zone)
         try await client.createZone()
         for number in 1...8 {
@@ -71,14 +64,7 @@ import TidemarkViews
         _ index: MemoryViewIndex,
         _ progress: Progress
     ) async throws {
-        let opened = Result { () throws(LogError) in
-            try Store.open(
-                at: "s",
-                access: .writing,
-                options: options,
-                environment: environment(files, index)
-            )
-        }
+        let opened = Result { () throws(LogError) in try open(files, index) }
         if case .failure(let error) = opened, error.code == .notAStore {
             #expect(progress.acknowledged == 0)
             return
@@ -119,10 +105,6 @@ import TidemarkViews
         let callCount = whole.callCount
         #expect(callCount > 40)
         for call in 1...callCount {
-            let outcomes: [CrashOutcome] = [
-                .losingEverythingUnsynced, .keepingEverything, .seeded(UInt64(call)),
-                .processKilled,
-            ]
             let files = SimulatedFileSystem(keepsTrace: false)
             files.stop(atCall: call)
             let index = MemoryViewIndex()
@@ -132,6 +114,7 @@ import TidemarkViews
             } catch is SyncError {
             } catch is LogError {
             }
+            let outcomes = CrashOutcome.all(afterStopAt: call)
             for (position, outcome) in outcomes.enumerated() {
                 // The views survive one of the crashes, and are lost in the others.
                 let views = position == call % outcomes.count ? index : MemoryViewIndex()
@@ -145,12 +128,7 @@ import TidemarkViews
         let index = MemoryViewIndex()
         var progress = Progress()
         try await work(files, index, &progress)
-        let store = try Store.open(
-            at: "s",
-            access: .writing,
-            options: options,
-            environment: environment(files, index)
-        )
+        let store = try open(files, index)
         let client = Client(store: store, zone: zone)
         files.setCapacity(1)
         var random = SeededGenerator(seed: 1)
@@ -168,12 +146,7 @@ import TidemarkViews
         #expect(try await client.fetch("r0")[0].get()["n"] == .int64(8))
         files.setCapacity(nil)
         try? store.close()
-        let again = try Store.open(
-            at: "s",
-            access: .writing,
-            options: options,
-            environment: environment(files, index)
-        )
+        let again = try open(files, index)
         let later = Client(store: again, zone: zone)
         let saved = try await later.modify([
             try later.save("r0", ["n": 9], policy: .changedKeys)

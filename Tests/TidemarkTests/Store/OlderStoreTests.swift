@@ -82,17 +82,6 @@ import TidemarkViews
         let index = MemoryViewIndex()
         private(set) var moments: [[String: [UInt8]]] = []
 
-        static func environment(
-            _ files: SimulatedFileSystem,
-            _ index: MemoryViewIndex
-        ) -> StoreEnvironment {
-            var environment = StoreEnvironment()
-            environment.log.fileSystem = files
-            environment.log.writesInline = true
-            environment.openIndex = { _, _, _ in index }
-            return environment
-        }
-
         init() async throws {
             for session in 1...3 as ClosedRange<Int64> {
                 let client = Client(
@@ -100,7 +89,7 @@ import TidemarkViews
                         at: "s",
                         access: .creating,
                         options: StoreOptions(),
-                        environment: Self.environment(disk, index)
+                        environment: StoreEnvironment(disk, index)
                     )
                 )
                 if session == 1 { try await client.createZone() }
@@ -167,7 +156,7 @@ import TidemarkViews
         _ index: MemoryViewIndex,
         _ comment: Comment
     ) async throws {
-        let environment = Run.environment(disk, index)
+        let environment = StoreEnvironment(disk, index)
         let eventCount = index.checkpoint?.sequence.rawValue
         do {
             let store = try Store.open(
@@ -184,7 +173,7 @@ import TidemarkViews
             #expect(error.code == .corrupted || error.code == .notAStore, comment)
         }
         do {
-            let copied = Run.environment(disk.crash(.keepingEverything), index)
+            let copied = StoreEnvironment(disk.crash(.keepingEverything), index)
             let salvaged = try Store.salvage(from: "s", to: "copy", environment: copied)
             #expect(salvaged.log.eventCount == eventCount || !salvaged.log.lost.isEmpty, comment)
         } catch {

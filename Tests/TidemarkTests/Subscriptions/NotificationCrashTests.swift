@@ -11,17 +11,6 @@ import TidemarkViews
 /// The machine stops at every call of a workload with subscriptions on the simulated disk: after
 /// reopening, everything that is in the log was told exactly once.
 @Suite struct NotificationCrashTests {
-    private func environment(
-        _ files: SimulatedFileSystem,
-        _ index: MemoryViewIndex
-    ) -> StoreEnvironment {
-        var environment = StoreEnvironment()
-        environment.log.fileSystem = files
-        environment.log.writesInline = true
-        environment.openIndex = { _, _, _ in index }
-        return environment
-    }
-
     private func open(
         _ files: SimulatedFileSystem,
         _ index: MemoryViewIndex,
@@ -34,7 +23,7 @@ import TidemarkViews
             at: "s",
             access: access,
             options: options,
-            environment: environment(files, index)
+            environment: StoreEnvironment(files, index)
         )
     }
 
@@ -127,10 +116,7 @@ import TidemarkViews
             } catch is SyncError {
             } catch is LogError {
             }
-            let outcomes: [CrashOutcome] = [
-                .losingEverythingUnsynced, .keepingEverything, .seeded(UInt64(call)),
-                .processKilled,
-            ]
+            let outcomes = CrashOutcome.all(afterStopAt: call)
             for (position, outcome) in outcomes.enumerated() {
                 let views = position == call % outcomes.count ? index : MemoryViewIndex()
                 try await check(files.crash(outcome), views)
