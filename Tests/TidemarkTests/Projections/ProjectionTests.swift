@@ -225,9 +225,8 @@ import TidemarkModel
 
     @Test func `Every commit is delivered once, in order, also after a failure`() async throws {
         let folder = try ScratchFolder()
-        let store = try Store.open(at: folder.path(), access: .creating)
-        let client = Client(store: store)
-        try await client.createZone()
+        let client = try await Client(ofNewStoreIn: folder)
+        let store = client.store
         // Larger than what is handed over in one go.
         for batch in 0..<8 {
             let saves = try (0..<300).map {
@@ -258,9 +257,8 @@ import TidemarkModel
 
     @Test func `Following continues until the store is closed`() async throws {
         let folder = try ScratchFolder()
-        let store = try Store.open(at: folder.path(), access: .creating)
-        let client = Client(store: store)
-        try await client.createZone()
+        let client = try await Client(ofNewStoreIn: folder)
+        let store = client.store
         let count = RecordCount()
         let following = Task { try await store.follow(count) }
         for number in 1...20 {

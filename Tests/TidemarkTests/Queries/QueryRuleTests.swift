@@ -10,14 +10,12 @@ import TidemarkModel
 /// What a query may ask for, and what it is refused for.
 @Suite struct QueryRuleTests {
     let folder: ScratchFolder
-    let store: Store
     let anna: Client
+    var store: Store { anna.store }
 
     init() async throws {
         folder = try ScratchFolder()
-        store = try Store.open(at: folder.path(), access: .creating)
-        anna = Client(store: store)
-        try await anna.createZone()
+        anna = try await Client(ofNewStoreIn: folder)
         let fields: KeyValuePairs<String, FieldValue?> = [
             "text": "red fox", "n": 1, "tags": .stringList(["x", "y"]),
             "place": .location(Location(latitude: 1, longitude: 2)), "raw": .bytes([1]),

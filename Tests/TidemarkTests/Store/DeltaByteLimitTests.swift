@@ -120,9 +120,8 @@ import TidemarkLog
 @Suite struct RecordVerificationTests {
     @Test func `verify checks the records that deltas trust by checksum`() async throws {
         let folder = try ScratchFolder()
-        let store = try Store.open(at: folder.path(), access: .creating)
-        let client = Client(store: store)
-        try await client.createZone()
+        let client = try await Client(ofNewStoreIn: folder)
+        let store = client.store
         // The checksum is right, and the text is none: only a faulty writer leaves such a record.
         var bytes = Array(try Fields(["text": .string("good")]).bytes)
         bytes[bytes.count - 1] = 0xFF

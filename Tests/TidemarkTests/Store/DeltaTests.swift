@@ -9,14 +9,12 @@ import TidemarkModel
 
 @Suite struct DeltaTests {
     let folder: ScratchFolder
-    let store: Store
     let anna: Client
+    var store: Store { anna.store }
 
     init() async throws {
         folder = try ScratchFolder()
-        store = try Store.open(at: folder.path(), access: .creating)
-        anna = Client(store: store)
-        try await anna.createZone()
+        anna = try await Client(ofNewStoreIn: folder)
     }
 
     private func names(_ changes: some Sequence<RecordChange>) -> [String] {

@@ -8,14 +8,12 @@ import TidemarkModel
 
 @Suite struct MergePolicyTests {
     let folder: ScratchFolder
-    let store: Store
     let anna: Client
+    var store: Store { anna.store }
 
     init() async throws {
         folder = try ScratchFolder()
-        store = try Store.open(at: folder.path(), access: .creating)
-        anna = Client(store: store)
-        try await anna.createZone()
+        anna = try await Client(ofNewStoreIn: folder)
     }
 
     private func saved(_ save: RecordSave) async throws -> Record {
@@ -147,9 +145,8 @@ import TidemarkModel
     @Test func `A record can be fetched in part, and saving the part removes nothing`() async throws
     {
         let folder = try ScratchFolder()
-        let store = try Store.open(at: folder.path(), access: .creating)
-        let anna = Client(store: store)
-        try await anna.createZone()
+        let anna = try await Client(ofNewStoreIn: folder)
+        let store = anna.store
         try await anna.modify([try anna.save("a", ["b": 1, "c": "two", "d": 3, "gone": 4])])
         try await anna.modify([try anna.save("a", ["gone": nil], policy: .changedKeys)])
         let whole = try await anna.fetch("a")[0].get()

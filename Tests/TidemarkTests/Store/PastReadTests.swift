@@ -287,9 +287,8 @@ import TidemarkModel
 
     @Test func `A past read returns the asset of that time`() async throws {
         let folder = try ScratchFolder()
-        let store = try Store.open(at: folder.path(), access: .creating)
-        let client = Client(store: store)
-        try await client.createZone()
+        let client = try await Client(ofNewStoreIn: folder)
+        let store = client.store
         var positions: [SequenceNumber] = []
         for text in ["first", "second"] {
             let asset = try await client.upload(Array(text.utf8))
@@ -349,9 +348,8 @@ import TidemarkModel
 
     @Test func `Reads at unknown points are rejected`() async throws {
         let folder = try ScratchFolder()
-        let store = try Store.open(at: folder.path(), access: .creating)
-        let client = Client(store: store)
-        try await client.createZone()
+        let client = try await Client(ofNewStoreIn: folder)
+        let store = client.store
         let early = store.lastSequence
         try await client.modify([try client.save("r", ["n": 1])])
         let token = try await client.changes().token

@@ -8,14 +8,12 @@ import TidemarkModel
 
 @Suite struct ZoneEndTests {
     let folder: ScratchFolder
-    let store: Store
     let anna: Client
+    var store: Store { anna.store }
 
     init() async throws {
         folder = try ScratchFolder()
-        store = try Store.open(at: folder.path(), access: .creating)
-        anna = Client(store: store)
-        try await anna.createZone()
+        anna = try await Client(ofNewStoreIn: folder)
         try await anna.modify([try anna.save("a", ["n": 1])])
     }
 

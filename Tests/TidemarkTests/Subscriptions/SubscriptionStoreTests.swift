@@ -10,14 +10,12 @@ import TidemarkModel
 /// Saving, listing and deleting subscriptions.
 @Suite struct SubscriptionStoreTests {
     let folder: ScratchFolder
-    let store: Store
     let anna: Client
+    var store: Store { anna.store }
 
     init() async throws {
         folder = try ScratchFolder()
-        store = try Store.open(at: folder.path(), access: .creating)
-        anna = Client(store: store)
-        try await anna.createZone()
+        anna = try await Client(ofNewStoreIn: folder)
     }
 
     private func query(

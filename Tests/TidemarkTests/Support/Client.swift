@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Tidemark
 import TidemarkLog
 import TidemarkModel
@@ -66,6 +67,14 @@ struct Client {
             token = page.token
             if !page.moreComing { return (changes, page.token) }
         }
+    }
+}
+
+extension Client {
+    /// A client of a new store in a folder, where its zone is.
+    init(ofNewStoreIn folder: ScratchFolder) async throws {
+        self.init(store: try Store.open(at: folder.path(), access: .creating))
+        try await createZone()
     }
 }
 
