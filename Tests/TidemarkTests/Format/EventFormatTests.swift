@@ -8,6 +8,19 @@ import TidemarkLog
 import TidemarkModel
 
 @Suite struct EventFormatTests {
+    /// An event's payload with two bytes of a body, which is read as the same event, and the body's
+    /// offset.
+    private func roundTrip(_ event: RecordEvent) throws -> (payload: [UInt8], bodyOffset: Int) {
+        var payload: [UInt8] = []
+        event.append(to: &payload)
+        let offset = payload.count
+        payload += [0xAB, 0xCD]
+        let read = try RecordEvent.read(payload.span.bytes)
+        #expect(read.event == event)
+        #expect(read.bodyOffset == offset)
+        return (payload, offset)
+    }
+
     @Test func `A record event round-trips`() throws {
         let held: [RecordEvent.HeldVersion] = [
             .none, .previous,
@@ -26,13 +39,7 @@ import TidemarkModel
                         previousState: state,
                         held: held
                     )
-                    var payload: [UInt8] = []
-                    event.append(to: &payload)
-                    let offset = payload.count
-                    payload.append(0xAB)
-                    let read = try RecordEvent.read(payload.span.bytes)
-                    #expect(read.event == event)
-                    #expect(read.bodyOffset == offset)
+                    let (payload, offset) = try roundTrip(event)
                     #expect(RecordEvent.bodyOffset(in: payload.span.bytes) == offset)
                 }
             }
@@ -44,13 +51,7 @@ import TidemarkModel
         event.isTouch = true
         event.binds = true
         event.audience = AudiencePlace(key: 40, previous: 8, previousState: .live)
-        var payload: [UInt8] = []
-        event.append(to: &payload)
-        let offset = payload.count
-        payload.append(0xAB)
-        let read = try RecordEvent.read(payload.span.bytes)
-        #expect(read.event == event)
-        #expect(read.bodyOffset == offset)
+        let (payload, offset) = try roundTrip(event)
         #expect(try RecordEvent.start(of: payload.span.bytes) == .live(bodyOffset: offset))
         var save = event
         save.isTouch = false
@@ -65,13 +66,7 @@ import TidemarkModel
             held: .other(TagContent(sequence: SequenceNumber(rawValue: 5), incarnationBits: 6))
         )
         event.isRecreation = true
-        var payload: [UInt8] = []
-        event.append(to: &payload)
-        let offset = payload.count
-        payload += [0xAB, 0xCD]
-        let read = try RecordEvent.read(payload.span.bytes)
-        #expect(read.event == event)
-        #expect(read.bodyOffset == offset)
+        let (payload, offset) = try roundTrip(event)
         let link = try RecordEvent.readLink(payload.span.bytes)
         #expect(link.bodyOffset == offset && link.previous == 8 && link.previousState == .live)
         #expect(try RecordEvent.start(of: payload.span.bytes) == .live(bodyOffset: offset))
@@ -133,13 +128,7 @@ import TidemarkModel
             var event = RecordEvent(state: .live, previous: 7, previousState: .live, held: held)
             event.binds = true
             event.released = [1, .max, 0x0123_4567_89AB_CDEF]
-            var payload: [UInt8] = []
-            event.append(to: &payload)
-            let offset = payload.count
-            payload.append(0xAB)
-            let read = try RecordEvent.read(payload.span.bytes)
-            #expect(read.event == event)
-            #expect(read.bodyOffset == offset)
+            let (payload, offset) = try roundTrip(event)
             #expect(try RecordEvent.start(of: payload.span.bytes) == .live(bodyOffset: offset))
             for count in 0..<offset {
                 let cut = Array(payload[..<count])

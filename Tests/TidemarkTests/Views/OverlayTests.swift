@@ -18,6 +18,25 @@ import TidemarkViews
         {
             versions[key]?.last { $0.sequence <= bound }.map { ($0.sequence, $0.state) }
         }
+
+        /// Adds a version in any state to a slot, and returns the change.
+        mutating func change(
+            _ key: ViewKey,
+            at sequence: SequenceNumber,
+            _ random: inout SeededGenerator
+        ) -> SlotChange {
+            let last = versions[key]?.last
+            let state: RecordState = Bool.random(using: &random) ? .live : .tombstone
+            versions[key, default: []].append((sequence, state))
+            return SlotChange(
+                zone: key.zone,
+                slot: key.slot,
+                sequence: sequence,
+                previous: last?.sequence ?? 0,
+                state: state,
+                previousState: last?.state
+            )
+        }
     }
 
     private static func bounds(through last: UInt64, by step: UInt64) -> [SequenceNumber] {
@@ -39,20 +58,8 @@ import TidemarkViews
                 UInt64.random(in: 1...zones, using: &random),
                 .random(in: 0..<slots, using: &random)
             )
-            let last = model.versions[key]?.last
-            let state: RecordState = Bool.random(using: &random) ? .live : .tombstone
             let sequence = SequenceNumber(rawValue: UInt64(step * 2))
-            generation.apply(
-                SlotChange(
-                    zone: key.zone,
-                    slot: key.slot,
-                    sequence: sequence,
-                    previous: last?.sequence ?? 0,
-                    state: state,
-                    previousState: last?.state
-                )
-            )
-            model.versions[key, default: []].append((sequence, state))
+            generation.apply(model.change(key, at: sequence, &random))
         }
         return (generation, model)
     }
@@ -119,19 +126,7 @@ import TidemarkViews
                     .random(in: 1...3, using: &random),
                     .random(in: 0..<90, using: &random)
                 )
-                let last = model.versions[key]?.last
-                let state: RecordState = Bool.random(using: &random) ? .live : .tombstone
-                generation.apply(
-                    SlotChange(
-                        zone: key.zone,
-                        slot: key.slot,
-                        sequence: sequence,
-                        previous: last?.sequence ?? 0,
-                        state: state,
-                        previousState: last?.state
-                    )
-                )
-                model.versions[key, default: []].append((sequence, state))
+                generation.apply(model.change(key, at: sequence, &random))
             }
             let batch = try generation.makeBatch(over: index.snapshot())
             index.apply(
