@@ -359,14 +359,8 @@ import TidemarkModel
         let anna = scratch.client()
         let asset = try await anna.upload(photo)
         _ = try await anna.attach(asset, to: "a").get()
-        var changes = try other.store.beginImport()
-        var lines: [ChangeStreamLine] = []
-        try scratch.store.visitCommits { line in
-            lines.append(line)
-            return true
-        }
-        for line in lines { _ = try await changes.add(line) }
-        try await changes.finish()
+        let lines = try scratch.store.commits()
+        try await other.store.importLines(lines)
         let copy = other.client()
         #expect(try await copy.fetch("a")[0].get()["file"] == .asset(asset))
         #expect(await code { _ = try await copy.download("a") } == .assetNotAvailable)

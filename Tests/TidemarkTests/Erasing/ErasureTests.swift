@@ -452,19 +452,14 @@ import TidemarkModel
                 changes: [.save(recordID: id, recordType: "Note", fields: fields)]
             )
         }
-        func add(to store: Store) async throws {
-            var importing = try store.beginImport()
-            for line in lines { _ = try await importing.add(line) }
-            try await importing.finish()
-        }
-        try await add(to: world.store)
+        try await world.store.importLines(lines)
         try world.store.close()
         // A name that is in each id that an import makes.
         let receipt = try erase(.user(UserID("l")))
         #expect(receipt.redactedCount == 0)
         let later = try open()
         let last = later.store.lastSequence
-        try await add(to: later.store)
+        try await later.store.importLines(lines)
         #expect(later.store.lastSequence == last)
         try later.store.close()
     }

@@ -111,7 +111,6 @@ import TidemarkModel
             try await client.modify([], delete: [RecordDeletion(client.id(name))])
         default:
             // An import may give a record another type, and begin it anew by one event.
-            var changes = try world.store.beginImport()
             let fields = try Fields(["n": .int64(Int64(world.told.count))])
             let save = ChangeStreamLine.Change.save(
                 recordID: client.id(name),
@@ -125,8 +124,7 @@ import TidemarkModel
                 changes: Bool.random(using: &world.random)
                     ? [save] : [.delete(client.id(name)), save]
             )
-            _ = try await changes.add(line)
-            try await changes.finish()
+            try await world.store.importLines([line])
         }
     }
 

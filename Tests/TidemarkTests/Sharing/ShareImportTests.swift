@@ -36,11 +36,7 @@ import TidemarkModel
         var policy = CompactionPolicy()
         policy.history = .none
         _ = try await world.store.compact(policy)
-        var lines: [ChangeStreamLine] = []
-        try world.store.visitCommits { line in
-            lines.append(line)
-            return true
-        }
+        let lines = try world.store.commits()
         let shareIndex = try #require(lines.firstIndex { Self.saves("s", $0) })
         let rootIndex = try #require(lines.firstIndex { Self.saves("root", $0) })
         #expect(shareIndex < rootIndex)

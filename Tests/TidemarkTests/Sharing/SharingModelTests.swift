@@ -326,11 +326,7 @@ private struct SharingHistory {
     /// meanwhile too, and where the import ends between two lines and goes on later.
     mutating func compareImported() async throws {
         let other = try Store.open(at: folder.path("other.tide"), access: .creating)
-        var lines: [ChangeStreamLine] = []
-        try store.visitCommits { line in
-            lines.append(line)
-            return true
-        }
+        let lines = try store.commits()
         var early = Self.guests.map { SharedDevice(SharingWorld.guest($0, in: other)) }
         var importing = try other.beginImport()
         let end = random.index(below: lines.count)

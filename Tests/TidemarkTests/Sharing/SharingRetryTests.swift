@@ -189,15 +189,9 @@ import TidemarkTesting
         }
         _ = try await leave(bob.zone, hers, request: "3")
         _ = try await accept(link, "4")
-        var lines: [ChangeStreamLine] = []
-        try store.visitCommits { line in
-            lines.append(line)
-            return true
-        }
+        let lines = try store.commits()
         let other = try Store.open(at: world.folder.path("other.tide"), access: .creating)
-        var importing = try other.beginImport()
-        for line in lines { _ = try await importing.add(line) }
-        try await importing.finish()
+        try await other.importLines(lines)
         #expect(try await other.zones(as: bob.caller).map(\.zoneID) == [hers])
         try other.close()
     }

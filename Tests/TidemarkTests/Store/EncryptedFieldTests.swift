@@ -77,14 +77,8 @@ import TidemarkModel
     @Test func `Ciphertext stays encrypted in an export and an import`() async throws {
         _ = try await save().get()
         let copy = try Store.open(at: folder.path("copy.tide"), access: .creating)
-        var changes = try copy.beginImport()
-        var lines: [ChangeStreamLine] = []
-        try store.visitCommits { line in
-            lines.append(line)
-            return true
-        }
-        for line in lines { _ = try await changes.add(line) }
-        try await changes.finish()
+        let lines = try store.commits()
+        try await copy.importLines(lines)
         let reader = Client(store: copy, caller: anna.caller)
         #expect(try isSealed(try await reader.fetch("a")[0].get()))
         #expect(try copy.schema()["Note"]?["secret"]?.type == .encrypted(.bytes))

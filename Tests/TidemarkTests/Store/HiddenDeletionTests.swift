@@ -96,7 +96,6 @@ import TidemarkModel
     @Test func `A deletion is reported even if an import changed the type`() async throws {
         try await save(anna, "a")
         let start = try await anna.changes()
-        var changes = try store.beginImport()
         let line = ChangeStreamLine(
             time: 1,
             user: UserID("_bert"),
@@ -105,8 +104,7 @@ import TidemarkModel
                 .save(recordID: anna.id("a"), recordType: "Secret", fields: try Fields(["n": 2]))
             ]
         )
-        _ = try await changes.add(line)
-        try await changes.finish()
+        try await store.importLines([line])
         #expect(lines(try await anna.changes(since: start.token).changes) == ["-a Note"])
     }
 

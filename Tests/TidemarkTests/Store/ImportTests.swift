@@ -149,11 +149,7 @@ import TidemarkModel
         try await client.modify([
             try client.save("x", ["n": nil], tag: try first.saves[0].get().changeTag)
         ])
-        var exported: [ChangeStreamLine] = []
-        try store.visitCommits { line in
-            exported.append(line)
-            return true
-        }
+        let exported = try store.commits()
         let copy = try Store.open(at: folder.path("copy.tide"), access: .creating)
         try await add(exported, to: copy)
         #expect(try GeneratedHistory.state(of: copy) == GeneratedHistory.state(of: store))
@@ -201,11 +197,7 @@ import TidemarkModel
         let record = try await client.fetch("b")[0].get()
         #expect(record.modified.time == 5_000)
         #expect(record.created.time == 5_000)
-        var exported: [ChangeStreamLine] = []
-        try store.visitCommits { line in
-            exported.append(line)
-            return true
-        }
+        let exported = try store.commits()
         #expect(exported.map(\.time) == [5_000, 5_000])
         #expect(exported[0].requestID == nil)
         #expect(try await add(exported, to: store).skipped == 2)

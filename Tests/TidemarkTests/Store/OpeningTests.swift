@@ -22,9 +22,7 @@ import TidemarkModel
     private func make(_ name: String, seed: UInt64) async throws -> GeneratedHistory.State {
         let history = try GeneratedHistory(seed: seed, lineCount: 60)
         let store = try Store.open(at: folder.path(name), access: .creating, options: options)
-        var importing = try store.beginImport()
-        for line in history.lines { _ = try await importing.add(line) }
-        try await importing.finish()
+        try await store.importLines(history.lines)
         try store.close()
         return history.fold(first: 60)
     }

@@ -280,14 +280,8 @@ import TidemarkModel
         ])
         try await anna.modify([try save("b", to: ["a", "d"])])
         let copy = try Store.open(at: folder.path("copy.tide"), access: .creating)
-        var lines: [ChangeStreamLine] = []
-        try store.visitCommits { line in
-            lines.append(line)
-            return true
-        }
-        var importing = try copy.beginImport()
-        for line in lines { _ = try await importing.add(line) }
-        try await importing.finish()
+        let lines = try store.commits()
+        try await copy.importLines(lines)
         let bert = Client(store: copy)
         let refused = try await bert.modify([], delete: [RecordDeletion(bert.id("d"))])
         #expect(refused.deletions[0].error?.code == .referenceViolation)

@@ -176,15 +176,9 @@ import TidemarkModel
     @Test func `Roles survive a restart and are exported`() async throws {
         try await importGrants("GRANT CREATE TO Editor")
         try await store.setRoles([Schema.Role("Editor")], of: UserID("_anna"))
-        var lines: [ChangeStreamLine] = []
-        try store.visitCommits { line in
-            lines.append(line)
-            return true
-        }
+        let lines = try store.commits()
         let copy = try Store.open(at: folder.path("copy.tide"), access: .creating)
-        var changes = try copy.beginImport()
-        for line in lines { _ = try await changes.add(line) }
-        try await changes.finish()
+        try await copy.importLines(lines)
         try store.close()
         let again = try Store.open(at: folder.path())
         for store in [again, copy] {
@@ -204,7 +198,6 @@ import TidemarkModel
     }
 
     @Test func `Records imported without a schema can be read`() async throws {
-        var changes = try store.beginImport()
         let line = ChangeStreamLine(
             time: 1,
             user: UserID("_anna"),
@@ -213,8 +206,7 @@ import TidemarkModel
                 .save(recordID: anna.id("a"), recordType: "Old", fields: try Fields(["n": 1]))
             ]
         )
-        _ = try await changes.add(line)
-        try await changes.finish()
+        try await store.importLines([line])
         #expect(try await nobody.fetch("a")[0].error == nil)
         #expect(try await delete(bert, "a")?.code == .permissionFailure)
         #expect(try await delete(anna, "a") == nil)

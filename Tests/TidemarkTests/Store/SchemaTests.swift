@@ -26,15 +26,6 @@ import TidemarkModel
         try await released.createZone()
     }
 
-    private func lines(of store: Store) throws -> [ChangeStreamLine] {
-        var lines: [ChangeStreamLine] = []
-        try store.visitCommits { line in
-            lines.append(line)
-            return true
-        }
-        return lines
-    }
-
     // MARK: Development
 
     @Test func `A save adds its record type, and a later save adds a field`() async throws {
@@ -58,7 +49,7 @@ import TidemarkModel
         _ = try await anna.modify([try anna.save("b", ["text": "tea"])]).saves[0].get()
         #expect(grown.rawValue == before.rawValue + 3)
         #expect(store.lastSequence.rawValue == grown.rawValue + 1)
-        let line = try lines(of: store)[2]
+        let line = try store.commits()[2]
         let names = line.changes.compactMap { change in
             if case .save(let record, _, _, _) = change {
                 "\(record.zone.zoneName)/\(record.recordName)"
@@ -214,23 +205,20 @@ import TidemarkModel
         _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
         try await store.promoteSchema()
         _ = try await released.modify([try released.save("a", ["n": 1])]).saves[0].get()
-        let lines = try lines(of: store)
+        let lines = try store.commits()
         let copy = try Store.open(at: folder.path("copy.tide"), access: .creating)
-        var changes = try copy.beginImport()
-        for line in lines { _ = try await changes.add(line) }
-        try await changes.finish()
+        try await copy.importLines(lines)
         #expect(copy.lastSequence == store.lastSequence)
         #expect(try copy.schema() == store.schema())
         #expect(try copy.schema(in: .production) == store.schema(in: .production))
-        #expect(try self.lines(of: copy).map(\.changes) == lines.map(\.changes))
-        #expect(try self.lines(of: copy).map(\.database) == lines.map(\.database))
+        #expect(try copy.commits().map(\.changes) == lines.map(\.changes))
+        #expect(try copy.commits().map(\.database) == lines.map(\.database))
         try copy.close()
     }
 
     @Test func `An import neither checks nor grows the schema`() async throws {
         _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
         let schema = try store.schema()
-        var changes = try store.beginImport()
         let line = ChangeStreamLine(
             time: 1,
             user: UserID("_anna"),
@@ -243,8 +231,7 @@ import TidemarkModel
                 )
             ]
         )
-        _ = try await changes.add(line)
-        try await changes.finish()
+        try await store.importLines([line])
         #expect(try store.schema() == schema)
         #expect(try await anna.fetch("b")[0].get()["n"] == .string("text"))
     }

@@ -184,15 +184,9 @@ import TidemarkModel
         var child = try notes.save("x", ["n": 2])
         child.parent = .set(Name("a"))
         try await notes.modify([child])
-        var lines: [ChangeStreamLine] = []
-        try store.visitCommits { line in
-            lines.append(line)
-            return true
-        }
+        let lines = try store.commits()
         let other = try ScratchAssets()
-        var importing = try other.store.beginImport()
-        for line in lines { _ = try await importing.add(line) }
-        try await importing.finish()
+        try await other.store.importLines(lines)
         let there = other.client(zone: notes.zone)
         for name in ["a", "x"] {
             let copy = try await there.fetch(name)[0].get()

@@ -54,11 +54,7 @@ import TidemarkModel
 
     @Test func `An export contains the reason why a zone was deleted`() async throws {
         try await end(.purged)
-        var lines: [ChangeStreamLine] = []
-        try store.visitCommits { line in
-            lines.append(line)
-            return true
-        }
+        let lines = try store.commits()
         #expect(lines.last?.changes == [.deleteZone(anna.zone, reason: .purged)])
         let copy = try Store.open(at: folder.path("copy.tide"), access: .creating)
         var importing = try copy.beginImport()

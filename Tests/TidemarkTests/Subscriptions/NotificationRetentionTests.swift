@@ -185,15 +185,9 @@ import TidemarkModel
     @Test func `An export contains dropped notifications, but no drop positions`() async throws {
         let world = try await World(limit: 4)
         try await world.put(0..<6)
-        var lines: [ChangeStreamLine] = []
-        try world.scratch.store.visitCommits { line in
-            lines.append(line)
-            return true
-        }
+        let lines = try world.scratch.store.commits()
         let other = try ScratchAssets()
-        var importing = try other.store.beginImport()
-        for line in lines { _ = try await importing.add(line) }
-        try await importing.finish()
+        try await other.store.importLines(lines)
         let laptop = other.client(zone: world.laptop.zone).client(on: "laptop")
         #expect(try await laptop.heard().notifications.numbers == Array(2..<6))
     }

@@ -321,14 +321,8 @@ import TidemarkModel
         )
         let copyFolder = try ScratchFolder()
         let copy = try Store.open(at: copyFolder.path(), access: .creating)
-        var lines: [ChangeStreamLine] = []
-        try store.visitCommits { line in
-            lines.append(line)
-            return true
-        }
-        var stream = try copy.beginImport()
-        for line in lines { _ = try await stream.add(line) }
-        try await stream.finish()
+        let lines = try store.commits()
+        try await copy.importLines(lines)
         try await copy.waitUntilNotified()
         var there = laptop
         there = Client(store: copy, caller: laptop.caller, zone: laptop.zone)

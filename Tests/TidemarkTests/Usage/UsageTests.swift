@@ -127,9 +127,7 @@ import TidemarkModel
                         )
                     ]
                 )
-                var changes = try scratch.store.beginImport()
-                _ = try await changes.add(line)
-                try await changes.finish()
+                try await scratch.store.importLines([line])
             case 2 where step % 4 == 0:
                 let ending = ModifyZonesRequest(deletions: [notes.zone])
                 _ = try await scratch.store.modifyZones(ending, as: notes.caller)
@@ -251,9 +249,7 @@ import TidemarkModel
                 )
             ]
         )
-        var changes = try second.store.beginImport()
-        _ = try await changes.add(line)
-        try await changes.finish()
+        try await second.store.importLines([line])
         #expect(
             try carried(second.store) == (try second.store.usage(of: .standard).total.byteCount)
         )
@@ -342,7 +338,6 @@ import TidemarkModel
                 _ = try await scratch.store.modifyZones(ending, as: client.caller)
                 try await client.createZone()
             case 2:
-                var changes = try scratch.store.beginImport()
                 let line = ChangeStreamLine(
                     time: 1,
                     user: UserID("_dora"),
@@ -354,8 +349,7 @@ import TidemarkModel
                         )
                     ]
                 )
-                _ = try await changes.add(line)
-                try await changes.finish()
+                try await scratch.store.importLines([line])
             default:
                 let save = try client.save(name, ["text": text(step * 7)], policy: .changedKeys)
                 try await client.modify([save])

@@ -90,11 +90,7 @@ import TidemarkModel
         var account = UserAccount(UserID("_anna"))
         account.status = .temporarilyUnavailable
         try await other.setUser(account)
-        var lines: [ChangeStreamLine] = []
-        try other.visitCommits { line in
-            lines.append(line)
-            return true
-        }
+        let lines = try other.commits()
         try other.close()
         var importing = try store.beginImport()
         for line in lines { _ = try await importing.add(line) }

@@ -160,15 +160,9 @@ import TidemarkModel
 
     @Test func `An export contains users`() async throws {
         try await store.setUser(anna)
-        var lines: [ChangeStreamLine] = []
-        try store.visitCommits { line in
-            lines.append(line)
-            return true
-        }
+        let lines = try store.commits()
         let copy = try Store.open(at: folder.path("copy.tide"), access: .creating)
-        var changes = try copy.beginImport()
-        for line in lines { _ = try await changes.add(line) }
-        try await changes.finish()
+        try await copy.importLines(lines)
         #expect(try copy.accounts() == [anna])
         let found = try await copy.lookUpUsers([.phone("+49301234")], as: caller("_bert"))
         #expect(found[0]?.user == anna.user)
