@@ -112,10 +112,7 @@ import TidemarkModel
         let beforeHorizon = try await client.changes().token
         try await client.modify([], delete: [RecordDeletion(client.id("s2"))])
         // What is kept: everything after the deletions.
-        var policy = CompactionPolicy()
-        policy.history = .none
-        policy.tombstones = .none
-        let report = try await client.store.compact(policy)
+        let report = try await client.store.compact(.keepingNothing)
         let horizon = report.historyHorizon
         let compacted = client.store.lastSequence
         try await client.modify([try client.save("t", ["n": .int64(6)])])
@@ -165,10 +162,7 @@ import TidemarkModel
                 [],
                 delete: ["s1", "r"].map { RecordDeletion(store.id($0)) }
             )
-            var policy = CompactionPolicy()
-            policy.history = .none
-            policy.tombstones = .none
-            _ = try await store.store.compact(policy)
+            _ = try await store.store.compact(.keepingNothing)
             try store.store.close()
             let after = Client(store: try Store.open(at: other, access: .reading))
             #expect(try await after.changes().changes == expected)

@@ -30,13 +30,6 @@ import TidemarkViews
         )
     }
 
-    private static var policy: CompactionPolicy {
-        var policy = CompactionPolicy()
-        policy.history = .none
-        policy.tombstones = .none
-        return policy
-    }
-
     /// What a device knows that has fetched at some moment: its token, and how many records and
     /// deletions a fetch from there has to tell.
     private struct Fetched {
@@ -115,7 +108,7 @@ import TidemarkViews
             if names != Set(records.keys) { return "a device has \(names)" }
         }
         if goingOn {
-            _ = try await store.compact(Self.policy)
+            _ = try await store.compact(.keepingNothing)
             try store.close()
             // Also from nothing but the log.
             return try await violation(files, MemoryViewIndex(), held, records, goingOn: false)
@@ -132,7 +125,7 @@ import TidemarkViews
         let whole = files.crash(.keepingEverything)
         let store = try open(whole, MemoryViewIndex())
         let first = whole.callCount
-        let report = try await store.compact(Self.policy)
+        let report = try await store.compact(.keepingNothing)
         #expect(report.droppedCount > 5)
         #expect(report.segmentCount > 2)
         try store.close()
@@ -149,7 +142,7 @@ import TidemarkViews
                 let index = MemoryViewIndex()
                 let store = try open(files, index)
                 files.stop(atCall: call)
-                _ = try? await store.compact(Self.policy)
+                _ = try? await store.compact(.keepingNothing)
                 _ = try? store.close()
                 let violation = try await violation(
                     files.crash(outcome),
@@ -168,7 +161,7 @@ import TidemarkViews
         let whole = files.crash(.keepingEverything)
         let store = try open(whole, MemoryViewIndex())
         let first = whole.callCount
-        _ = try await store.compact(Self.policy)
+        _ = try await store.compact(.keepingNothing)
         let callCount = whole.callCount
         for call in first + 1...callCount {
             for errorNumber in runsLongTests || call % 3 == 0 ? [Int32(5), 28] : [Int32(28)] {
@@ -176,7 +169,7 @@ import TidemarkViews
                 let index = MemoryViewIndex()
                 let store = try open(files, index)
                 files.failCall(call, with: errorNumber)
-                _ = try? await store.compact(Self.policy)
+                _ = try? await store.compact(.keepingNothing)
                 files.clearFaults()
                 let client = Client(store: store, zone: zone).client(on: "laptop")
                 let count = try await client.changes().changes.count
@@ -221,7 +214,7 @@ import TidemarkViews
             }
         }
         #expect(refusal?.code == .quotaExceeded)
-        let report = try await store.compact(Self.policy)
+        let report = try await store.compact(.keepingNothing)
         #expect(report.newByteCount < report.oldByteCount)
         let save = try client.save("r1", ["n": .int64(number)], policy: .changedKeys)
         _ = try await client.modify([save]).saves[0].get()

@@ -191,15 +191,12 @@ import TidemarkModel
             try reader.close()
             reader = try Store.open(at: world.folder.path(), access: .reading)
         }
-        var policy = CompactionPolicy()
-        policy.history = .none
-        policy.tombstones = .none
-        let beside = try await reader.compact(policy, isDryRun: true)
+        let beside = try await reader.compact(.keepingNothing, isDryRun: true)
         #expect(beside.eventCount == dry.eventCount)
         #expect(beside.droppedCount == dry.droppedCount)
         #expect(beside.expiries == dry.expiries)
         #expect(beside.historyHorizon == dry.historyHorizon)
-        await #expect(throws: SyncError.self) { try await reader.compact(policy) }
+        await #expect(throws: SyncError.self) { try await reader.compact(.keepingNothing) }
         try reader.close()
         #expect(try names() == before)
         #expect(try client.store.figures() == last())
@@ -485,14 +482,7 @@ import TidemarkModel
             }
             group.addTask {
                 for _ in 0..<6 {
-                    _ = try await client.store.compact(
-                        {
-                            var policy = CompactionPolicy()
-                            policy.history = .none
-                            policy.tombstones = .none
-                            return policy
-                        }()
-                    )
+                    _ = try await client.store.compact(.keepingNothing)
                 }
                 isDone.give()
             }

@@ -340,10 +340,7 @@ import TidemarkModel
         }
         #expect(lines.count > 50)
         #expect(!lines.contains { $0.lowercased().contains("zelda") })
-        var policy = CompactionPolicy()
-        policy.history = .none
-        policy.tombstones = .none
-        _ = try await world.store.compact(policy)
+        _ = try await world.store.compact(.keepingNothing)
         try world.store.close()
         world = try open()
         try await check(world, others, withPublicTokens: false)

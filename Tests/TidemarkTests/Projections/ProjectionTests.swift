@@ -63,10 +63,7 @@ import TidemarkModel
             kept = mark
             guard let store = compacted else { return }
             compacted = nil
-            var policy = CompactionPolicy()
-            policy.history = .none
-            policy.tombstones = .none
-            _ = try await store.compact(policy)
+            _ = try await store.compact(.keepingNothing)
         }
 
         func reset(_ reason: ProjectionReset) {
@@ -286,10 +283,7 @@ import TidemarkModel
         try await store.advance(table)
         try await store.advance(recorder)
         try await change(client, 60, seed: 2)
-        var policy = CompactionPolicy()
-        policy.history = .none
-        policy.tombstones = .none
-        _ = try await store.compact(policy)
+        _ = try await store.compact(.keepingNothing)
         try await store.advance(recorder)
         try await store.advance(table)
         #expect(await recorder.resets == [.pruned])

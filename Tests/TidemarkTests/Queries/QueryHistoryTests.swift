@@ -54,13 +54,6 @@ import TidemarkModel
         }
     }
 
-    private static func compact(_ store: Store) async throws -> CompactionReport {
-        var policy = CompactionPolicy()
-        policy.history = .none
-        policy.tombstones = .none
-        return try await store.compact(policy)
-    }
-
     @Test(arguments: 0..<8 as Range<UInt64>, [false, true])
     func `The index finds all records after closing, reopening or compacting a store`(
         seed: UInt64,
@@ -73,7 +66,9 @@ import TidemarkModel
         for round in 0..<8 {
             try await history.grow(by: 25)
             // Before the index has seen what is dropped, and after.
-            if compacts, round % 2 == 1 { _ = try await Self.compact(history.client.store) }
+            if compacts, round % 2 == 1 {
+                _ = try await history.client.store.compact(.keepingNothing)
+            }
             for _ in 0..<15 {
                 let query = history.query()
                 let zone = history.generator.pick([nil, ZoneID.default] + QueriedStore.zones)
@@ -170,7 +165,7 @@ import TidemarkModel
         for round in 0..<6 {
             try await history.grow(by: 15)
             if compacts, round == 3 {
-                horizon = try await Self.compact(history.client.store).historyHorizon
+                horizon = try await history.client.store.compact(.keepingNothing).historyHorizon
                 #expect(horizon > .zero)
             }
             for _ in 0..<4 {
