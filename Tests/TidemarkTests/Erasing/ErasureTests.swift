@@ -104,15 +104,6 @@ import TidemarkModel
         return others
     }
 
-    private func expires(_ body: () async throws -> Void) async -> SyncError.Code? {
-        do {
-            try await body()
-            return nil
-        } catch {
-            return (error as? SyncError)?.code
-        }
-    }
-
     /// What Bob and Carol have is what they had.
     private func check(_ world: ErasureWorld, _ others: Others, withPublicTokens: Bool) async throws
     {
@@ -197,7 +188,7 @@ import TidemarkModel
         #expect(share.participants.allSatisfy { $0.email.isEmpty })
         // Bob is told that his picture of the shared database is not to be trusted, and begins anew.
         let bobAsGuest = world.bobAsGuest
-        let shared = await expires {
+        let shared = await refusal {
             _ = try await world.store.databaseChanges(
                 DatabaseChangesRequest(since: others.sharedToken),
                 as: bobAsGuest.caller
@@ -205,17 +196,17 @@ import TidemarkModel
         }
         #expect(shared == .changeTokenExpired)
         #expect(try await world.store.zones(as: bobAsGuest.caller).isEmpty)
-        #expect(await expires { _ = try await bobAsGuest.changes() } == .zoneNotFound)
+        #expect(await refusal { _ = try await bobAsGuest.changes() } == .zoneNotFound)
         #expect(
             try await world.store.subscriptions(as: bobAsGuest.caller).map(\.id) == ["bob-watch"]
         )
-        let publics = await expires {
+        let publics = await refusal {
             _ = try await world.open(to: "bob").changes(since: others.publicToken)
         }
         #expect(publics == .changeTokenExpired)
         // Somebody comes under her name, with tokens from before.
         for (client, token) in zip([world.zelda, world.zeldaAsGuest], others.zeldasTokens) {
-            let code = await expires {
+            let code = await refusal {
                 _ = try await world.store.databaseChanges(
                     DatabaseChangesRequest(since: token),
                     as: client.caller
@@ -225,10 +216,10 @@ import TidemarkModel
         }
         for (zone, token) in others.zeldasZoneTokens {
             let client = world.zelda(in: zone)
-            let code = await expires { _ = try await client.changes(since: token) }
+            let code = await refusal { _ = try await client.changes(since: token) }
             #expect(code == (zone == .default ? .changeTokenExpired : .zoneNotFound))
             if zone != .default { try await client.createZone() }
-            let again = await expires { _ = try await client.changes(since: token) }
+            let again = await refusal { _ = try await client.changes(since: token) }
             #expect(again == .changeTokenExpired)
         }
         #expect(try await world.zelda.changes().changes.isEmpty)
@@ -261,14 +252,14 @@ import TidemarkModel
         #expect(
             try await other.download("zelda-both").count == 300 * "zelda-both bytes ".utf8.count
         )
-        let own = await expires {
+        let own = await refusal {
             _ = try await world.store.databaseChanges(
                 DatabaseChangesRequest(since: others.zeldasTokens[0]),
                 as: world.zelda.caller
             )
         }
         #expect(own == .changeTokenExpired)
-        let past = await expires {
+        let past = await refusal {
             _ = try await world.store.databaseChanges(
                 DatabaseChangesRequest(since: others.zeldasTokens[0]),
                 as: world.zelda.caller,
@@ -283,7 +274,7 @@ import TidemarkModel
         #expect(
             Set(zones.changes) == [.changed(other.zone), .changed(.default)]
         )
-        let guest = await expires {
+        let guest = await refusal {
             _ = try await world.store.databaseChanges(
                 DatabaseChangesRequest(since: others.sharedToken),
                 as: world.bobAsGuest.caller
@@ -297,14 +288,14 @@ import TidemarkModel
         )
         #expect(shared.changes.isEmpty)
         #expect(try await world.zeldaAsGuest.visible() == ["b1", "bobs", "child"])
-        let heard = await expires { _ = try await world.zelda.heard(since: others.heardToken) }
+        let heard = await refusal { _ = try await world.zelda.heard(since: others.heardToken) }
         #expect(heard == .changeTokenExpired)
         _ = try await world.zelda.heard()
         let token = others.zeldasZoneTokens[ErasureWorld.zone]
-        #expect(await expires { _ = try await world.zelda.changes(since: token) } == .zoneNotFound)
+        #expect(await refusal { _ = try await world.zelda.changes(since: token) } == .zoneNotFound)
         try await world.zelda.createZone()
         #expect(
-            await expires { _ = try await world.zelda.changes(since: token) } == .changeTokenExpired
+            await refusal { _ = try await world.zelda.changes(since: token) } == .changeTokenExpired
         )
         #expect(try await world.zelda.changes().changes.isEmpty)
         let ids = try await world.store.subscriptions(as: world.zelda.caller).map(\.id)
@@ -373,7 +364,7 @@ import TidemarkModel
         #expect(report.lastSequence <= point)
         let forked = ErasureWorld(store: try Store.open(at: fork, options: ErasureWorld.options))
         #expect(try await forked.records(of: forked.bob) == others.bobs)
-        let shared = await expires {
+        let shared = await refusal {
             _ = try await forked.store.databaseChanges(
                 DatabaseChangesRequest(since: others.sharedToken),
                 as: forked.bobAsGuest.caller
@@ -381,7 +372,7 @@ import TidemarkModel
         }
         #expect(shared == .changeTokenExpired)
         let publics = forked.open(to: "bob")
-        let code = await expires { _ = try await publics.changes(since: others.publicToken) }
+        let code = await refusal { _ = try await publics.changes(since: others.publicToken) }
         #expect(code == .changeTokenExpired)
         // New tokens are good.
         let token = try await publics.changes().token

@@ -219,12 +219,7 @@ import TidemarkModel
         try await stranger.createZone()
 
         func code(_ client: Client, _ token: ChangeToken) async -> SyncError.Code? {
-            do {
-                _ = try await client.changes(since: token)
-                return nil
-            } catch {
-                return (error as? SyncError)?.code
-            }
+            await refusal { _ = try await client.changes(since: token) }
         }
         var bytes = zoneToken.bytes
         bytes[20] ^= 1

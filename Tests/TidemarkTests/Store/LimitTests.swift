@@ -17,19 +17,10 @@ import TidemarkModel
         anna = try await Client(ofNewStoreIn: folder)
     }
 
-    private func code(_ body: () async throws -> Void) async -> SyncError.Code? {
-        do {
-            try await body()
-            return nil
-        } catch {
-            return (error as? SyncError)?.code
-        }
-    }
-
     @Test func `A request may have at most 400 items`() async throws {
         let saves = try (0..<401).map { try anna.save("r\($0)", ["n": 1]) }
-        #expect(await code { try await anna.modify(Array(saves.prefix(400))) } == nil)
-        #expect(await code { try await anna.modify(saves) } == .limitExceeded)
+        #expect(await refusal { try await anna.modify(Array(saves.prefix(400))) } == nil)
+        #expect(await refusal { try await anna.modify(saves) } == .limitExceeded)
         #expect(try await anna.changes().changes.count == 400)
         try store.close()
     }
@@ -38,8 +29,8 @@ import TidemarkModel
         let half = String(repeating: "x", count: 999_990)
         let large = String(repeating: "x", count: 1_000_000)
         let saves = try (0..<3).map { try anna.save("r\($0)", ["text": .string(half)]) }
-        #expect(await code { try await anna.modify(Array(saves.prefix(2))) } == nil)
-        #expect(await code { try await anna.modify(saves) } == .limitExceeded)
+        #expect(await refusal { try await anna.modify(Array(saves.prefix(2))) } == nil)
+        #expect(await refusal { try await anna.modify(saves) } == .limitExceeded)
         let result = try await anna.modify([try anna.save("big", ["text": .string(large)])])
         #expect(result.saves[0].error?.code == .limitExceeded)
         // What the record would be counts, not what is sent.
@@ -210,9 +201,9 @@ import TidemarkModel
 
     @Test func `A request with a duplicate record is rejected as a whole`() async throws {
         let twice = [try anna.save("a", ["n": 1]), try anna.save("a", ["n": 2])]
-        #expect(await code { try await anna.modify(twice) } == .invalidArguments)
+        #expect(await refusal { try await anna.modify(twice) } == .invalidArguments)
         #expect(
-            await code {
+            await refusal {
                 try await anna.modify(
                     [try anna.save("b", ["n": 1])],
                     delete: [RecordDeletion(anna.id("b"))]
@@ -231,7 +222,7 @@ import TidemarkModel
         var named = anna
         named.zone = ZoneID(zoneName: anna.zone.zoneName, ownerName: "_anna")
         let twice = [try anna.save("a", ["n": 1]), try named.save("a", ["m": 2])]
-        #expect(await code { try await anna.modify(twice) } == .invalidArguments)
+        #expect(await refusal { try await anna.modify(twice) } == .invalidArguments)
         // One zone, so all or nothing, and what the request saves is there.
         var child = try named.save("child", ["n": 1])
         child.parent = .set("parent")
@@ -252,7 +243,7 @@ import TidemarkModel
             ModifyZonesRequest(saves: [new], deletions: [again]),
         ] {
             #expect(
-                await code { _ = try await store.modifyZones(request, as: anna.caller) }
+                await refusal { _ = try await store.modifyZones(request, as: anna.caller) }
                     == .invalidArguments
             )
         }
@@ -276,19 +267,19 @@ import TidemarkModel
     @Test func `Callers are rejected where they have no access`() async throws {
         var nobody = anna
         nobody.caller.user = nil
-        #expect(await code { _ = try await nobody.changes() } == .notAuthenticated)
+        #expect(await refusal { _ = try await nobody.changes() } == .notAuthenticated)
         nobody.caller.database = DatabaseID(scope: .public)
         nobody.zone = .default
-        #expect(await code { _ = try await nobody.changes() } == nil)
+        #expect(await refusal { _ = try await nobody.changes() } == nil)
         #expect(
-            await code { try await nobody.modify([try nobody.save("a", ["n": 1])]) }
+            await refusal { try await nobody.modify([try nobody.save("a", ["n": 1])]) }
                 == .notAuthenticated
         )
         var other = anna
         other.caller.database = DatabaseID(owner: UserID("_bert"))
-        #expect(await code { _ = try await other.changes() } == .permissionFailure)
+        #expect(await refusal { _ = try await other.changes() } == .permissionFailure)
         other.caller.user = UserID("_bert")
-        #expect(await code { _ = try await other.changes() } == .zoneNotFound)
+        #expect(await refusal { _ = try await other.changes() } == .zoneNotFound)
         var shared = anna
         shared.caller.database = DatabaseID(scope: .shared, owner: UserID("_anna"))
         let refused = try await store.modifyZones(

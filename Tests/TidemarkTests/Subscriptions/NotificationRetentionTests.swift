@@ -46,12 +46,7 @@ import TidemarkModel
         func kept() async throws -> [Int] { try await laptop.heard().notifications.numbers }
 
         func code(since token: ChangeToken, limit: Int? = nil) async -> SyncError.Code? {
-            do {
-                _ = try await laptop.heard(since: token, limit: limit)
-                return nil
-            } catch {
-                return (error as? SyncError)?.code
-            }
+            await refusal { _ = try await laptop.heard(since: token, limit: limit) }
         }
     }
 

@@ -197,27 +197,19 @@ import TidemarkModel
             case .temporarilyUnavailable, .couldNotDetermine: .accountTemporarilyUnavailable
             }
         #expect(try await store.accountStatus(as: caller("_anna")) == status)
-        func code(_ call: () async throws -> Void) async -> SyncError.Code? {
-            do {
-                try await call()
-                return nil
-            } catch {
-                return (error as? SyncError)?.code
-            }
-        }
         let own = caller("_anna")
         let empty = ModifyRecordsRequest()
         let fetch = FetchRecordsRequest([])
-        #expect(await code { _ = try await store.modifyRecords(empty, as: own) } == expected)
-        #expect(await code { _ = try await store.fetchRecords(fetch, as: own) } == expected)
-        #expect(await code { _ = try await store.zones(as: own) } == expected)
+        #expect(await refusal { _ = try await store.modifyRecords(empty, as: own) } == expected)
+        #expect(await refusal { _ = try await store.fetchRecords(fetch, as: own) } == expected)
+        #expect(await refusal { _ = try await store.zones(as: own) } == expected)
         let delta = ZoneChangesRequest(zone: .default)
-        #expect(await code { _ = try await store.zoneChanges(delta, as: own) } == expected)
-        #expect(await code { _ = try await store.currentUser(as: own) } == expected)
-        #expect(await code { _ = try await store.lookUpUsers([], as: own) } == expected)
+        #expect(await refusal { _ = try await store.zoneChanges(delta, as: own) } == expected)
+        #expect(await refusal { _ = try await store.currentUser(as: own) } == expected)
+        #expect(await refusal { _ = try await store.lookUpUsers([], as: own) } == expected)
         let everybody = caller("_anna", .public)
-        #expect(await code { _ = try await store.fetchRecords(fetch, as: everybody) } == nil)
-        let writes = await code { _ = try await store.modifyRecords(empty, as: everybody) }
+        #expect(await refusal { _ = try await store.fetchRecords(fetch, as: everybody) } == nil)
+        let writes = await refusal { _ = try await store.modifyRecords(empty, as: everybody) }
         #expect(writes == (expected == .notAuthenticated ? expected : nil))
     }
 
