@@ -28,12 +28,7 @@ struct ForgottenCommit {
     /// Throws `pruned` if the position is below the history horizon, and the errors of opening the
     /// store for reading.
     func make(after last: SequenceNumber, time: Int64) throws(LogError) -> CommitDraft {
-        let store = try Store.open(
-            at: path,
-            access: .reading,
-            options: StoreOptions(),
-            environment: environment
-        )
+        let store = try Store.open(at: path, access: .reading, environment: environment)
         defer { try? store.close() }
         let run: CompactionRun
         let plan: CommitPlan

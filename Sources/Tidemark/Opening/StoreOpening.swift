@@ -35,7 +35,7 @@ extension Store {
     package static func open(
         at path: String,
         access: StoreAccess,
-        options: StoreOptions,
+        options: StoreOptions = StoreOptions(),
         environment: StoreEnvironment,
         observer: (any StoreObserver)? = nil,
         progress: (RebuildProgress) -> Void = { _ in }

@@ -61,12 +61,7 @@ import TidemarkViews
         var environment = StoreEnvironment()
         environment.log.fileSystem = disk
         environment.openIndex = { _, _, _ in MemoryViewIndex() }
-        let store = try Store.open(
-            at: backup,
-            access: .reading,
-            options: StoreOptions(),
-            environment: environment
-        )
+        let store = try Store.open(at: backup, access: .reading, environment: environment)
         let client = Client(store: store, zone: .default)
         var found: Held = [:]
         for case .changed(let record) in try await client.changes().changes {

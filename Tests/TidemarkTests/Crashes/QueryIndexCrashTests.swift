@@ -31,12 +31,7 @@ import TidemarkViews
         // The clock stands still, so that it tells no event from another.
         environment.log.now = { 1_700_000_000_000 }
         environment.queryFolder = queries
-        let store = try Store.open(
-            at: "s",
-            access: .creating,
-            options: StoreOptions(),
-            environment: environment
-        )
+        let store = try Store.open(at: "s", access: .creating, environment: environment)
         return Client(store: store)
     }
 

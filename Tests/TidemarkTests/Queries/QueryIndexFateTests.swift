@@ -25,12 +25,7 @@ import TidemarkViews
     private func open(_ files: SimulatedFileSystem, _ index: MemoryViewIndex) throws -> Client {
         var environment = StoreEnvironment(files, index)
         environment.queryFolder = queries
-        let store = try Store.open(
-            at: "s",
-            access: .creating,
-            options: StoreOptions(),
-            environment: environment
-        )
+        let store = try Store.open(at: "s", access: .creating, environment: environment)
         return Client(store: store, zone: .default)
     }
 

@@ -204,12 +204,7 @@ import Darwin
         var environment = StoreEnvironment()
         environment.slotMask = 0
         let folder = try ScratchFolder()
-        let store = try Store.open(
-            at: folder.path(),
-            access: .creating,
-            options: StoreOptions(),
-            environment: environment
-        )
+        let store = try Store.open(at: folder.path(), access: .creating, environment: environment)
         let anna = Client(store: store)
         try await anna.createZone()
         let error = try await error {

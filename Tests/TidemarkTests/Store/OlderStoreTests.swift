@@ -84,14 +84,9 @@ import TidemarkViews
 
         init() async throws {
             for session in 1...3 as ClosedRange<Int64> {
-                let client = Client(
-                    store: try Store.open(
-                        at: "s",
-                        access: .creating,
-                        options: StoreOptions(),
-                        environment: StoreEnvironment(disk, index)
-                    )
-                )
+                let environment = StoreEnvironment(disk, index)
+                let store = try Store.open(at: "s", access: .creating, environment: environment)
+                let client = Client(store: store)
                 if session == 1 { try await client.createZone() }
                 for step in 1...2 as ClosedRange<Int64> {
                     try await client.modify([
@@ -103,7 +98,7 @@ import TidemarkViews
                     ])
                     moments.append(disk.files(below: "s"))
                 }
-                try client.store.close()
+                try store.close()
                 moments.append(disk.files(below: "s"))
             }
         }
@@ -159,12 +154,7 @@ import TidemarkViews
         let environment = StoreEnvironment(disk, index)
         let eventCount = index.checkpoint?.sequence.rawValue
         do {
-            let store = try Store.open(
-                at: "s",
-                access: .reading,
-                options: StoreOptions(),
-                environment: environment
-            )
+            let store = try Store.open(at: "s", access: .reading, environment: environment)
             let value = try? await Client(store: store).fetch("r").first?.get().fields["n"]
             let isDamaged = try store.eventSource.damage.isEmpty == false
             #expect(value == 32 || isDamaged, comment)
@@ -180,12 +170,7 @@ import TidemarkViews
             #expect(error.code == .notAStore, "\(comment): \(error)")
         }
         do {
-            let store = try Store.open(
-                at: "s",
-                access: .writing,
-                options: StoreOptions(),
-                environment: environment
-            )
+            let store = try Store.open(at: "s", access: .writing, environment: environment)
             let value = try await Client(store: store).fetch("r").first?.get().fields["n"]
             #expect(value == 32, comment)
             try store.close()

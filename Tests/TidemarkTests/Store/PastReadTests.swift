@@ -217,12 +217,7 @@ import TidemarkModel
         var environment = StoreEnvironment()
         environment.log.now = { clock.now }
         environment.log.uptime = nil
-        let store = try Store.open(
-            at: folder.path(),
-            access: .creating,
-            options: StoreOptions(),
-            environment: environment
-        )
+        let store = try Store.open(at: folder.path(), access: .creating, environment: environment)
         let client = Client(store: store)
         func save(_ numbers: Range<Int>) async throws {
             let saves = try numbers.map {
