@@ -39,6 +39,14 @@ import TidemarkModel
         return server
     }
 
+    /// A server with a zone of some records, and a device that has fetched them.
+    private static func synchronized(_ count: Int) throws -> (ModelServer, ModelDevice) {
+        var server = try server(count)
+        var device = ModelDevice()
+        try run(&device, &server, at: 0)
+        return (server, device)
+    }
+
     @Test func `A fetch reports each page before the next, and then its end`() throws {
         var server = try Self.server(4)
         var device = ModelDevice(isAutomatic: false)
@@ -137,9 +145,7 @@ import TidemarkModel
     }
 
     @Test func `Temporary failures are retried with increasing delays`() throws {
-        var server = try Self.server(1)
-        var device = ModelDevice()
-        try Self.run(&device, &server, at: 0)
+        var (server, device) = try Self.synchronized(1)
         device.edit(Self.id("x"), 1, at: 0)
         var now: Int64 = 1000
         var waits: [Int64] = []
@@ -163,9 +169,7 @@ import TidemarkModel
     }
 
     @Test func `Failing send operations back off while fetches succeed`() throws {
-        var server = try Self.server(1)
-        var device = ModelDevice()
-        try Self.run(&device, &server, at: 0)
+        var (server, device) = try Self.synchronized(1)
         device.edit(Self.id("x"), 1, at: 0)
         var now: Int64 = 1000
         var waits: [Int64] = []
@@ -186,9 +190,7 @@ import TidemarkModel
     }
 
     @Test func `A manual fetch does not shorten a delay that the server requested`() throws {
-        var server = try Self.server(0)
-        var device = ModelDevice()
-        try Self.run(&device, &server, at: 0)
+        var (server, device) = try Self.synchronized(0)
         device.edit(Self.id("x"), 1, at: 0)
         let failure = SyncError(.requestRateLimited, "Slower.", retryAfter: .seconds(30))
         try Self.run(&device, &server, at: 1000) { $0 == .sendBatch ? failure : nil }
@@ -219,9 +221,7 @@ import TidemarkModel
     }
 
     @Test func `A retry waits for the delay that the server requested`() throws {
-        var server = try Self.server(0)
-        var device = ModelDevice()
-        try Self.run(&device, &server, at: 0)
+        var (server, device) = try Self.synchronized(0)
         device.edit(Self.id("x"), 1, at: 0)
         let failure = SyncError(.requestRateLimited, "Slower.", retryAfter: .seconds(30))
         try Self.run(&device, &server, at: 1000) { $0 == .sendBatch ? failure : nil }
@@ -242,9 +242,7 @@ import TidemarkModel
 
     @Test(arguments: [Double.infinity, .nan, -1, 1e300])
     func `Any delay from a server is accepted`(_ seconds: Double) throws {
-        var server = try Self.server(0)
-        var device = ModelDevice()
-        try Self.run(&device, &server, at: 0)
+        var (server, device) = try Self.synchronized(0)
         device.edit(Self.id("x"), 1, at: 0)
         let failure = SyncError(
             .requestRateLimited,
@@ -379,9 +377,7 @@ import TidemarkModel
     }
 
     @Test func `No changes are sent once another user may be signed in`() throws {
-        var server = try Self.server(0)
-        var device = ModelDevice()
-        try Self.run(&device, &server, at: 0)
+        var (server, device) = try Self.synchronized(0)
         for number in 0..<8 { device.edit(Self.id("x\(number)"), number, at: 0) }
         let call = device.loop.send()
         while device.loop.peek(at: 0) != .tell(.sentBatch) { _ = try device.step(&server, at: 0) }
@@ -399,9 +395,7 @@ import TidemarkModel
     }
 
     @Test func `A send operation continues if the account did not change`() throws {
-        var server = try Self.server(0)
-        var device = ModelDevice()
-        try Self.run(&device, &server, at: 0)
+        var (server, device) = try Self.synchronized(0)
         for number in 0..<8 { device.edit(Self.id("x\(number)"), number, at: 0) }
         while device.loop.peek(at: 0) != .tell(.sentBatch) { _ = try device.step(&server, at: 0) }
         device.loop.noteAccountChange()
