@@ -46,12 +46,12 @@ import TidemarkModel
         _ = try await anna.modify([save]).saves[0].get()
         #expect(try await anna.download("a", field: "files", element: 1) == [2, 2])
         #expect(
-            await refusal { _ = try await anna.download("a", field: "files", element: 2) }
+            await refusal { try await anna.download("a", field: "files", element: 2) }
                 == .unknownItem
         )
-        #expect(await refusal { _ = try await anna.download("a", field: "n") } == .unknownItem)
-        #expect(await refusal { _ = try await anna.download("a", field: "none") } == .unknownItem)
-        #expect(await refusal { _ = try await anna.download("b") } == .unknownItem)
+        #expect(await refusal { try await anna.download("a", field: "n") } == .unknownItem)
+        #expect(await refusal { try await anna.download("a", field: "none") } == .unknownItem)
+        #expect(await refusal { try await anna.download("b") } == .unknownItem)
     }
 
     @Test func `A save that references a missing asset is rejected`() async throws {
@@ -145,11 +145,8 @@ import TidemarkModel
         for guest in guests {
             _ = try await world.store.acceptShare(link, as: guest.caller)
             #expect(try await guest.download("root") == [2])
-            #expect(await refusal { _ = try await guest.download("other") } == .unknownItem)
-            #expect(
-                await refusal { _ = try await guest.download("root", tag: before) }
-                    == .unknownItem
-            )
+            #expect(await refusal { try await guest.download("other") } == .unknownItem)
+            #expect(await refusal { try await guest.download("root", tag: before) } == .unknownItem)
         }
         let bob = guests[0]
         func set(_ asset: AssetReference) async throws -> SyncError.Code? {
@@ -160,7 +157,7 @@ import TidemarkModel
         #expect(try await set(shown) == nil)
         #expect(try await set(try await bob.upload([3])) == nil)
         #expect(try await anna.download("leaf") == [3])
-        #expect(await refusal { _ = try await guests[1].upload([4]) } == .permissionFailure)
+        #expect(await refusal { try await guests[1].upload([4]) } == .permissionFailure)
         #expect(try world.store.assets(of: anna.caller.database).count == 3)
         try world.store.close()
     }
@@ -189,7 +186,7 @@ import TidemarkModel
         let asset = try await anna.upload(photo)
         _ = try await anna.attach(asset, to: "a").get()
         try scratch.disk.remove(try scratch.path(of: asset))
-        #expect(await refusal { _ = try await anna.download("a") } == .assetNotAvailable)
+        #expect(await refusal { try await anna.download("a") } == .assetNotAvailable)
         #expect(try await anna.attach(asset, to: "a").error == nil)
         #expect(try await anna.attach(asset, to: "b").error?.code == .assetFileNotFound)
         _ = try await anna.upload(photo)
@@ -207,7 +204,7 @@ import TidemarkModel
         let asset = try await anna.upload(Array(photo.prefix(1_000)))
         #expect(try await anna.attach(asset, to: "a").error == nil)
         #expect(
-            await refusal { _ = try await anna.upload(Array(photo.prefix(1_001))) }
+            await refusal { try await anna.upload(Array(photo.prefix(1_001))) }
                 == .limitExceeded
         )
         let large = AssetReference(checksum: Array(repeating: 7, count: 32), byteCount: 1_001)
@@ -283,14 +280,14 @@ import TidemarkModel
         _ = try await anna.attach(asset, to: "a").get()
         #expect(try await anna.download("a") == photo)
         let bert = scratch.client("_bert", of: open)
-        #expect(await refusal { _ = try await bert.download("a") } == .permissionFailure)
+        #expect(await refusal { try await bert.download("a") } == .permissionFailure)
         let nobody = scratch.client(nil, of: open)
-        #expect(await refusal { _ = try await nobody.download("a") } == .notAuthenticated)
-        #expect(await refusal { _ = try await nobody.upload([1]) } == .notAuthenticated)
+        #expect(await refusal { try await nobody.download("a") } == .notAuthenticated)
+        #expect(await refusal { try await nobody.upload([1]) } == .notAuthenticated)
         let foreign = scratch.client("_bert", of: DatabaseID(owner: UserID("_anna")))
-        #expect(await refusal { _ = try await foreign.upload([1]) } == .permissionFailure)
+        #expect(await refusal { try await foreign.upload([1]) } == .permissionFailure)
         let lost = scratch.client(zone: ZoneID(zoneName: "none"))
-        #expect(await refusal { _ = try await lost.upload([1]) } == .zoneNotFound)
+        #expect(await refusal { try await lost.upload([1]) } == .zoneNotFound)
     }
 
     @Test func `A client with an earlier version gets the asset of that version`() async throws {
@@ -302,14 +299,14 @@ import TidemarkModel
         #expect(try await anna.download("a", tag: first.changeTag) == [1])
         let other = try await anna.attach(try await anna.upload([3]), to: "b").get()
         #expect(
-            await refusal { _ = try await anna.download("a", tag: other.changeTag) }
+            await refusal { try await anna.download("a", tag: other.changeTag) }
                 == .unknownItem
         )
         let odd = RecordChangeTag("?")
-        #expect(await refusal { _ = try await anna.download("a", tag: odd) } == .invalidArguments)
+        #expect(await refusal { try await anna.download("a", tag: odd) } == .invalidArguments)
         try await anna.modify([], delete: [RecordDeletion(anna.id("a"))])
         #expect(
-            await refusal { _ = try await anna.download("a", tag: first.changeTag) }
+            await refusal { try await anna.download("a", tag: first.changeTag) }
                 == .unknownItem
         )
     }
@@ -331,9 +328,9 @@ import TidemarkModel
         ]
         for change in changes {
             try change()
-            #expect(await refusal { _ = try await anna.download("a") } == .assetNotAvailable)
+            #expect(await refusal { try await anna.download("a") } == .assetNotAvailable)
             #expect(
-                await refusal { _ = try await anna.download("a", range: 0..<5) }
+                await refusal { try await anna.download("a", range: 0..<5) }
                     == .assetNotAvailable
             )
             #expect(try await anna.download("b") == [1])
@@ -354,7 +351,7 @@ import TidemarkModel
         try await other.store.importLines(lines)
         let copy = other.client()
         #expect(try await copy.fetch("a")[0].get()["file"] == .asset(asset))
-        #expect(await refusal { _ = try await copy.download("a") } == .assetNotAvailable)
+        #expect(await refusal { try await copy.download("a") } == .assetNotAvailable)
         let (pieces, end) = AsyncStream.makeStream(of: [UInt8].self)
         end.yield(photo)
         end.finish()

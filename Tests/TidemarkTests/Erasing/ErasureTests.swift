@@ -196,7 +196,7 @@ import TidemarkModel
         }
         #expect(shared == .changeTokenExpired)
         #expect(try await world.store.zones(as: bobAsGuest.caller).isEmpty)
-        #expect(await refusal { _ = try await bobAsGuest.changes() } == .zoneNotFound)
+        #expect(await refusal { try await bobAsGuest.changes() } == .zoneNotFound)
         #expect(
             try await world.store.subscriptions(as: bobAsGuest.caller).map(\.id) == ["bob-watch"]
         )
@@ -216,10 +216,10 @@ import TidemarkModel
         }
         for (zone, token) in others.zeldasZoneTokens {
             let client = world.zelda(in: zone)
-            let code = await refusal { _ = try await client.changes(since: token) }
+            let code = await refusal { try await client.changes(since: token) }
             #expect(code == (zone == .default ? .changeTokenExpired : .zoneNotFound))
             if zone != .default { try await client.createZone() }
-            let again = await refusal { _ = try await client.changes(since: token) }
+            let again = await refusal { try await client.changes(since: token) }
             #expect(again == .changeTokenExpired)
         }
         #expect(try await world.zelda.changes().changes.isEmpty)
@@ -288,14 +288,14 @@ import TidemarkModel
         )
         #expect(shared.changes.isEmpty)
         #expect(try await world.zeldaAsGuest.visible() == ["b1", "bobs", "child"])
-        let heard = await refusal { _ = try await world.zelda.heard(since: others.heardToken) }
+        let heard = await refusal { try await world.zelda.heard(since: others.heardToken) }
         #expect(heard == .changeTokenExpired)
         _ = try await world.zelda.heard()
         let token = others.zeldasZoneTokens[ErasureWorld.zone]
-        #expect(await refusal { _ = try await world.zelda.changes(since: token) } == .zoneNotFound)
+        #expect(await refusal { try await world.zelda.changes(since: token) } == .zoneNotFound)
         try await world.zelda.createZone()
         #expect(
-            await refusal { _ = try await world.zelda.changes(since: token) } == .changeTokenExpired
+            await refusal { try await world.zelda.changes(since: token) } == .changeTokenExpired
         )
         #expect(try await world.zelda.changes().changes.isEmpty)
         let ids = try await world.store.subscriptions(as: world.zelda.caller).map(\.id)
@@ -372,7 +372,7 @@ import TidemarkModel
         }
         #expect(shared == .changeTokenExpired)
         let publics = forked.open(to: "bob")
-        let code = await refusal { _ = try await publics.changes(since: others.publicToken) }
+        let code = await refusal { try await publics.changes(since: others.publicToken) }
         #expect(code == .changeTokenExpired)
         // New tokens are good.
         let token = try await publics.changes().token

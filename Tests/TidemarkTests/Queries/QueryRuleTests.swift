@@ -128,8 +128,7 @@ import TidemarkModel
             Query.SortDescriptor("tags"), .init("raw"), .init("n", distanceFrom: here),
             .init("recordID", distanceFrom: here),
         ] {
-            let error = await #expect(throws: SyncError.self) { try await order(refused) }
-            #expect(error?.code == .invalidArguments)
+            #expect(await refusal { try await order(refused) } == .invalidArguments)
         }
     }
 
@@ -269,10 +268,9 @@ import TidemarkModel
         let rest = try await store.query(past, as: anna.caller, asOf: position)
         #expect(rest.records.map(\.recordID.recordName) == ["b"])
         for bad in [past, QueryRequest(query, in: anna.zone, after: QueryPageCursor(bytes: []))] {
-            let error = await #expect(throws: SyncError.self) {
-                try await store.query(bad, as: anna.caller)
-            }
-            #expect(error?.code == .invalidArguments)
+            #expect(
+                await refusal { try await store.query(bad, as: anna.caller) } == .invalidArguments
+            )
         }
         request.cursor = nil
         request.limit = 0
@@ -285,10 +283,7 @@ import TidemarkModel
             recordType: "Note",
             predicate: .compare("n", .in, .value(.int64List(many)))
         )
-        let error = await #expect(throws: SyncError.self) {
-            try await anna.find(large, in: anna.zone)
-        }
-        #expect(error?.code == .limitExceeded)
+        #expect(await refusal { try await anna.find(large, in: anna.zone) } == .limitExceeded)
     }
 
     @Test func `A strict store rejects what CloudKit rejects`() async throws {

@@ -80,8 +80,7 @@ import TidemarkTesting
         let link = try await link()
         _ = try await accept(link, "1")
         let other = try await self.link("t")
-        let reused = await #expect(throws: SyncError.self) { try await accept(other, "1") }
-        #expect(reused?.code == .invalidArguments)
+        #expect(await refusal { try await accept(other, "1") } == .invalidArguments)
         let save = await #expect(throws: SyncError.self) {
             try await bob.modify([try bob.node("leaf", ["n": 2])], request: "1")
         }
@@ -107,8 +106,7 @@ import TidemarkTesting
         var closed = try anna.share("s", of: "root")
         try await anna.modify([closed])
         let link = try await link()
-        let refused = await #expect(throws: SyncError.self) { try await accept(link, "1") }
-        #expect(refused?.code == .permissionFailure)
+        #expect(await refusal { try await accept(link, "1") } == .permissionFailure)
         closed.share?.publicPermission = .readOnly
         try await anna.modify([closed])
         _ = try await accept(link, "1")
@@ -155,15 +153,9 @@ import TidemarkTesting
         #expect(try await leave(bob.zone, missing, hers, request: "1") == first)
         #expect(store.lastSequence == last)
         #expect(try await store.zones(as: bob.caller).map(\.zoneID) == [hers])
-        let reused = await #expect(throws: SyncError.self) {
-            try await leave(hers, request: "1")
-        }
-        #expect(reused?.code == .invalidArguments)
+        #expect(await refusal { try await leave(hers, request: "1") } == .invalidArguments)
         #expect(try await leave(hers, request: "2").deletions[0].error == nil)
-        let twice = await #expect(throws: SyncError.self) {
-            try await leave(hers, hers, request: nil)
-        }
-        #expect(twice?.code == .invalidArguments)
+        #expect(await refusal { try await leave(hers, hers, request: nil) } == .invalidArguments)
     }
 
     @Test func `A retried access request has the first result`() async throws {

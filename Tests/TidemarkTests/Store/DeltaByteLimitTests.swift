@@ -91,10 +91,7 @@ import TidemarkLog
         let (store, client) = try await store(of: 25) { $0.isStrict = true }
         let found = try await pages(client, byteLimit: 1 << 20)
         #expect(found.allSatisfy { $0.count <= 10 } && names(found).count == 25)
-        let error = await #expect(throws: SyncError.self) {
-            try await pages(client, byteLimit: 0)
-        }
-        #expect(error?.code == .invalidArguments)
+        #expect(await refusal { try await pages(client, byteLimit: 0) } == .invalidArguments)
         try store.close()
     }
 

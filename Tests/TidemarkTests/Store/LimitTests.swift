@@ -243,7 +243,7 @@ import TidemarkModel
             ModifyZonesRequest(saves: [new], deletions: [again]),
         ] {
             #expect(
-                await refusal { _ = try await store.modifyZones(request, as: anna.caller) }
+                await refusal { try await store.modifyZones(request, as: anna.caller) }
                     == .invalidArguments
             )
         }
@@ -267,19 +267,19 @@ import TidemarkModel
     @Test func `Callers are rejected where they have no access`() async throws {
         var nobody = anna
         nobody.caller.user = nil
-        #expect(await refusal { _ = try await nobody.changes() } == .notAuthenticated)
+        #expect(await refusal { try await nobody.changes() } == .notAuthenticated)
         nobody.caller.database = DatabaseID(scope: .public)
         nobody.zone = .default
-        #expect(await refusal { _ = try await nobody.changes() } == nil)
+        #expect(await refusal { try await nobody.changes() } == nil)
         #expect(
             await refusal { try await nobody.modify([try nobody.save("a", ["n": 1])]) }
                 == .notAuthenticated
         )
         var other = anna
         other.caller.database = DatabaseID(owner: UserID("_bert"))
-        #expect(await refusal { _ = try await other.changes() } == .permissionFailure)
+        #expect(await refusal { try await other.changes() } == .permissionFailure)
         other.caller.user = UserID("_bert")
-        #expect(await refusal { _ = try await other.changes() } == .zoneNotFound)
+        #expect(await refusal { try await other.changes() } == .zoneNotFound)
         var shared = anna
         shared.caller.database = DatabaseID(scope: .shared, owner: UserID("_anna"))
         let refused = try await store.modifyZones(

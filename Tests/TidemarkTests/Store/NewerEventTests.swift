@@ -107,8 +107,7 @@ import TidemarkModel
         options.requiresAuthentication = true
         let store = try Store.open(at: folder.path(), access: .creating, options: options)
         var anna = Client(store: store)
-        let error = await #expect(throws: SyncError.self) { try await anna.createZone() }
-        #expect(error?.code == .notAuthenticated)
+        #expect(await refusal { try await anna.createZone() } == .notAuthenticated)
         anna.caller.authentication = .session(id: "s-1")
         anna.caller.trace = TraceContext(
             traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -46,7 +46,7 @@ import TidemarkModel
         func kept() async throws -> [Int] { try await laptop.heard().notifications.numbers }
 
         func code(since token: ChangeToken, limit: Int? = nil) async -> SyncError.Code? {
-            await refusal { _ = try await laptop.heard(since: token, limit: limit) }
+            await refusal { try await laptop.heard(since: token, limit: limit) }
         }
     }
 

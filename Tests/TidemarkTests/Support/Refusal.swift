@@ -5,9 +5,9 @@ import TidemarkModel
 
 /// Returns the code of the error with which a call is refused; `nil` if it is not, or by another
 /// error.
-func refusal(_ call: () async throws -> Void) async -> SyncError.Code? {
+func refusal<Answer>(_ call: () async throws -> Answer) async -> SyncError.Code? {
     do {
-        try await call()
+        _ = try await call()
         return nil
     } catch {
         return (error as? SyncError)?.code

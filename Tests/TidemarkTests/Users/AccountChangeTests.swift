@@ -107,8 +107,7 @@ import TidemarkModel
         #expect(try await first.next() == nil)
         #expect(try await nobody.value == [.noAccount])
         #expect(try await anybody.value == [.available])
-        let late = await #expect(throws: SyncError.self) { try await listen(caller("_anna")) }
-        #expect(late?.code == .serviceUnavailable)
+        #expect(await refusal { try await listen(caller("_anna")) } == .serviceUnavailable)
     }
 
     @Test func `A stream ends with its task, and a reader's stream with its store`() async throws {
