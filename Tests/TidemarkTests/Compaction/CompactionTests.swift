@@ -346,27 +346,17 @@ import TidemarkModel
         let world = try World()
         let client = try world.client
         try await client.createZone()
-        let database = try await client.store.databaseChanges(
-            DatabaseChangesRequest(),
-            as: client.caller
-        )
+        let database = try await client.databaseChanges()
         for number in 0..<20 {
             try await client.modify([try client.save("r\(number)", ["n": 1])])
         }
-        let result = try await client.store.modifyZones(
-            ModifyZonesRequest(deletions: [client.zone]),
-            as: client.caller
-        )
-        #expect(result.deletions[0].error == nil)
+        try await client.deleteZone()
         let report = try await world.compact(history: .none)
         #expect(report.droppedCount == 20)
         for dropsViews in [false, true] {
             try world.reopen(dropsViews: dropsViews)
             let client = try world.client
-            let page = try await client.store.databaseChanges(
-                DatabaseChangesRequest(since: database.token),
-                as: client.caller
-            )
+            let page = try await client.databaseChanges(since: database.token)
             #expect(page.changes == [.deleted(client.zone, .deleted)])
         }
     }

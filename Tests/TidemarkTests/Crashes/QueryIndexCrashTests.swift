@@ -67,8 +67,7 @@ import TidemarkViews
                 acknowledged = round
                 #expect(try await found(client, "n >= 0") == names(round))
                 guard round == 3 else { continue }
-                let zone = ModifyZonesRequest(deletions: [client.zone])
-                _ = try await client.store.modifyZones(zone, as: client.caller).deletions[0].get()
+                try await client.deleteZone()
                 try await client.createZone()
             }
         } catch is SyncError {

@@ -58,7 +58,7 @@ import TidemarkModel
     }
 
     private func databaseToken(_ client: Client) async throws -> ChangeToken {
-        try await client.store.databaseChanges(DatabaseChangesRequest(), as: client.caller).token
+        try await client.databaseChanges().token
     }
 
     private func look(_ world: ErasureWorld) async throws -> Others {
@@ -112,10 +112,7 @@ import TidemarkModel
         let carol = world.guest("carol", in: ZoneID(zoneName: "Bob", ownerName: "_bob"))
         #expect(try await world.records(of: carol) == others.carols)
         #expect(try await world.records(of: carol, since: others.carolsToken).isEmpty)
-        let changes = try await world.store.databaseChanges(
-            DatabaseChangesRequest(since: others.databaseToken),
-            as: world.bob.caller
-        )
+        let changes = try await world.bob.databaseChanges(since: others.databaseToken)
         #expect(changes.changes.isEmpty)
         #expect(try await world.bob.download("with file").count == 300 * "bob bytes ".utf8.count)
         if withPublicTokens {
@@ -189,10 +186,7 @@ import TidemarkModel
         // Bob is told that his picture of the shared database is not to be trusted, and begins anew.
         let bobAsGuest = world.bobAsGuest
         let shared = await refusal {
-            _ = try await world.store.databaseChanges(
-                DatabaseChangesRequest(since: others.sharedToken),
-                as: bobAsGuest.caller
-            )
+            _ = try await bobAsGuest.databaseChanges(since: others.sharedToken)
         }
         #expect(shared == .changeTokenExpired)
         #expect(try await world.store.zones(as: bobAsGuest.caller).isEmpty)
@@ -206,12 +200,7 @@ import TidemarkModel
         #expect(publics == .changeTokenExpired)
         // Somebody comes under her name, with tokens from before.
         for (client, token) in zip([world.zelda, world.zeldaAsGuest], others.zeldasTokens) {
-            let code = await refusal {
-                _ = try await world.store.databaseChanges(
-                    DatabaseChangesRequest(since: token),
-                    as: client.caller
-                )
-            }
+            let code = await refusal { try await client.databaseChanges(since: token) }
             #expect(code == .changeTokenExpired)
         }
         for (zone, token) in others.zeldasZoneTokens {
@@ -219,15 +208,11 @@ import TidemarkModel
             let code = await refusal { try await client.changes(since: token) }
             #expect(code == (zone == .default ? .changeTokenExpired : .zoneNotFound))
             if zone != .default { try await client.createZone() }
-            let again = await refusal { try await client.changes(since: token) }
-            #expect(again == .changeTokenExpired)
+            #expect(await refusal { try await client.changes(since: token) } == .changeTokenExpired)
         }
         #expect(try await world.zelda.changes().changes.isEmpty)
         let fresh = try await databaseToken(world.zelda)
-        _ = try await world.store.databaseChanges(
-            DatabaseChangesRequest(since: fresh),
-            as: world.zelda.caller
-        )
+        _ = try await world.zelda.databaseChanges(since: fresh)
     }
 
     // MARK: A zone
@@ -253,10 +238,7 @@ import TidemarkModel
             try await other.download("zelda-both").count == 300 * "zelda-both bytes ".utf8.count
         )
         let own = await refusal {
-            _ = try await world.store.databaseChanges(
-                DatabaseChangesRequest(since: others.zeldasTokens[0]),
-                as: world.zelda.caller
-            )
+            _ = try await world.zelda.databaseChanges(since: others.zeldasTokens[0])
         }
         #expect(own == .changeTokenExpired)
         let past = await refusal {
@@ -267,25 +249,16 @@ import TidemarkModel
             )
         }
         #expect(past == .changeTokenExpired)
-        let zones = try await world.store.databaseChanges(
-            DatabaseChangesRequest(),
-            as: world.zelda.caller
-        )
+        let zones = try await world.zelda.databaseChanges()
         #expect(
             Set(zones.changes) == [.changed(other.zone), .changed(.default)]
         )
         let guest = await refusal {
-            _ = try await world.store.databaseChanges(
-                DatabaseChangesRequest(since: others.sharedToken),
-                as: world.bobAsGuest.caller
-            )
+            _ = try await world.bobAsGuest.databaseChanges(since: others.sharedToken)
         }
         #expect(guest == .changeTokenExpired)
         // Her part in what others share is as it was.
-        let shared = try await world.store.databaseChanges(
-            DatabaseChangesRequest(since: others.zeldasTokens[1]),
-            as: world.zeldaAsGuest.caller
-        )
+        let shared = try await world.zeldaAsGuest.databaseChanges(since: others.zeldasTokens[1])
         #expect(shared.changes.isEmpty)
         #expect(try await world.zeldaAsGuest.visible() == ["b1", "bobs", "child"])
         let heard = await refusal { try await world.zelda.heard(since: others.heardToken) }
@@ -365,10 +338,7 @@ import TidemarkModel
         let forked = ErasureWorld(store: try Store.open(at: fork, options: ErasureWorld.options))
         #expect(try await forked.records(of: forked.bob) == others.bobs)
         let shared = await refusal {
-            _ = try await forked.store.databaseChanges(
-                DatabaseChangesRequest(since: others.sharedToken),
-                as: forked.bobAsGuest.caller
-            )
+            _ = try await forked.bobAsGuest.databaseChanges(since: others.sharedToken)
         }
         #expect(shared == .changeTokenExpired)
         let publics = forked.open(to: "bob")

@@ -173,7 +173,7 @@ import TidemarkViews
         #expect(pages.map(\.since) == [nil, pages[0].token] && pages[1].token == token)
         #expect(pages.allSatisfy { $0.zone == anna.zone && $0.caller == anna.caller })
         #expect(pages.allSatisfy { $0.shownThrough == store.lastSequence })
-        let zones = try await store.databaseChanges(DatabaseChangesRequest(), as: anna.caller)
+        let zones = try await anna.databaseChanges()
         let told = try #require(try told(store).last)
         #expect(told.call == .databaseChanges && told.token == zones.token && told.zone == nil)
         let notes = try await store.notificationChanges(

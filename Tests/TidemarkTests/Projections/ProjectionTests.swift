@@ -211,10 +211,7 @@ import TidemarkModel
         let store = try Store.open(at: folder.path("store"))
         let client = Client(store: store)
         let table = try NoteTable(DatabaseQueue(path: path), of: .standard)
-        _ = try await store.modifyZones(
-            ModifyZonesRequest(deletions: [client.zone]),
-            as: client.caller
-        )
+        try await client.deleteZone()
         try await store.advance(table)
         #expect(try await titles(table) == [:])
         try store.close()

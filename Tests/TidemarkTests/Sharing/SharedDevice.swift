@@ -23,10 +23,7 @@ struct SharedDevice {
         while moreComing {
             let page: DatabaseChanges
             do throws(SyncError) {
-                page = try await client.store.databaseChanges(
-                    DatabaseChangesRequest(since: databaseToken, limit: limit),
-                    as: client.caller
-                )
+                page = try await client.databaseChanges(since: databaseToken, limit: limit)
             } catch {
                 guard error.code == .changeTokenExpired, databaseToken != nil else { throw error }
                 // Whoever begins anew knows of no zones.

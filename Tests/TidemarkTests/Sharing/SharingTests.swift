@@ -168,14 +168,11 @@ import TidemarkModel
 
     @Test func `Removed and leaving participants lose the zone`() async throws {
         let bob = try await shareTree()
-        let database = try await store.databaseChanges(DatabaseChangesRequest(), as: bob.caller)
+        let database = try await bob.databaseChanges()
         #expect(database.changes == [.changed(bob.zone)])
         var save = try anna.share("s", of: "root")
         try await anna.modify([save])
-        let gone = try await store.databaseChanges(
-            DatabaseChangesRequest(since: database.token),
-            as: bob.caller
-        )
+        let gone = try await bob.databaseChanges(since: database.token)
         #expect(gone.changes == [.deleted(bob.zone, .deleted)])
         #expect(await refusal { try await bob.changes() } == .zoneNotFound)
 
@@ -390,16 +387,10 @@ import TidemarkModel
         #expect(try await store.zones(as: bob.caller).isEmpty)
         try await anna.modify([try anna.share("t", of: "other", with: [("bob", .readOnly)])])
         _ = try await store.acceptShare(store.url(of: try await anna.shared("t")), as: bob.caller)
-        let token = try await store.databaseChanges(DatabaseChangesRequest(), as: bob.caller).token
-        _ = try await store.modifyZones(
-            ModifyZonesRequest(deletions: [anna.zone], deletionReason: .purged),
-            as: anna.caller
-        )
+        let token = try await bob.databaseChanges().token
+        try await anna.deleteZone(.purged)
         #expect(try await store.zones(as: bob.caller).isEmpty)
-        let delta = try await store.databaseChanges(
-            DatabaseChangesRequest(since: token),
-            as: bob.caller
-        )
+        let delta = try await bob.databaseChanges(since: token)
         #expect(delta.changes == [.deleted(bob.zone, .purged)])
     }
 

@@ -155,9 +155,9 @@ import TidemarkModel
     @Test func `A recreated zone is a different zone`() async throws {
         try await anna.modify([try anna.save("a", ["n": 1])])
         let old = try await anna.changes()
-        let database = try await store.databaseChanges(DatabaseChangesRequest(), as: anna.caller)
+        let database = try await anna.databaseChanges()
         #expect(database.changes == [.changed(anna.zone)])
-        _ = try await store.modifyZones(ModifyZonesRequest(deletions: [anna.zone]), as: anna.caller)
+        try await anna.deleteZone()
         await #expect(throws: SyncError.zoneNotFound(anna.zone)) {
             try await anna.changes(since: old.token)
         }
@@ -174,12 +174,9 @@ import TidemarkModel
         } catch let error as SyncError {
             #expect(error.code == .changeTokenExpired)
         }
-        let since = try await store.databaseChanges(
-            DatabaseChangesRequest(since: database.token),
-            as: anna.caller
-        )
+        let since = try await anna.databaseChanges(since: database.token)
         #expect(since.changes == [.deleted(anna.zone, .deleted), .changed(anna.zone)])
-        let fresh = try await store.databaseChanges(DatabaseChangesRequest(), as: anna.caller)
+        let fresh = try await anna.databaseChanges()
         #expect(fresh.changes == [.changed(anna.zone)])
         try store.close()
     }
@@ -207,10 +204,7 @@ import TidemarkModel
     @Test func `Each invalid token has its error`() async throws {
         try await anna.modify([try anna.save("a", ["n": 1])])
         let zoneToken = try await anna.changes().token
-        let databaseToken = try await store.databaseChanges(
-            DatabaseChangesRequest(),
-            as: anna.caller
-        ).token
+        let databaseToken = try await anna.databaseChanges().token
         var other = anna
         other.zone = ZoneID(zoneName: "Other")
         try await other.createZone()
@@ -228,12 +222,7 @@ import TidemarkModel
         #expect(await code(other, zoneToken) == .invalidArguments)
         #expect(await code(stranger, zoneToken) == .changeTokenExpired)
         #expect(await code(anna, zoneToken) == nil)
-        await #expect(throws: SyncError.self) {
-            try await store.databaseChanges(
-                DatabaseChangesRequest(since: zoneToken),
-                as: anna.caller
-            )
-        }
+        await #expect(throws: SyncError.self) { try await anna.databaseChanges(since: zoneToken) }
         try otherStore.close()
         try store.close()
     }

@@ -362,17 +362,15 @@ import Darwin
     }
 
     @Sendable private static func userDeletedZone() async throws -> SyncError? {
-        let (scratch, notes) = try await notes()
-        let purge = ModifyZonesRequest(deletions: [notes.zone], deletionReason: .purged)
-        _ = try await scratch.store.modifyZones(purge, as: notes.caller)
+        let (_, notes) = try await notes()
+        try await notes.deleteZone(.purged)
         return try await item(notes, try notes.save("a", ["n": 1]))
     }
 
     @Sendable private static func changeTokenExpired() async throws -> SyncError? {
-        let (scratch, notes) = try await notes()
+        let (_, notes) = try await notes()
         let token = try await notes.changes().token
-        let ending = ModifyZonesRequest(deletions: [notes.zone])
-        _ = try await scratch.store.modifyZones(ending, as: notes.caller)
+        try await notes.deleteZone()
         try await notes.createZone()
         return try await error { try await notes.changes(since: token) }
     }

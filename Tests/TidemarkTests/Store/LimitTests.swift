@@ -72,7 +72,7 @@ import TidemarkModel
         try await anna.createZone()
         try await anna.modify(try (0..<500).map { try anna.save("r\($0)", ["n": 1]) })
         #expect(try await anna.changes(limit: .max).changes.count == 500)
-        let zones = try await store.databaseChanges(DatabaseChangesRequest(), as: anna.caller)
+        let zones = try await anna.databaseChanges()
         #expect(zones.changes.count == 1)
         let all = QueryRequest(Query(recordType: "Note"), in: anna.zone, limit: .max)
         #expect(try await store.query(all, as: anna.caller).records.count == 500)

@@ -272,8 +272,7 @@ import TidemarkModel
             #expect(Array(page.changes) == delta)
         }
         // The views list the records of a zone until it ends.
-        let deletion = ModifyZonesRequest(deletions: [client.zone])
-        _ = try await store.modifyZones(deletion, as: client.caller).deletions[0].get()
+        try await client.deleteZone()
         #expect(try await records(position) == known)
         _ = try await store.compact(policy)
         #expect(try await records(position) == known)

@@ -121,7 +121,7 @@ import TidemarkModel
         try await importGrants(#"GRANT CREATE TO "_icloud", GRANT READ, WRITE TO "_creator""#)
         #expect(try await save(anna, "a") == nil)
         let (owns, none) = (try await anna.changes(), try await nobody.changes())
-        let zones = try await store.databaseChanges(DatabaseChangesRequest(), as: nobody.caller)
+        let zones = try await nobody.databaseChanges()
         #expect(owns.changes.count == 1 && none.changes.isEmpty)
         // Another type, and another field, change nothing about that.
         try await anna.modify([try anna.save("t", ["n": 1], type: "Task")])

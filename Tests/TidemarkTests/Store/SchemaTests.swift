@@ -266,7 +266,7 @@ import TidemarkModel
         client.zone = .default
         _ = try await client.modify([try client.save("a", ["n": 1])]).saves[0].get()
         #expect(try await store.zones(as: client.caller).map(\.zoneID) == [.default])
-        let delta = try await store.databaseChanges(DatabaseChangesRequest(), as: client.caller)
+        let delta = try await client.databaseChanges()
         #expect(delta.changes == [.changed(.default)])
         var records: [String] = []
         try store.visitRecords(of: client.caller.database) { record in

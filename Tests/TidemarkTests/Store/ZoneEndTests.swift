@@ -17,11 +17,6 @@ import TidemarkModel
         try await anna.modify([try anna.save("a", ["n": 1])])
     }
 
-    private func end(_ reason: ZoneDeletionReason) async throws {
-        let request = ModifyZonesRequest(deletions: [anna.zone], deletionReason: reason)
-        _ = try await store.modifyZones(request, as: anna.caller).deletions[0].get()
-    }
-
     @Test(
         arguments: [
             (.deleted, .zoneNotFound), (.purged, .userDeletedZone),
@@ -32,12 +27,9 @@ import TidemarkModel
         reason: ZoneDeletionReason,
         code: SyncError.Code
     ) async throws {
-        let before = try await store.databaseChanges(DatabaseChangesRequest(), as: anna.caller)
-        try await end(reason)
-        let delta = try await store.databaseChanges(
-            DatabaseChangesRequest(since: before.token),
-            as: anna.caller
-        )
+        let before = try await anna.databaseChanges()
+        try await anna.deleteZone(reason)
+        let delta = try await anna.databaseChanges(since: before.token)
         #expect(delta.changes == [.deleted(anna.zone, reason)])
         let save = try await anna.modify([try anna.save("b", ["n": 1])]).saves[0].error
         let fetch = try await anna.fetch("a")[0].error
@@ -53,7 +45,7 @@ import TidemarkModel
     }
 
     @Test func `An export contains the reason why a zone was deleted`() async throws {
-        try await end(.purged)
+        try await anna.deleteZone(.purged)
         let lines = try store.commits()
         #expect(lines.last?.changes == [.deleteZone(anna.zone, reason: .purged)])
         let copy = try Store.open(at: folder.path("copy.tide"), access: .creating)
@@ -83,13 +75,11 @@ import TidemarkModel
         bert.zone = .default
         try await bert.modify([try bert.save("a", ["n": 1])])
         #expect(await refusal { try await bert.changes() } == .invalidArguments)
-        let zones = try await store.databaseChanges(DatabaseChangesRequest(), as: bert.caller)
+        let zones = try await bert.databaseChanges()
         #expect(zones.changes.isEmpty)
         #expect(try await store.zones(as: bert.caller).map(\.capabilities) == [[]])
         bert.caller.database = DatabaseID(scope: .public)
-        let database = await #expect(throws: SyncError.self) {
-            try await store.databaseChanges(DatabaseChangesRequest(), as: bert.caller)
-        }
+        let database = await #expect(throws: SyncError.self) { try await bert.databaseChanges() }
         #expect(database?.code == .badDatabase)
         try store.close()
     }

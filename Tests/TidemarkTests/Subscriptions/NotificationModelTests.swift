@@ -188,8 +188,7 @@ private struct NotificationHistory {
         let client = client(author, place, zone)
         if living[place]?.contains(zone) ?? false {
             if !chance(3) { return }
-            let request = ModifyZonesRequest(deletions: [client.zone])
-            _ = try await store.modifyZones(request, as: client.caller).deletions[0].get()
+            try await client.deleteZone()
             living[place]?.remove(zone)
             model.deleteZone(zone, place, by: author)
         } else {

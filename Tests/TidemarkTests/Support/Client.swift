@@ -18,6 +18,11 @@ struct Client {
         for zone in result.saves { _ = try zone.get() }
     }
 
+    func deleteZone(_ reason: ZoneDeletionReason = .deleted) async throws {
+        let request = ModifyZonesRequest(deletions: [zone], deletionReason: reason)
+        _ = try await store.modifyZones(request, as: caller).deletions[0].get()
+    }
+
     func id(_ name: String) -> RecordID {
         RecordID(recordName: name, zone: zone)
     }
@@ -49,6 +54,15 @@ struct Client {
 
     func fetch(_ names: String...) async throws -> [Result<Record, SyncError>] {
         try await store.fetchRecords(FetchRecordsRequest(names.map(id)), as: caller)
+    }
+
+    /// A page of the zones that changed in the database.
+    func databaseChanges(
+        since token: ChangeToken? = nil,
+        limit: Int? = nil
+    ) async throws(SyncError) -> DatabaseChanges {
+        let request = DatabaseChangesRequest(since: token, limit: limit)
+        return try await store.databaseChanges(request, as: caller)
     }
 
     /// All pages of a delta.

@@ -141,14 +141,9 @@ import TidemarkModel
 
     @Test func `4: Tokens of databases and zones are not interchangeable`() async throws {
         let zone = try await notes.changes().token
-        let database = try await store.databaseChanges(DatabaseChangesRequest(), as: notes.caller)
+        let database = try await notes.databaseChanges()
         await #expect(throws: SyncError.self) { try await notes.changes(since: database.token) }
-        await #expect(throws: SyncError.self) {
-            try await store.databaseChanges(
-                DatabaseChangesRequest(since: zone),
-                as: notes.caller
-            )
-        }
+        await #expect(throws: SyncError.self) { try await notes.databaseChanges(since: zone) }
         // No token is the start, one that is caught up is not.
         _ = try await saved(try notes.save("a", ["n": 1]))
         let caughtUp = try await notes.changes().token
@@ -301,13 +296,9 @@ import TidemarkModel
         async throws
     {
         let token = try await notes.changes().token
-        let start = try await store.databaseChanges(DatabaseChangesRequest(), as: notes.caller)
-        let ending = ModifyZonesRequest(deletions: [notes.zone], deletionReason: reason)
-        _ = try await store.modifyZones(ending, as: notes.caller)
-        let told = try await store.databaseChanges(
-            DatabaseChangesRequest(since: start.token),
-            as: notes.caller
-        )
+        let start = try await notes.databaseChanges()
+        try await notes.deleteZone(reason)
+        let told = try await notes.databaseChanges(since: start.token)
         #expect(told.changes == [.deleted(notes.zone, reason)])
         let error = try await notes.modify([try notes.save("a", ["n": 1])]).saves[0].error
         #expect(error?.code == (reason == .purged ? .userDeletedZone : .zoneNotFound))

@@ -104,13 +104,9 @@ import TidemarkModel
 
     @Test(arguments: ZoneDeletionReason.allCases)
     func `7: The removal of a zone has its reason`(reason: ZoneDeletionReason) async throws {
-        let start = try await store.databaseChanges(DatabaseChangesRequest(), as: notes.caller)
-        let ending = ModifyZonesRequest(deletions: [notes.zone], deletionReason: reason)
-        _ = try await store.modifyZones(ending, as: notes.caller)
-        let told = try await store.databaseChanges(
-            DatabaseChangesRequest(since: start.token),
-            as: notes.caller
-        )
+        let start = try await notes.databaseChanges()
+        try await notes.deleteZone(reason)
+        let told = try await notes.databaseChanges(since: start.token)
         #expect(told.changes == [.deleted(notes.zone, reason)])
     }
 

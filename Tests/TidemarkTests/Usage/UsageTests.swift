@@ -60,10 +60,7 @@ import TidemarkModel
         let open = scratch.client(of: DatabaseID(scope: .public))
         _ = try await open.modify([try open.save("p", ["n": 1])]).saves[0].get()
         #expect(try scratch.store.usages().map(\.total.recordCount) == [3, 1])
-        _ = try await scratch.store.modifyZones(
-            ModifyZonesRequest(deletions: [notes.zone]),
-            as: notes.caller
-        )
+        try await notes.deleteZone()
         #expect(try scratch.store.usage(of: .standard).zones.map(\.zone) == [.default])
         #expect(try scratch.store.usage(of: DatabaseID(owner: UserID("_b"))).zones.isEmpty)
     }
