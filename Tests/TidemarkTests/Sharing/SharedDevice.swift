@@ -46,10 +46,7 @@ struct SharedDevice {
             if pagesLeft == 0 { return false }
             pagesLeft -= 1
             do throws(SyncError) {
-                let page = try await client.store.zoneChanges(
-                    ZoneChangesRequest(zone: client.zone, since: zoneToken, limit: limit),
-                    as: client.caller
-                )
+                let page = try await client.page(since: zoneToken, limit: limit)
                 for change in page.changes {
                     switch change {
                     case .changed(let record):

@@ -154,10 +154,7 @@ import TidemarkModel
                 while known.count < writerCount * 20
                     || known.values.contains(where: { $0 < Int64(saveCount - 20) })
                 {
-                    let page = try await store.zoneChanges(
-                        ZoneChangesRequest(zone: client.zone, since: token, limit: 30),
-                        as: client.caller
-                    )
+                    let page = try await client.page(since: token, limit: 30)
                     token = page.token
                     for case .changed(let record) in page.changes {
                         guard case .int64(let n) = record["n"] else { continue }

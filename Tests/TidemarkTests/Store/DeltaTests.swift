@@ -81,23 +81,14 @@ import TidemarkModel
         for commit in 0..<4 {
             try await anna.modify(try (0..<3).map { try anna.save("\(commit)-\($0)", ["n": 1]) })
         }
-        let page = try await store.zoneChanges(
-            ZoneChangesRequest(zone: anna.zone, limit: 7),
-            as: anna.caller
-        )
+        let page = try await anna.page(limit: 7)
         #expect(page.changes.count == 6)
         #expect(page.moreComing)
-        let small = try await store.zoneChanges(
-            ZoneChangesRequest(zone: anna.zone, limit: 2),
-            as: anna.caller
-        )
+        let small = try await anna.page(limit: 2)
         #expect(small.changes.count == 2)
         #expect(try await anna.changes(limit: 2).changes.count == 12)
         #expect(try await anna.changes(limit: 7).changes.count == 12)
-        let all = try await store.zoneChanges(
-            ZoneChangesRequest(zone: anna.zone, limit: 12),
-            as: anna.caller
-        )
+        let all = try await anna.page(limit: 12)
         #expect(!all.moreComing)
         await #expect(throws: SyncError.self) { try await anna.changes(limit: 0) }
         try store.close()
@@ -107,10 +98,7 @@ import TidemarkModel
         let laptop = anna.client(on: "laptop")
         for index in 0..<6 { try await anna.modify([try anna.save("\(index)", ["n": 1])]) }
         try await anna.modify([], delete: [RecordDeletion(anna.id("5"))])
-        let page = try await store.zoneChanges(
-            ZoneChangesRequest(zone: anna.zone, limit: 2),
-            as: laptop.caller
-        )
+        let page = try await laptop.page(limit: 2)
         #expect(names(page.changes) == ["0", "1"])
         try await anna.modify([], delete: [RecordDeletion(anna.id("0"))])
         try await anna.modify([], delete: [RecordDeletion(anna.id("3"))])

@@ -61,8 +61,7 @@ import TidemarkModel
         _ client: Client,
         since token: ChangeToken?
     ) async throws -> (lines: [String], page: ZoneChanges) {
-        let request = ZoneChangesRequest(zone: client.zone, since: token, limit: 1)
-        let page = try await store.zoneChanges(request, as: client.caller)
+        let page = try await client.page(since: token, limit: 1)
         return (lines(page.changes), page)
     }
 

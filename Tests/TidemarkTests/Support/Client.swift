@@ -65,6 +65,15 @@ struct Client {
         return try await store.databaseChanges(request, as: caller)
     }
 
+    /// A page of a delta.
+    func page(
+        since token: ChangeToken? = nil,
+        limit: Int? = nil
+    ) async throws(SyncError) -> ZoneChanges {
+        let request = ZoneChangesRequest(zone: zone, since: token, limit: limit)
+        return try await store.zoneChanges(request, as: caller)
+    }
+
     /// All pages of a delta.
     func changes(
         since token: ChangeToken? = nil,
@@ -73,10 +82,7 @@ struct Client {
         var changes: [RecordChange] = []
         var token = token
         while true {
-            let page = try await store.zoneChanges(
-                ZoneChangesRequest(zone: zone, since: token, limit: limit),
-                as: caller
-            )
+            let page = try await page(since: token, limit: limit)
             changes += page.changes
             token = page.token
             if !page.moreComing { return (changes, page.token) }

@@ -136,10 +136,7 @@ import TidemarkModel
         var token: ChangeToken?
         var deletionCount = 0
         for step in 0..<20 {
-            let page = try await store.zoneChanges(
-                ZoneChangesRequest(zone: notes.zone, since: token, limit: 2),
-                as: notes.caller
-            )
+            let page = try await notes.page(since: token, limit: 2)
             for change in page.changes {
                 switch change {
                 case .changed(let record):
