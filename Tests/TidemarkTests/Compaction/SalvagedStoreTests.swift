@@ -22,7 +22,7 @@ import TidemarkViews
         ])
         try await anna.modify([try anna.share("s", of: "root", with: [("bob", .readWrite)])])
         let bob = SharingWorld.guest("bob", in: store)
-        _ = try await store.acceptShare(store.url(of: try await anna.shared("s")), as: bob.caller)
+        try await bob.accept("s", of: anna)
         for number in 1...3 as ClosedRange<Int64> {
             try await bob.modify([try bob.node("leaf", ["n": .int64(number)])])
             try await anna.modify([try anna.node("other", under: "root")])

@@ -34,8 +34,7 @@ enum FeatureWorkload: CaseIterable {
 
     private static func accept(_ share: String, _ world: FeatureWorld, _ name: String) async throws
     {
-        let link = world.store.url(of: try await world.anna.shared(share))
-        _ = try await world.store.acceptShare(link, as: world.guest(name).caller)
+        try await world.guest(name).accept(share, of: world.anna)
     }
 
     /// Says anew with whom a share is shared, keeping those who accepted.

@@ -171,8 +171,7 @@ struct ErasureWorld {
         )
         save.fields = try Fields(["cloudkit.title": .string("A quagga of Zelda's")])
         for saved in try await zelda.modify([save]).saves { _ = try saved.get() }
-        let link = store.url(of: try await zelda.shared("zelda-quagga-share"))
-        _ = try await store.acceptShare(link, as: bobAsGuest.caller)
+        try await bobAsGuest.accept("zelda-quagga-share", of: zelda)
         var content = NotificationContent()
         content.alert.text = "Something new!"
         try await bobAsGuest.subscribe(Subscription("bob-watch", .database(), content: content))

@@ -35,10 +35,7 @@ import TidemarkModel
         try await anna.modify(saves)
         try await anna.modify([try anna.share("s", of: "root", with: [("bob", .readOnly)])])
         await #expect(throws: SyncError.self) { try await names(bob, in: bob.zone) }
-        _ = try await world.store.acceptShare(
-            world.store.url(of: try await anna.shared("s")),
-            as: bob.caller
-        )
+        try await bob.accept("s", of: anna)
         let shown = ["root"] + stride(from: 27, through: 0, by: -3).map { "k\($0)" }
         for limit in [nil, 1, 4, 200] {
             #expect(try await names(bob, in: bob.zone, limit: limit) == shown)
@@ -78,8 +75,7 @@ import TidemarkModel
             try anna.node("root", ["n": 100]), try anna.node("k", under: "root"),
         ])
         try await anna.modify([try anna.share("s", of: "root", with: [("bob", .readOnly)])])
-        let link = world.store.url(of: try await anna.shared("s"))
-        _ = try await world.store.acceptShare(link, as: bob.caller)
+        try await bob.accept("s", of: anna)
         #expect(try await names(bob, in: bob.zone) == ["root", "k"])
         // A query reads the clock after the shares, before it reads the index.
         clock.beforeNextReading {
@@ -108,10 +104,7 @@ import TidemarkModel
         try await anna.modify([try anna.node("a"), try anna.node("b", ["n": 2])])
         let name = Share.zoneWideName
         try await anna.modify([try anna.share(name, of: nil, with: [("bob", .readWrite)])])
-        _ = try await world.store.acceptShare(
-            world.store.url(of: try await anna.shared(name)),
-            as: bob.caller
-        )
+        try await bob.accept(name, of: anna)
         #expect(try await names(bob, in: bob.zone) == ["b", "a"])
     }
 
@@ -129,8 +122,7 @@ import TidemarkModel
             let user = owner.caller.user?.userRecordName ?? ""
             try await owner.modify([try owner.node("of\(user)")])
             try await owner.modify([try owner.share(name, of: nil, with: [("bob", .readOnly)])])
-            let link = world.store.url(of: try await owner.shared(name))
-            _ = try await world.store.acceptShare(link, as: bob.caller)
+            try await bob.accept(name, of: owner)
         }
         try world.store.close()
         let reader = try Store.open(at: world.folder.path(), access: .reading)

@@ -30,8 +30,7 @@ import TidemarkModel
             anna.node("other"), anna.share("t", of: "other", with: [("carol", .readOnly)]),
         ])
         for (client, share) in [(bob, "s"), (carol, "t")] {
-            let link = world.store.url(of: try await anna.shared(share))
-            _ = try await world.store.acceptShare(link, as: client.caller)
+            try await client.accept(share, of: anna)
         }
         try await anna.modify([anna.node("a", under: "root")])
         let tokens = [try await bob.changes().token, try await carol.changes().token]

@@ -26,7 +26,7 @@ import TidemarkModel
         ])
         #expect(saved.saves[0].error == nil)
         let bob = world.guest("bob")
-        _ = try await store.acceptShare(store.url(of: try await anna.shared("s")), as: bob.caller)
+        try await bob.accept("s", of: anna)
         return bob
     }
 
@@ -105,10 +105,7 @@ import TidemarkModel
         var save = try anna.share("s", of: "root")
         save.share = share
         try await anna.modify([save])
-        _ = try await store.acceptShare(
-            store.url(of: try await anna.shared("s")),
-            as: reader.caller
-        )
+        try await reader.accept("s", of: anna)
         #expect(try await reader.visible().contains("new"))
         let refused = try await reader.modify([try reader.node("leaf", ["n": 3])]).saves[0]
         #expect(refused.error?.code == .permissionFailure)
@@ -178,7 +175,7 @@ import TidemarkModel
 
         save.share?.participants = [ShareParticipant(user: UserID("_bob"))]
         try await anna.modify([save])
-        _ = try await store.acceptShare(store.url(of: try await anna.shared("s")), as: bob.caller)
+        try await bob.accept("s", of: anna)
         #expect(try await bob.visible().count == 4)
         let left = try await bob.modify([], delete: [RecordDeletion(bob.id("s"))])
         #expect(left.deletions[0].error == nil)
@@ -194,7 +191,7 @@ import TidemarkModel
         #expect(try await anna.visible() == ["root", "leaf", "twig", "other"])
         #expect(try await store.zones(as: bob.caller).isEmpty)
         try await anna.modify([try anna.share("s", of: "root", with: [("bob", .readOnly)])])
-        _ = try await store.acceptShare(store.url(of: try await anna.shared("s")), as: bob.caller)
+        try await bob.accept("s", of: anna)
         #expect(try await bob.visible() == ["root", "leaf", "twig", "s"])
     }
 
@@ -207,7 +204,7 @@ import TidemarkModel
             try anna.node("other2", under: "other"),
             try anna.share("t", of: "other", with: [("bob", .readOnly)]),
         ])
-        _ = try await store.acceptShare(store.url(of: try await anna.shared("t")), as: bob.caller)
+        try await bob.accept("t", of: anna)
         var delta = try await bob.delta(since: token)
         #expect(delta.changed == ["other", "other2", "t"])
         #expect(delta.deleted.isEmpty)
@@ -229,8 +226,7 @@ import TidemarkModel
         try await anna.modify([], delete: [RecordDeletion(anna.id("early"))])
         let invited = try anna.share("t", of: "other", with: [("bob", .readOnly)])
         try await anna.modify([invited, try anna.node("seen", under: "other")])
-        let link = store.url(of: try await anna.shared("t"))
-        _ = try await store.acceptShare(link, as: bob.caller)
+        try await bob.accept("t", of: anna)
         var delta = try await bob.delta(since: token)
         #expect(delta.changed == ["other", "seen", "t"])
         #expect(delta.deleted.isEmpty)
@@ -310,7 +306,7 @@ import TidemarkModel
     ) async throws {
         let bob = try await shareTree()
         try await anna.modify([try anna.share("t", of: "other", with: [("bob", .readWrite)])])
-        _ = try await store.acceptShare(store.url(of: try await anna.shared("t")), as: bob.caller)
+        try await bob.accept("t", of: anna)
         let token = try await bob.changes().token
         try await anna.modify([try anna.node("leaf", under: "other")])
         let changes = try await bob.changes(since: token, limit: limit).changes
@@ -386,7 +382,7 @@ import TidemarkModel
         #expect(try await anna.visible() == ["other"])
         #expect(try await store.zones(as: bob.caller).isEmpty)
         try await anna.modify([try anna.share("t", of: "other", with: [("bob", .readOnly)])])
-        _ = try await store.acceptShare(store.url(of: try await anna.shared("t")), as: bob.caller)
+        try await bob.accept("t", of: anna)
         let token = try await bob.databaseChanges().token
         try await anna.deleteZone(.purged)
         #expect(try await store.zones(as: bob.caller).isEmpty)
@@ -540,7 +536,7 @@ import TidemarkModel
         ])
         #expect(saved.saves[0].error == nil)
         let carl = world.guest("carl")
-        _ = try await store.acceptShare(store.url(of: try await anna.shared("t")), as: carl.caller)
+        try await carl.accept("t", of: anna)
         try await anna.modify([try anna.node("b", under: "c"), try anna.node("a", under: "root")])
         #expect(try await bob.visible() == ["root", "leaf", "twig", "s", "a", "c", "b", "d"])
         #expect(try await carl.visible() == ["top", "t"])

@@ -93,6 +93,12 @@ extension Client {
         try requireShare(try await fetch(name)[0].get())
     }
 
+    /// Accepts a share that another client's zone holds.
+    func accept(_ name: String, of owner: Client) async throws {
+        let link = store.url(of: try await owner.shared(name))
+        _ = try await store.acceptShare(link, as: caller)
+    }
+
     /// What the client sees of the zone, by name, starting anew.
     func visible() async throws -> Set<String> {
         var names: Set<String> = []

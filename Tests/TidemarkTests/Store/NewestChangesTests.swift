@@ -142,11 +142,7 @@ import TidemarkModel
             ])
         }
         let bob = world.guest("bob")
-        let accept = { (name: String) in
-            let link = world.store.url(of: try await anna.shared(name))
-            _ = try await world.store.acceptShare(link, as: bob.caller)
-        }
-        try await accept("s-a")
+        try await bob.accept("s-a", of: anna)
         let before = try world.store.currentToken(of: bob.zone, as: bob.caller)
         for number in 0..<9 { try await anna.modify([try anna.node("a\(number)", under: "a")]) }
         try await anna.modify([], delete: [RecordDeletion(anna.id("a3"))])
@@ -161,7 +157,7 @@ import TidemarkModel
         // The token of a zone that somebody takes part in leads on from there.
         let end = try world.store.currentToken(of: bob.zone, as: bob.caller)
         #expect(try await bob.changes(since: end).changes.isEmpty)
-        try await accept("s-b")
+        try await bob.accept("s-b", of: anna)
         let expired = await #expect(throws: SyncError.self) {
             try await reversed(bob, since: before, limit: nil)
         }

@@ -277,8 +277,7 @@ import TidemarkModel
             try world.anna.share("s", of: "root", with: [("bob", .readWrite)]),
         ])
         for save in saved.saves { _ = try save.get() }
-        let link = world.store.url(of: try await world.anna.shared("s"))
-        _ = try await world.store.acceptShare(link, as: bob.caller)
+        try await bob.accept("s", of: world.anna)
     }
 
     private func linking(_ client: Client, _ name: String, to target: String) throws -> RecordSave {

@@ -24,8 +24,7 @@ import TidemarkModel
         for save in saved.saves { _ = try save.get() }
         let share = try world.anna.share("s", of: "root", with: [("bob", .readWrite)])
         _ = try await world.anna.modify([share]).saves[0].get()
-        let link = world.store.url(of: try await world.anna.shared("s"))
-        _ = try await world.store.acceptShare(link, as: bob.caller)
+        try await bob.accept("s", of: world.anna)
         try await bob.subscribe(
             Subscription("shared", .database()),
             Subscription("tasks", .database(recordType: "Task"))
@@ -117,8 +116,7 @@ import TidemarkModel
         // Bob saw that, and then no more; Carol sees it from here on.
         let left = [("carol", SharePermission.readOnly)]
         _ = try await anna.modify([try anna.share("s", of: "root", with: left)]).saves[0].get()
-        let link = store.url(of: try await anna.shared("s"))
-        _ = try await store.acceptShare(link, as: carol.caller)
+        try await carol.accept("s", of: anna)
         let heard = try await bob.heard(since: token).notifications.map(\.summary).sorted()
         #expect(heard == ["shared database", "tasks database"])
         #expect(try await carol.summary().isEmpty)
@@ -128,8 +126,7 @@ import TidemarkModel
         let carol = world.guest("carol")
         let invited = [("bob", SharePermission.readWrite), ("carol", .readOnly)]
         _ = try await anna.modify([try anna.share("s", of: "root", with: invited)]).saves[0].get()
-        let link = store.url(of: try await anna.shared("s"))
-        _ = try await store.acceptShare(link, as: carol.caller)
+        try await carol.accept("s", of: anna)
         try await holdUpNotifier()
         _ = try await anna.modify([try anna.node("leaf", ["n": 2])]).saves[0].get()
         try await carol.subscribe(Subscription("hers", .database()))

@@ -194,8 +194,7 @@ import TidemarkModel
         let (anna, bob) = (world.anna, world.guest("bob"))
         try await anna.modify([try anna.node("root")])
         try await anna.modify([try anna.share("s", of: "root", with: [("bob", .readWrite)])])
-        let link = world.store.url(of: try await anna.shared("s"))
-        _ = try await world.store.acceptShare(link, as: bob.caller)
+        try await bob.accept("s", of: anna)
         let before = try world.store.usage(of: anna.caller.database).total
         let node = try bob.node("leaf", under: "root", ["text": text(3000)])
         #expect(try await bob.modify([node]).saves[0].error == nil)
