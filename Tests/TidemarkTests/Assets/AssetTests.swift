@@ -380,7 +380,7 @@ import TidemarkModel
     @Test func `A store without assets has no folder for them`() async throws {
         let scratch = try ScratchAssets()
         let anna = scratch.client()
-        _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
+        try await anna.put("a", ["n": 1])
         #expect(try scratch.store.assets().isEmpty)
         #expect(try await scratch.store.collectAssets().isEmpty)
         #expect(try !scratch.disk.exists("s/assets"))

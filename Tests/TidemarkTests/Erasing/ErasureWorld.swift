@@ -200,14 +200,13 @@ struct ErasureWorld {
         child.parent = .set(Name("b1"))
         _ = try await zeldaAsGuest.modify([child], request: "zelda-child").saves[0].get()
         // Bob's next version still says who made it first.
-        _ = try await bob.modify([try bob.save("child", ["n": 1], policy: .changedKeys)])
-            .saves[0].get()
+        try await bob.put("child", ["n": 1], policy: .changedKeys)
         try await zeldaAsGuest.subscribe(Subscription("zelda-guest", .database()))
     }
 
     private func publish() async throws {
         let zelda = open(to: "zelda")
-        _ = try await zelda.modify([try zelda.save("post", ["word": "hello"])]).saves[0].get()
+        try await zelda.put("post", ["word": "hello"])
         let own = RecordSave(
             RecordID(recordName: "_zelda", zone: .default),
             type: "Users",
@@ -215,7 +214,7 @@ struct ErasureWorld {
         )
         _ = try await zelda.modify([own]).saves[0].get()
         let bob = open(to: "bob")
-        _ = try await bob.modify([try bob.save("reply", ["word": "hello too"])]).saves[0].get()
+        try await bob.put("reply", ["word": "hello too"])
     }
 
     private func attach() async throws {

@@ -132,7 +132,7 @@ import TidemarkModel
         let store = try Store.open(at: path, access: .creating)
         let client = dan(in: store)
         try await client.createZone()
-        _ = try await client.modify([try client.save("a", ["n": 1])]).saves[0].get()
+        try await client.put("a", ["n": 1])
         let last = store.lastSequence
         func fail() throws(LogError) -> Int {
             let error = #expect(throws: SyncError.self) { try store.figures() }
@@ -146,7 +146,7 @@ import TidemarkModel
         }
         #expect(failure?.code == .full)
         #expect(try await client.fetch("a")[0].get()["n"] == .int64(1))
-        _ = try await client.modify([try client.save("b", ["n": 2])]).saves[0].get()
+        try await client.put("b", ["n": 2])
         try store.close()
         #expect(throws: LogError.self) { try store.erase(.user(UserID("_dan"))) }
         #expect(try places(of: "_dan").contains("blocks"))
@@ -167,7 +167,7 @@ import TidemarkModel
         _ = try store.erase(.user(UserID("_zelda")))
         let save = try client.save("a", ["word": word, "more": word])
         #expect(await refusal { try await client.modify([save]) } == .quotaExceeded)
-        _ = try await client.modify([try client.save("b", ["n": 1])]).saves[0].get()
+        try await client.put("b", ["n": 1])
         try store.close()
     }
 
@@ -175,7 +175,7 @@ import TidemarkModel
         let store = try Store.open(at: path, access: .creating)
         let client = dan(in: store)
         try await client.createZone()
-        _ = try await client.modify([try client.save("a", ["n": 1])]).saves[0].get()
+        try await client.put("a", ["n": 1])
         do {
             let reader = try LogReader(path, fileSystem: PosixFileSystem())
             let error = #expect(throws: LogError.self) { try store.erase(.user(UserID("_dan"))) }

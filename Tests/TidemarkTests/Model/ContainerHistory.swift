@@ -124,7 +124,7 @@ struct ContainerHistory {
             var client = client(owner, Place(owner: owner, zone: "a"))
             client.zone = .default
             let fields: KeyValuePairs<String, FieldValue?> = ["x": 0, "y": 0, "z": 0]
-            _ = try await client.modify([client.save("first", fields)]).saves[0].get()
+            try await client.put("first", fields)
         }
         for place in Self.places {
             try await act(in: place, by: Author(user: place.owner, device: "phone")) { history in

@@ -20,8 +20,8 @@ import TidemarkModel
             "text": "red fox", "n": 1, "tags": .stringList(["x", "y"]),
             "place": .location(Location(latitude: 1, longitude: 2)), "raw": .bytes([1]),
         ]
-        _ = try await anna.modify([try anna.save("a", fields)]).saves[0].get()
-        _ = try await anna.modify([try anna.save("b", ["text": "dog", "n": 2])]).saves[0].get()
+        try await anna.put("a", fields)
+        try await anna.put("b", ["text": "dog", "n": 2])
     }
 
     @Test func `Development creates the indexes that queries need`() async throws {

@@ -59,7 +59,7 @@ import TidemarkModel
     }
 
     private func save(_ name: String, by client: Client) async throws -> Record {
-        try await client.modify([try client.save(name, [:], policy: .allKeys)]).saves[0].get()
+        try await client.put(name, [:], policy: .allKeys)
     }
 
     @Test(arguments: [26 * Self.year, -2 * Self.hour, Self.hour + 1])

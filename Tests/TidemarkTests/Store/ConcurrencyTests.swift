@@ -136,13 +136,11 @@ import TidemarkModel
                 group.addTask {
                     for number in 0..<saveCount {
                         let name = "\(writer)-\(number % 20)"
-                        let saved = try await client.modify([
-                            try client.save(
-                                name,
-                                ["n": .int64(Int64(number))],
-                                policy: .changedKeys
-                            )
-                        ]).saves[0].get()
+                        let saved = try await client.put(
+                            name,
+                            ["n": .int64(Int64(number))],
+                            policy: .changedKeys
+                        )
                         #expect(try await client.fetch(name)[0].get() == saved)
                     }
                     return nil
@@ -187,8 +185,7 @@ import TidemarkModel
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<8 {
                 group.addTask {
-                    _ = try await writer.modify([try writer.save("r\(number)", ["n": 1])])
-                        .saves[0].get()
+                    try await writer.put("r\(number)", ["n": 1])
                 }
             }
             try await group.waitForAll()

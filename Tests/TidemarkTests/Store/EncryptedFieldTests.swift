@@ -53,8 +53,7 @@ import TidemarkModel
         #expect(try isSealed(saved))
         #expect(try isSealed(try await anna.fetch("a")[0].get()))
         // A version that says nothing of the field keeps it, sealed.
-        let next = try await anna.modify([try anna.save("a", ["n": 2], tag: saved.changeTag)])
-            .saves[0].get()
+        let next = try await anna.put("a", ["n": 2], tag: saved.changeTag)
         #expect(try isSealed(next))
         let late = try await anna.modify([try anna.save("a", ["n": 3], tag: saved.changeTag)])
             .saves[0].error

@@ -261,7 +261,7 @@ import Darwin
         let scratch = try scratch()
         let database = DatabaseID(scope: .public)
         let anna = scratch.client(of: database)
-        _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
+        try await anna.put("a", ["n": 1])
         let bert = scratch.client("_bert", of: database)
         return try await item(bert, try bert.save("a", ["n": 2], policy: .allKeys))
     }
@@ -286,7 +286,7 @@ import Darwin
 
     @Sendable private static func partialFailure() async throws -> SyncError? {
         let anna = try scratch().client()
-        _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
+        try await anna.put("a", ["n": 1])
         let request = ModifyRecordsRequest(
             saves: [try anna.save("a", ["n": 2]), try anna.save("b", ["n": 2])],
             deletions: [RecordDeletion(anna.id("a"), changeTag: RecordChangeTag("x"))]
@@ -323,7 +323,7 @@ import Darwin
 
     @Sendable private static func serverRecordChanged() async throws -> SyncError? {
         let anna = try scratch().client()
-        _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
+        try await anna.put("a", ["n": 1])
         return try await item(anna, try anna.save("a", ["n": 2]))
     }
 

@@ -292,10 +292,8 @@ import TidemarkModel
     }
 
     @Test func `Fields from a fetched record are saved as if they were new`() async throws {
-        let first = try await anna.modify([try anna.save("a", ["x": 1, "y": 2])]).saves[0].get()
-        let second = try await anna.modify([
-            try anna.save("a", ["y": 3], tag: first.changeTag)
-        ]).saves[0].get()
+        let first = try await anna.put("a", ["x": 1, "y": 2])
+        let second = try await anna.put("a", ["y": 3], tag: first.changeTag)
         let copy = RecordSave(anna.id("copy"), type: "Note", fields: second.fields)
         let same = RecordSave(anna.id("same"), type: "Note", fields: try Fields(["x": 1, "y": 3]))
         let saved = try await anna.modify([copy, same])

@@ -21,12 +21,10 @@ import TidemarkModel
     }
 
     @Test func `Changes to different fields are merged over any number of versions`() async throws {
-        let first = try await saved(try anna.save("a", ["x": 1, "y": 1, "z": 1]))
-        let second = try await saved(try anna.save("a", ["x": 2], tag: first.changeTag))
-        _ = try await saved(try anna.save("a", ["z": nil], tag: second.changeTag))
-        let merged = try await saved(
-            try anna.save("a", ["y": 9], tag: first.changeTag, policy: .merge)
-        )
+        let first = try await anna.put("a", ["x": 1, "y": 1, "z": 1])
+        let second = try await anna.put("a", ["x": 2], tag: first.changeTag)
+        try await anna.put("a", ["z": nil], tag: second.changeTag)
+        let merged = try await anna.put("a", ["y": 9], tag: first.changeTag, policy: .merge)
         #expect(merged["x"] == .int64(2))
         #expect(merged["y"] == .int64(9))
         #expect(merged["z"] == nil)
@@ -42,10 +40,8 @@ import TidemarkModel
         name: String,
         value: FieldValue?
     ) async throws {
-        let first = try await saved(try anna.save("a", ["x": 1, "y": 1, "z": 1]))
-        let server = try await saved(
-            try anna.save("a", ["x": 2, "z": nil, "new": 1], tag: first.changeTag)
-        )
+        let first = try await anna.put("a", ["x": 1, "y": 1, "z": 1])
+        let server = try await anna.put("a", ["x": 2, "z": nil, "new": 1], tag: first.changeTag)
         let error = try await anna.modify([
             try anna.save("a", ["y": 9, name: value], tag: first.changeTag, policy: .merge)
         ]).saves[0].error
@@ -61,9 +57,9 @@ import TidemarkModel
             save.parent = parent
             return save
         }
-        for name in ["one", "two"] { _ = try await saved(try anna.save(name, ["x": 1])) }
-        let first = try await saved(try anna.save("a", ["x": 1]))
-        _ = try await saved(try anna.save("a", ["x": 2], tag: first.changeTag))
+        for name in ["one", "two"] { _ = try await anna.put(name, ["x": 1]) }
+        let first = try await anna.put("a", ["x": 1])
+        try await anna.put("a", ["x": 2], tag: first.changeTag)
         let second = try await saved(try moved(under: .set("one"), first.changeTag))
         #expect(second.parentID == anna.id("one"))
         for parent in [ParentChange.set("two"), .removed] {
@@ -71,29 +67,27 @@ import TidemarkModel
                 .saves[0].error
             #expect(error?.code == .serverRecordChanged)
         }
-        let other = try await saved(
-            try anna.save("a", ["z": 9], tag: first.changeTag, policy: .merge)
-        )
+        let other = try await anna.put("a", ["z": 9], tag: first.changeTag, policy: .merge)
         #expect(other.parentID == anna.id("one"))
         try store.close()
     }
 
     @Test func `Without a tag or a record, a merge compares like the default`() async throws {
-        let first = try await saved(try anna.save("a", ["x": 1], policy: .merge))
+        let first = try await anna.put("a", ["x": 1], policy: .merge)
         let again = try await anna.modify([try anna.save("a", ["y": 1], policy: .merge)])
         #expect(again.saves[0].error?.code == .serverRecordChanged)
         try await anna.modify([], delete: [RecordDeletion(anna.id("a"))])
         let late = try anna.save("a", ["y": 1], tag: first.changeTag, policy: .merge)
         #expect(try await anna.modify([late]).saves[0].error?.code == .unknownItem)
         // The record that comes after is another one, whatever fields it has.
-        _ = try await saved(try anna.save("a", ["other": 1]))
+        try await anna.put("a", ["other": 1])
         #expect(try await anna.modify([late]).saves[0].error?.code == .serverRecordChanged)
         try store.close()
     }
 
     @Test func `A tag of another record merges nothing`() async throws {
-        let other = try await saved(try anna.save("b", ["x": 1]))
-        _ = try await saved(try anna.save("a", ["x": 1]))
+        let other = try await anna.put("b", ["x": 1])
+        try await anna.put("a", ["x": 1])
         let save = try anna.save("a", ["y": 1], tag: other.changeTag, policy: .merge)
         #expect(try await anna.modify([save]).saves[0].error?.code == .serverRecordChanged)
         try store.close()
@@ -128,9 +122,12 @@ import TidemarkModel
     }
 
     @Test func `replaceIfUnchanged replaces only the version that the client has`() async throws {
-        let first = try await saved(try anna.save("a", ["x": 1, "y": 1]))
-        let second = try await saved(
-            try anna.save("a", ["x": 2], tag: first.changeTag, policy: .replaceIfUnchanged)
+        let first = try await anna.put("a", ["x": 1, "y": 1])
+        let second = try await anna.put(
+            "a",
+            ["x": 2],
+            tag: first.changeTag,
+            policy: .replaceIfUnchanged
         )
         #expect(second["y"] == nil)
         for tag in [first.changeTag, nil] {

@@ -33,11 +33,8 @@ import TidemarkModel
     }
 
     @Test func `A save over a version that the client lacks is a conflict`() async throws {
-        let first = try await anna.modify([try anna.save("a", ["text": "one", "kept": 1])])
-            .saves[0].get()
-        let second = try await anna.modify([
-            try anna.save("a", ["text": "two"], tag: first.changeTag)
-        ]).saves[0].get()
+        let first = try await anna.put("a", ["text": "one", "kept": 1])
+        let second = try await anna.put("a", ["text": "two"], tag: first.changeTag)
         #expect(second["kept"] == .int64(1))
         let stale = try await anna.modify([
             try anna.save("a", ["text": "three"], tag: first.changeTag)
@@ -54,7 +51,7 @@ import TidemarkModel
     }
 
     @Test func `Inserting over a record is a conflict that contains the record`() async throws {
-        let first = try await anna.modify([try anna.save("a", ["text": "one"])]).saves[0].get()
+        let first = try await anna.put("a", ["text": "one"])
         let error = try await anna.modify([try anna.save("a", ["text": "two"])]).saves[0].error
         #expect(error?.code == .serverRecordChanged)
         #expect(error?.conflict?.server == first)
@@ -64,7 +61,7 @@ import TidemarkModel
     }
 
     @Test func `A tag of another service is the tag of no version`() async throws {
-        let first = try await anna.modify([try anna.save("a", ["text": "one"])]).saves[0].get()
+        let first = try await anna.put("a", ["text": "one"])
         let tag = RecordChangeTag("1f")
         for policy in [SavePolicy.ifServerRecordUnchanged, .replaceIfUnchanged, .merge] {
             let stale = try anna.save("a", ["text": "two"], tag: tag, policy: policy)
@@ -84,19 +81,13 @@ import TidemarkModel
 
     @Test func `Other policies do not compare`() async throws {
         try await anna.modify([try anna.save("a", ["text": "one", "kept": 1])])
-        let changed = try await anna.modify([
-            try anna.save("a", ["text": "two"], policy: .changedKeys)
-        ]).saves[0].get()
+        let changed = try await anna.put("a", ["text": "two"], policy: .changedKeys)
         #expect(changed["text"] == .string("two"))
         #expect(changed["kept"] == .int64(1))
-        let removed = try await anna.modify([
-            try anna.save("a", ["text": nil], policy: .allKeys)
-        ]).saves[0].get()
+        let removed = try await anna.put("a", ["text": nil], policy: .allKeys)
         #expect(removed["text"] == nil)
         #expect(removed["kept"] == .int64(1))
-        let replaced = try await anna.modify([
-            try anna.save("a", ["other": 2], policy: .replace)
-        ]).saves[0].get()
+        let replaced = try await anna.put("a", ["other": 2], policy: .replace)
         #expect(replaced["kept"] == nil)
         #expect(replaced["other"] == .int64(2))
         #expect(replaced.created == changed.created)
@@ -104,7 +95,7 @@ import TidemarkModel
     }
 
     @Test func `A save with a tag of a missing record fails`() async throws {
-        let first = try await anna.modify([try anna.save("a", ["text": "one"])]).saves[0].get()
+        let first = try await anna.put("a", ["text": "one"])
         try await anna.modify([], delete: [RecordDeletion(anna.id("a"))])
         for policy in [SavePolicy.ifServerRecordUnchanged, .changedKeys, .allKeys] {
             let error = try await anna.modify([
@@ -112,7 +103,7 @@ import TidemarkModel
             ]).saves[0].error
             #expect(error?.code == .unknownItem)
         }
-        let back = try await anna.modify([try anna.save("a", ["text": "new"])]).saves[0].get()
+        let back = try await anna.put("a", ["text": "new"])
         #expect(back["text"] == .string("new"))
         #expect(back.changeTag != first.changeTag)
         try store.close()
@@ -165,9 +156,8 @@ import TidemarkModel
     }
 
     @Test func `A deletion with a tag deletes only that version`() async throws {
-        let first = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
-        let second = try await anna.modify([try anna.save("a", ["n": 2], tag: first.changeTag)])
-            .saves[0].get()
+        let first = try await anna.put("a", ["n": 1])
+        let second = try await anna.put("a", ["n": 2], tag: first.changeTag)
         let refused = try await anna.modify(
             [],
             delete: [RecordDeletion(anna.id("a"), changeTag: first.changeTag)]

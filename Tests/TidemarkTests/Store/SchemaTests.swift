@@ -29,24 +29,23 @@ import TidemarkModel
     // MARK: Development
 
     @Test func `A save adds its record type, and a later save adds a field`() async throws {
-        _ = try await anna.modify([try anna.save("a", ["text": "milk"])]).saves[0].get()
+        try await anna.put("a", ["text": "milk"])
         let type = try #require(try store.schema()["Note"])
         #expect(
             type["text"]
                 == Schema.Field("text", .plain(.string), [.queryable, .sortable, .searchable])
         )
         #expect(type.grants.count == 3)
-        _ = try await anna.modify([try anna.save("b", ["text": "tea", "n": .int64List([1])])])
-            .saves[0].get()
+        try await anna.put("b", ["text": "tea", "n": .int64List([1])])
         #expect(try store.schema()["Note"]?["n"]?.type == .plain(.int64List))
         #expect(try store.schema(in: .production) == Schema())
     }
 
     @Test func `Schema changes of a save are in its commit, before the record`() async throws {
         let before = store.lastSequence
-        _ = try await anna.modify([try anna.save("a", ["text": "milk"])]).saves[0].get()
+        try await anna.put("a", ["text": "milk"])
         let grown = store.lastSequence
-        _ = try await anna.modify([try anna.save("b", ["text": "tea"])]).saves[0].get()
+        try await anna.put("b", ["text": "tea"])
         #expect(grown.rawValue == before.rawValue + 3)
         #expect(store.lastSequence.rawValue == grown.rawValue + 1)
         let line = try store.commits()[2]
@@ -62,7 +61,7 @@ import TidemarkModel
     }
 
     @Test func `A field keeps its type`() async throws {
-        _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
+        try await anna.put("a", ["n": 1])
         let schema = try store.schema()
         let before = store.lastSequence
         let answers = try await anna.modify([
@@ -73,7 +72,7 @@ import TidemarkModel
         #expect(answers[1]?.code == .batchRequestFailed)
         #expect(store.lastSequence == before)
         #expect(try store.schema() == schema)
-        _ = try await anna.modify([try anna.save("a", ["n": nil], policy: .allKeys)]).saves[0].get()
+        try await anna.put("a", ["n": nil], policy: .allKeys)
     }
 
     @Test func `In a default zone, each save is separate and grows the schema only if saved`()
@@ -91,7 +90,7 @@ import TidemarkModel
     }
 
     @Test func `A conflict adds nothing to the schema`() async throws {
-        _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
+        try await anna.put("a", ["n": 1])
         let error = try await anna.modify([try anna.save("a", ["other": 1])]).saves[0].error
         #expect(error?.code == .serverRecordChanged)
         #expect(try store.schema()["Note"]?["other"] == nil)
@@ -131,7 +130,7 @@ import TidemarkModel
     // MARK: Production
 
     @Test func `Production accepts only what was promoted`() async throws {
-        _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
+        try await anna.put("a", ["n": 1])
         var error = try await released.modify([try released.save("a", ["n": 1])]).saves[0].error
         #expect(error?.code == .invalidArguments)
         #expect(
@@ -139,7 +138,7 @@ import TidemarkModel
         )
         let plan = try await store.promoteSchema()
         #expect(plan.changes.count == 1)
-        _ = try await released.modify([try released.save("a", ["n": 1])]).saves[0].get()
+        try await released.put("a", ["n": 1])
         error = try await released.modify([try released.save("b", ["n": 1, "due": 2])]).saves[0]
             .error
         #expect(error?.code == .invalidArguments)
@@ -172,17 +171,17 @@ import TidemarkModel
     }
 
     @Test func `Removing a type from development's schema removes its record`() async throws {
-        _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
+        try await anna.put("a", ["n": 1])
         try await store.importSchema(Schema())
         #expect(try store.schema() == Schema())
-        _ = try await anna.modify([try anna.save("b", ["n": "now a text"])]).saves[0].get()
+        try await anna.put("b", ["n": "now a text"])
         #expect(try store.schema()["Note"]?["n"]?.type == .plain(.string))
     }
 
     // MARK: The log
 
     @Test func `A schema survives a restart and the loss of its views`() async throws {
-        _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
+        try await anna.put("a", ["n": 1])
         try await store.promoteSchema()
         let schema = try store.schema()
         try store.close()
@@ -202,9 +201,9 @@ import TidemarkModel
     }
 
     @Test func `An exported change stream contains the schema`() async throws {
-        _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
+        try await anna.put("a", ["n": 1])
         try await store.promoteSchema()
-        _ = try await released.modify([try released.save("a", ["n": 1])]).saves[0].get()
+        try await released.put("a", ["n": 1])
         let lines = try store.commits()
         let copy = try Store.open(at: folder.path("copy.tide"), access: .creating)
         try await copy.importLines(lines)
@@ -217,7 +216,7 @@ import TidemarkModel
     }
 
     @Test func `An import neither checks nor grows the schema`() async throws {
-        _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
+        try await anna.put("a", ["n": 1])
         let schema = try store.schema()
         let line = ChangeStreamLine(
             time: 1,
@@ -264,7 +263,7 @@ import TidemarkModel
         var client = anna
         client.caller.database = DatabaseID(scope: .public)
         client.zone = .default
-        _ = try await client.modify([try client.save("a", ["n": 1])]).saves[0].get()
+        try await client.put("a", ["n": 1])
         #expect(try await store.zones(as: client.caller).map(\.zoneID) == [.default])
         let delta = try await client.databaseChanges()
         #expect(delta.changes == [.changed(.default)])
@@ -291,9 +290,9 @@ import TidemarkModel
     }
 
     @Test func `An operator reads system zones, at any point`() async throws {
-        _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
+        try await anna.put("a", ["n": 1])
         let point = store.lastSequence
-        _ = try await anna.modify([try anna.save("b", ["text": "x"])]).saves[0].get()
+        try await anna.put("b", ["text": "x"])
         let record = RecordID(recordName: "Note", zone: ZoneID(zoneName: "_schema"))
         let database = DatabaseID(scope: .public)
         let now = try store.record(record, of: database)["definition"]
@@ -312,8 +311,8 @@ import TidemarkModel
         options.checksSchema = false
         let loose = try Store.open(at: folder.path(), options: options)
         let client = Client(store: loose)
-        _ = try await client.modify([try client.save("a", ["n": 1])]).saves[0].get()
-        _ = try await client.modify([try client.save("b", ["n": "text"])]).saves[0].get()
+        try await client.put("a", ["n": 1])
+        try await client.put("b", ["n": "text"])
         #expect(try loose.schema() == Schema())
         try loose.close()
     }

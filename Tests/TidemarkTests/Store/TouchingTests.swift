@@ -114,7 +114,7 @@ import TidemarkModel
         )
         #expect(try await tag("x") != nil)
         #expect(try await notes.modify([saves[1]]).saves[0].error?.code == .referenceViolation)
-        _ = try await plain.modify([try plain.save("b", ["n": 1])]).saves[0].get()
+        try await plain.put("b", ["n": 1])
         let before = try await plain.fetch("b")[0].get().changeTag
         // In a default zone an item that fails leaves the others as they are.
         let mixed = try await plain.modify([
@@ -126,10 +126,8 @@ import TidemarkModel
     }
 
     @Test func `A touch keeps the stamps of all fields`() async throws {
-        let first = try await notes.modify([try notes.save("a", ["n": 1, "m": 1])]).saves[0].get()
-        let second = try await notes.modify([
-            try notes.save("a", ["n": 2, "m": nil], tag: first.changeTag)
-        ]).saves[0].get()
+        let first = try await notes.put("a", ["n": 1, "m": 1])
+        let second = try await notes.put("a", ["n": 2, "m": nil], tag: first.changeTag)
         scratch.wait(5)
         try await notes.modify([try notes.save("x", ["to": link("a")])])
         // The clock went back: the commit's time is raised, the touched record's stays.
@@ -210,7 +208,7 @@ import TidemarkModel
         let anna = scratch.client()
         let asset = try await anna.upload([1, 2, 3])
         _ = try await anna.attach(asset, to: "a").get()
-        _ = try await anna.modify([try anna.save("x", ["to": link("a")])]).saves[0].get()
+        try await anna.put("x", ["to": link("a")])
         let counted = try scratch.store.usage(of: .standard).total
         #expect(counted.assetByteCount == 3)
         let wanted = UsageCounts.Reservation(.standard, growth: 1)

@@ -37,7 +37,7 @@ import TidemarkModel
         /// So many events, each notified of before the next.
         func put(_ numbers: Range<Int>) async throws {
             for number in numbers {
-                _ = try await phone.modify([try phone.save("r\(number)", ["n": 1])]).saves[0].get()
+                try await phone.put("r\(number)", ["n": 1])
                 try await scratch.store.waitUntilNotified()
             }
         }
@@ -120,7 +120,7 @@ import TidemarkModel
         try await bert.subscribe("public", on: [.create])
         let anna = world.scratch.client(of: open)
         for name in ["a", "b"] {
-            _ = try await anna.modify([try anna.save(name, ["n": 1])]).saves[0].get()
+            try await anna.put(name, ["n": 1])
         }
         try await world.put(0..<6)
         let kinds = try await world.laptop.heard().notifications.map(\.kind)

@@ -243,7 +243,7 @@ import TidemarkModel
 
     @Test func `In development, a type may be created later, with its indexes`() async throws {
         try await anna.subscribe(query("early", .compare("later", .equal, 1)))
-        _ = try await anna.modify([try anna.save("a", ["n": 1])]).saves[0].get()
+        try await anna.put("a", ["n": 1])
         #expect(try store.schema()["Note"]?["___recordID"]?.indexes.isEmpty == true)
         try await anna.subscribe(query("all"))
         #expect(try store.schema()["Note"]?["___recordID"]?.indexes == .queryable)
@@ -252,7 +252,7 @@ import TidemarkModel
         #expect(error?.message.contains("holds INT64 and is compared with STRING") == true)
         var content = NotificationContent()
         content.desiredKeys = ["raw"]
-        _ = try await anna.modify([try anna.save("b", ["raw": .bytes([1])])]).saves[0].get()
+        try await anna.put("b", ["raw": .bytes([1])])
         var bringing = query("raw", .compare("n", .equal, 2))
         bringing.content = content
         #expect(
@@ -261,7 +261,7 @@ import TidemarkModel
     }
 
     @Test func `In production, missing types and indexes are rejected`() async throws {
-        _ = try await anna.modify([try anna.save("a", ["n": 1, "text": "x"])]).saves[0].get()
+        try await anna.put("a", ["n": 1, "text": "x"])
         try await store.promoteSchema()
         let released = anna.client(in: DatabaseID(environment: .production))
         try await released.createZone()
@@ -291,7 +291,7 @@ import TidemarkModel
         options.isStrict = true
         let strict = try Store.open(at: folder.path(), access: .writing, options: options)
         let client = Client(store: strict)
-        _ = try await client.modify([try client.save("a", ["n": 1])]).saves[0].get()
+        try await client.put("a", ["n": 1])
         let either = Query.Predicate.or([.compare("n", .equal, 1), .compare("n", .equal, 2)])
         #expect(
             try await client.refusal(of: query("or", either))?.message

@@ -52,6 +52,19 @@ struct Client {
         )
     }
 
+    /// Saves a record by a request of its own; throws if it is refused.
+    @discardableResult
+    func put(
+        _ name: String,
+        _ fields: KeyValuePairs<String, FieldValue?>,
+        tag: RecordChangeTag? = nil,
+        policy: SavePolicy = .ifServerRecordUnchanged,
+        type: String = "Note"
+    ) async throws -> Record {
+        let save = try save(name, fields, tag: tag, policy: policy, type: type)
+        return try await modify([save]).saves[0].get()
+    }
+
     func fetch(_ names: String...) async throws -> [Result<Record, SyncError>] {
         try await store.fetchRecords(FetchRecordsRequest(names.map(id)), as: caller)
     }

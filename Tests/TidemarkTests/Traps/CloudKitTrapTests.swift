@@ -37,8 +37,8 @@ import TidemarkModel
     )
         async throws
     {
-        let first = try await saved(try notes.save("a", ["n": 1]))
-        let second = try await saved(try notes.save("a", ["n": 2], tag: first.changeTag))
+        let first = try await notes.put("a", ["n": 1])
+        let second = try await notes.put("a", ["n": 2], tag: first.changeTag)
         let compares = [.ifServerRecordUnchanged, .merge, .replaceIfUnchanged].contains(policy)
         let expected: SyncError.Code? = compares ? .serverRecordChanged : nil
         for tag in [nil, first.changeTag] {
@@ -60,9 +60,12 @@ import TidemarkModel
     )
         async throws
     {
-        let first = try await saved(try notes.save("a", ["kept": 1, "set": 1, "gone": 1]))
-        let next = try await saved(
-            try notes.save("a", ["set": 2, "gone": nil], tag: first.changeTag, policy: policy)
+        let first = try await notes.put("a", ["kept": 1, "set": 1, "gone": 1])
+        let next = try await notes.put(
+            "a",
+            ["set": 2, "gone": nil],
+            tag: first.changeTag,
+            policy: policy
         )
         #expect(next["kept"] == .int64(1))
         #expect(next["set"] == .int64(2))
@@ -84,8 +87,8 @@ import TidemarkModel
     }
 
     @Test func `2: Only replacing removes unnamed fields`() async throws {
-        _ = try await saved(try notes.save("a", ["kept": 1, "set": 1]))
-        let next = try await saved(try notes.save("a", ["set": 2], policy: .replace))
+        try await notes.put("a", ["kept": 1, "set": 1])
+        let next = try await notes.put("a", ["set": 2], policy: .replace)
         #expect(next["kept"] == nil)
     }
 
@@ -129,7 +132,7 @@ import TidemarkModel
             _ = try await anna.modify([save]).saves[0].get()
         }
         let bert = scratch.client("_bert", of: database)
-        _ = try await bert.modify([try bert.save("b", ["n": 1], type: "Secret")]).saves[0].get()
+        try await bert.put("b", ["n": 1], type: "Secret")
         let page = try await store.zoneChanges(
             ZoneChangesRequest(zone: .default, limit: 2),
             as: bert.caller
@@ -145,7 +148,7 @@ import TidemarkModel
         await #expect(throws: SyncError.self) { try await notes.changes(since: database.token) }
         await #expect(throws: SyncError.self) { try await notes.databaseChanges(since: zone) }
         // No token is the start, one that is caught up is not.
-        _ = try await saved(try notes.save("a", ["n": 1]))
+        try await notes.put("a", ["n": 1])
         let caughtUp = try await notes.changes().token
         #expect(try await notes.changes().changes.count == 1)
         #expect(try await notes.changes(since: caughtUp).changes.isEmpty)
@@ -179,7 +182,7 @@ import TidemarkModel
         options.limits.deleteSelfReferencesPerTarget = 2
         let scratch = try ScratchAssets(options: options)
         let notes = scratch.client()
-        _ = try await notes.modify([try notes.save("target", ["n": 1])]).saves[0].get()
+        try await notes.put("target", ["n": 1])
         let link = FieldValue.reference(Reference(recordName: "target", action: .deleteSelf))
         var codes: [SyncError.Code?] = []
         for index in 0..<3 {
@@ -199,7 +202,7 @@ import TidemarkModel
             return save
         }
         #expect(try await code(try child("parent")) == .referenceViolation)
-        let parent = try await saved(try notes.save("parent", ["n": 1]))
+        let parent = try await notes.put("parent", ["n": 1])
         #expect(try await code(try child("parent")) == nil)
         let deletion = RecordDeletion(notes.id("parent"))
         let refused = try await notes.modify([], delete: [deletion]).deletions[0].error
@@ -219,7 +222,7 @@ import TidemarkModel
         func saved(_ save: RecordSave) async throws -> Record {
             try await notes.modify([save]).saves[0].get()
         }
-        var known = try await saved(try notes.save("folder", ["title": "Old"]))
+        var known = try await notes.put("folder", ["title": "Old"])
         var child = try notes.save("child", ["n": 1], policy: .allKeys)
         child.parent = .set(Name("folder"))
         let link = FieldValue.reference(Reference(recordName: "folder", action: .none))
@@ -245,7 +248,7 @@ import TidemarkModel
 
     @Test func `8: Items can fail in a request that succeeds`() async throws {
         let plain = scratch.client()
-        _ = try await plain.modify([try plain.save("a", ["n": 1])]).saves[0].get()
+        try await plain.put("a", ["n": 1])
         let result = try await plain.modify([
             try plain.save("a", ["n": 2]), try plain.save("b", ["n": 2]),
         ])
@@ -259,25 +262,25 @@ import TidemarkModel
     // MARK: 9
 
     @Test func `9: Queries have their own limits`() async throws {
-        _ = try await saved(try notes.save("a", ["n": 1, "tags": .stringList(["x"])]))
+        try await notes.put("a", ["n": 1, "tags": .stringList(["x"])])
         #expect(try await notes.find("n == 1 OR n == 2") == ["a"])
         #expect(try await notes.find("tags CONTAINS 'x'") == ["a"])
         #expect(try await notes.refusal(of: "n CONTAINS 'x'") != nil)
         // What was just saved is found.
         for index in 0..<3 {
-            _ = try await saved(try notes.save("b\(index)", ["n": 5]))
+            try await notes.put("b\(index)", ["n": 5])
             #expect(try await notes.find("n == 5").count == index + 1)
         }
         var options = StoreOptions()
         options.isStrict = true
         let strict = try ScratchAssets(options: options).client()
-        _ = try await strict.modify([try strict.save("a", ["n": 1])]).saves[0].get()
+        try await strict.put("a", ["n": 1])
         let refusal = try await strict.refusal(of: "n == 1 OR n == 2")
         #expect(refusal?.message.hasPrefix("CloudKit does not support OR") == true)
     }
 
     @Test func `9: In production, matching all needs an index on the name`() async throws {
-        _ = try await saved(try notes.save("a", ["n": 1]))
+        try await notes.put("a", ["n": 1])
         try await store.promoteSchema()
         var released = notes
         released.caller.database.environment = .production
@@ -365,14 +368,14 @@ import TidemarkModel
         let database = DatabaseID(scope: .public)
         let web = scratch.client("_anna-web", of: database)
         let key = scratch.client("_anna-key", of: database)
-        let record = try await web.modify([try web.save("a", ["n": 1])]).saves[0].get()
+        let record = try await web.put("a", ["n": 1])
         #expect(record.created.user == UserID("_anna-web"))
         let error = try await key.modify([try key.save("a", ["n": 2], policy: .allKeys)]).saves[0]
             .error
         #expect(error?.code == .permissionFailure)
         // Who refers to a record does not become the one who changed it, even where that touches it.
         let link = FieldValue.reference(Reference(recordName: "a", action: .none))
-        _ = try await key.modify([try key.save("b", ["to": link])]).saves[0].get()
+        try await key.put("b", ["to": link])
         let now = try await web.fetch("a")[0].get()
         #expect((now.changeTag == record.changeTag) == !isStrict)
         #expect(now.created == record.created)

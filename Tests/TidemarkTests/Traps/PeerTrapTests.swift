@@ -29,7 +29,7 @@ import TidemarkModel
     }
 
     @Test func `2: A conflict contains the server's record, also for an insert`() async throws {
-        let server = try await saved(try notes.save("a", ["n": 1]))
+        let server = try await notes.put("a", ["n": 1])
         let conflict = try #require(
             try await notes.modify([try notes.save("a", ["n": 2])]).saves[0].error?.conflict
         )
@@ -50,11 +50,11 @@ import TidemarkModel
     }
 
     @Test func `4: A token is a position, independent of clocks`() async throws {
-        _ = try await saved(try notes.save("a", ["n": 1]))
+        try await notes.put("a", ["n": 1])
         let token = try await notes.changes().token
         // The clock of the machine is set back by a day, and a line claims to be from long ago.
         scratch.wait(-ScratchAssets.day)
-        _ = try await saved(try notes.save("b", ["n": 1]))
+        try await notes.put("b", ["n": 1])
         var changes = try store.beginImport()
         _ = try await changes.add(
             ChangeStreamLine(
@@ -77,7 +77,7 @@ import TidemarkModel
     }
 
     @Test func `6: Delete and insert of one name work alike on one or two devices`() async throws {
-        let first = try await saved(try notes.save("a", ["old": 1]))
+        let first = try await notes.put("a", ["old": 1])
         let token = try await notes.changes().token
         // In one request it would have no order.
         let both = ModifyRecordsRequest(
@@ -96,7 +96,7 @@ import TidemarkModel
                 try client.save("a", ["n": 1], tag: first.changeTag)
             ])
             #expect(stale.saves[0].error?.code == .unknownItem)
-            let again = try await notes.modify([try notes.save("a", ["n": 1])]).saves[0].get()
+            let again = try await notes.put("a", ["n": 1])
             #expect(again["old"] == nil)
             #expect(try await client.changes(since: token).changes == [.changed(again)])
         }
@@ -111,7 +111,7 @@ import TidemarkModel
     }
 
     @Test func `9: A missing index fails only its query and names the remedy`() async throws {
-        _ = try await saved(try notes.save("a", ["n": 1]))
+        try await notes.put("a", ["n": 1])
         var schema = try store.schema()
         schema = try SchemaFile(schema.text.replacing("QUERYABLE SORTABLE", with: "QUERYABLE"))
             .schema
@@ -120,7 +120,7 @@ import TidemarkModel
         var released = notes
         released.caller.database.environment = .production
         try await released.createZone()
-        _ = try await released.modify([try released.save("a", ["n": 1])]).saves[0].get()
+        try await released.put("a", ["n": 1])
         let error = try await released.refusal(of: "n > 0")
         #expect(error?.code == .invalidArguments)
         #expect(error?.message.contains("Field 'n' is not marked sortable") == true)
@@ -130,7 +130,7 @@ import TidemarkModel
     }
 
     @Test func `11: A first sync includes changes during it, no earlier deletions`() async throws {
-        for index in 0..<6 { _ = try await saved(try notes.save("r\(index)", ["n": 0])) }
+        for index in 0..<6 { _ = try await notes.put("r\(index)", ["n": 0]) }
         try await notes.modify([], delete: [RecordDeletion(notes.id("r5"))])
         var known: [String: Int64] = [:]
         var token: ChangeToken?
@@ -150,7 +150,7 @@ import TidemarkModel
             if step == 0 {
                 // Told already, not told yet, new, and gone.
                 for name in ["r0", "r4", "new"] {
-                    _ = try await saved(try notes.save(name, ["n": 1], policy: .allKeys))
+                    try await notes.put(name, ["n": 1], policy: .allKeys)
                 }
                 try await notes.modify([], delete: [RecordDeletion(notes.id("r1"))])
             }
@@ -161,7 +161,7 @@ import TidemarkModel
     }
 
     @Test func `13: A replay does not read clocks or random numbers again`() async throws {
-        for index in 0..<5 { _ = try await saved(try notes.save("r\(index)", ["n": 1])) }
+        for index in 0..<5 { _ = try await notes.put("r\(index)", ["n": 1]) }
         try await notes.modify([], delete: [RecordDeletion(notes.id("r2"))])
         let before = try await notes.changes()
         try store.close()
@@ -181,7 +181,7 @@ import TidemarkModel
         options.limits.fieldsPerRecord = 2
         let scratch = try ScratchAssets(options: options)
         let developed = scratch.client()
-        _ = try await developed.modify([try developed.save("a", ["x": 1, "y": 1])]).saves[0].get()
+        try await developed.put("a", ["x": 1, "y": 1])
         let more = try developed.save("b", ["x": 1, "y": 1, "z": 1])
         let refused = try await developed.modify([more]).saves[0].error
         #expect(refused?.code == .limitExceeded)
@@ -193,7 +193,7 @@ import TidemarkModel
     }
 
     @Test func `15: Saving a child does not change its parent's version`() async throws {
-        let parent = try await saved(try notes.save("parent", ["n": 1]))
+        let parent = try await notes.put("parent", ["n": 1])
         let token = try await notes.changes().token
         var child = try notes.save(
             "child",

@@ -39,8 +39,8 @@ import TidemarkModel
         try await notes.createZone()
         let asset = try await anna.upload([UInt8](repeating: 7, count: 1000))
         for name in ["a", "b"] { _ = try await anna.attach(asset, to: name).get() }
-        _ = try await notes.modify([try notes.save("n", ["text": text(5000)])]).saves[0].get()
-        _ = try await notes.modify([try notes.save("gone", ["text": text(5000)])]).saves[0].get()
+        try await notes.put("n", ["text": text(5000)])
+        try await notes.put("gone", ["text": text(5000)])
         _ = try await notes.modify([], delete: [RecordDeletion(notes.id("gone"))])
         let usage = try scratch.store.usage(of: .standard)
         #expect(usage.zones.map(\.zone) == [notes.zone, .default])
@@ -58,7 +58,7 @@ import TidemarkModel
         // The schema, which the saves have brought, is nobody's data.
         #expect(try scratch.store.usages() == [usage])
         let open = scratch.client(of: DatabaseID(scope: .public))
-        _ = try await open.modify([try open.save("p", ["n": 1])]).saves[0].get()
+        try await open.put("p", ["n": 1])
         #expect(try scratch.store.usages().map(\.total.recordCount) == [3, 1])
         try await notes.deleteZone()
         #expect(try scratch.store.usage(of: .standard).zones.map(\.zone) == [.default])
@@ -148,7 +148,7 @@ import TidemarkModel
     @Test func `A database grows up to its quota`() async throws {
         let scratch = try scratch(private: 10_000)
         let anna = scratch.client()
-        let first = try await anna.modify([try anna.save("a", ["text": text(6000)])]).saves[0].get()
+        let first = try await anna.put("a", ["text": text(6000)])
         let error = await #expect(throws: SyncError.self) {
             try await anna.modify([try anna.save("b", ["text": text(6000)])])
         }
@@ -157,7 +157,7 @@ import TidemarkModel
         #expect(try await anna.fetch("b")[0].error?.code == .unknownItem)
         // Exactly as much as there is.
         let left = 10_000 - first.body.bytes.count
-        let empty = try await anna.modify([try anna.save("b", ["text": text(0)])]).saves[0].get()
+        let empty = try await anna.put("b", ["text": text(0)])
         let tag = empty.changeTag
         let room = left - empty.body.bytes.count
         let more = try anna.save("b", ["text": text(room + 1)], tag: tag)
@@ -222,7 +222,7 @@ import TidemarkModel
     @Test func `Existing records count after opening, and an import ignores quotas`() async throws {
         let first = try scratch()
         let anna = first.client()
-        _ = try await anna.modify([try anna.save("a", ["text": text(5000)])]).saves[0].get()
+        try await anna.put("a", ["text": text(5000)])
         try first.store.close()
         var options = StoreOptions()
         options.limits.bytesPerPrivateDatabase = 6000
