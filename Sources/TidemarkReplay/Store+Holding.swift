@@ -52,7 +52,7 @@ extension Store {
         through last: SequenceNumber? = nil
     ) async throws(SyncError) -> Holding {
         let past = try pastPicture(showing: [first, last].compactMap(\.self))
-        let keys = try past.zoneKeys(of: database, in: zone)
+        let keys = Set(try past.epochs(of: database, in: zone).map(\.key))
         let matcher = try Query.Matcher(predicate, now: past.now)
         let type = type.map { Name($0) }
         // A store that does not check schemas answers queries with any names.
@@ -88,21 +88,6 @@ extension Store {
             try fold.unknown?.check(hasMatched: hasMatched)
             return fold.holding
         }
-    }
-}
-
-extension PastPicture {
-    /// The keys of all epochs of a zone, or of all zones of a database that are not the store's own.
-    fileprivate func zoneKeys(
-        of database: DatabaseID,
-        in zone: ZoneID?
-    ) throws(SyncError) -> Set<ZoneKey> {
-        let zones = try zones(of: database)
-        guard let zone else { return Set(zones.filter { !$0.identity.isSystem }.map(\.key)) }
-        let identity = ZoneIdentity(database: database, zoneName: zone.name)
-        let keys = Set(zones.filter { $0.identity == identity }.map(\.key))
-        if keys.isEmpty, !identity.isImplicit { throw .zoneNotFound(zone) }
-        return keys
     }
 }
 

@@ -43,6 +43,21 @@ package struct PastPicture: Sendable {
         }
     }
 
+    /// Returns all epochs of a zone, or of all zones of a database that are not the store's own.
+    ///
+    /// Throws `zoneNotFound` if there never was such a zone.
+    package func epochs(
+        of database: DatabaseID,
+        in zone: ZoneID?
+    ) throws(SyncError) -> [PastZone] {
+        let zones = try zones(of: database)
+        guard let zone else { return zones.filter { !$0.identity.isSystem } }
+        let identity = ZoneIdentity(database: database, zoneName: zone.name)
+        let epochs = zones.filter { $0.identity == identity }
+        if epochs.isEmpty, !identity.isImplicit { throw .zoneNotFound(zone) }
+        return epochs
+    }
+
     /// The position up to which records of an epoch of a zone, deleted ones or all, may have been
     /// forgotten without a trace; zero if none were.
     package func forgottenThrough(_ epoch: PastZone) throws(SyncError) -> SequenceNumber {

@@ -39,7 +39,10 @@ struct DifferingRecords {
         of database: DatabaseID,
         in zone: ZoneID?
     ) throws(SyncError) {
-        let epochs = try Self.epochs(past, first, last, of: database, in: zone)
+        // Those that were there at one of the points or between them.
+        let epochs = try past.epochs(of: database, in: zone).filter { epoch in
+            epoch.key.creation <= last && epoch.end.map { $0 > first } ?? true
+        }
         var fold = VersionFold(places: PastPlaces(hash: past.hash))
         try past.log.scan(from: first.next, through: last, zones: Set(epochs.map(\.key))) {
             event throws(EventFormatError) in
@@ -77,27 +80,6 @@ struct DifferingRecords {
                     records: epochs.flatMap { records[$0.key] ?? [] }
                 )
             }
-    }
-
-    /// The epochs that were there at one of the points or between them.
-    private static func epochs(
-        _ past: PastPicture,
-        _ first: SequenceNumber,
-        _ last: SequenceNumber,
-        of database: DatabaseID,
-        in zone: ZoneID?
-    ) throws(SyncError) -> [PastZone] {
-        var epochs = try past.zones(of: database)
-        if let zone {
-            let identity = ZoneIdentity(database: database, zoneName: zone.name)
-            epochs = epochs.filter { $0.identity == identity }
-            if epochs.isEmpty, !identity.isImplicit { throw .zoneNotFound(zone) }
-        } else {
-            epochs = epochs.filter { !$0.identity.isSystem }
-        }
-        return epochs.filter { epoch in
-            epoch.key.creation <= last && epoch.end.map { $0 > first } ?? true
-        }
     }
 }
 
