@@ -32,12 +32,7 @@ public struct StoreInstruments: StoreObserver {
 
     /// Starts a timer and, for all work except syncs, a span.
     public func begins(_ work: StoreWork) -> (any StoreWorkObserver)? {
-        ObservedWork(
-            work,
-            span: span(of: work),
-            logger: logger,
-            metrics: metrics
-        )
+        ObservedWork(work, span: span(of: work), logger: logger, metrics: metrics)
     }
 
     /// Counts a fact, and logs rare ones.

@@ -59,10 +59,7 @@ public struct LogSteps: Sendable {
             let start = max(first, first + max(0, Int(end - first) - reach))
             // A scan reads forward, so its last event is the nearest one before `end`.
             var found: SequenceNumber?
-            try log.scan(
-                from: start,
-                through: end.previous
-            ) { event throws(EventFormatError) in
+            try log.scan(from: start, through: end.previous) { event throws(EventFormatError) in
                 found = event.sequence
                 return true
             }
@@ -145,10 +142,6 @@ extension Store {
         through last: SequenceNumber? = nil
     ) async throws(SyncError) -> LogSteps {
         let past = try pastPicture()
-        return LogSteps(
-            past.log,
-            from: max(first, 1),
-            through: min(last ?? past.last, past.last)
-        )
+        return LogSteps(past.log, from: max(first, 1), through: min(last ?? past.last, past.last))
     }
 }

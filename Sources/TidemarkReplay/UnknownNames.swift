@@ -20,11 +20,7 @@ struct UnknownNames: Sendable {
     /// Compares a predicate for records of a type, or of all types, with a schema.
     ///
     /// Throws the error of a predicate that no record can match whatever the schema is.
-    init(
-        of predicate: Query.Predicate,
-        recordType: Name?,
-        in schema: Schema
-    ) throws(SyncError) {
+    init(of predicate: Query.Predicate, recordType: Name?, in schema: Schema) throws(SyncError) {
         self.recordType = recordType
         var types = schema.recordTypes
         if let recordType {

@@ -135,10 +135,7 @@ extension SyncState: Codable {
         try container.encodeIfPresent(databaseToken?.description, forKey: .databaseToken)
         // Sorted, because the order of a dictionary differs from run to run.
         let tokens = zoneTokens.sorted { $0.key < $1.key }
-        try container.encode(
-            tokens.map { CodedZone($0.key, token: $0.value) },
-            forKey: .zoneTokens
-        )
+        try container.encode(tokens.map { CodedZone($0.key, token: $0.value) }, forKey: .zoneTokens)
         try container.encode(unfetchedZones.map { CodedZone($0) }, forKey: .unfetchedZones)
         let zones = outgoingZones.changes.map { change in
             switch change {

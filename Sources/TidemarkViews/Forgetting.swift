@@ -22,10 +22,7 @@ struct Forgetting {
     /// The number of removed tombstones of each zone.
     private var tombstoneCounts: [ZoneKey: Int64] = [:]
 
-    init(
-        _ generation: OverlayGeneration,
-        over snapshot: any ViewSnapshot
-    ) throws(ViewIndexError) {
+    init(_ generation: OverlayGeneration, over snapshot: any ViewSnapshot) throws(ViewIndexError) {
         self.generation = generation
         self.snapshot = snapshot
         isNothing = generation.compaction == nil && generation.horizons.isEmpty
@@ -161,10 +158,7 @@ struct Forgetting {
     }
 
     /// Removes the entries of an ended zone.
-    private func removeAll(
-        of zone: ZoneKey,
-        from batch: inout ViewBatch
-    ) throws(ViewIndexError) {
+    private func removeAll(of zone: ZoneKey, from batch: inout ViewBatch) throws(ViewIndexError) {
         let last = ViewKey(zone.rawValue, .max)
         for table in [ViewTable.names, .sync, .audiences] {
             try snapshot.visit(table, from: ViewKey(zone.rawValue, 0), through: last) { key, _ in

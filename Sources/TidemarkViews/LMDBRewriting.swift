@@ -35,9 +35,7 @@ extension LMDBEnvironment {
 
     /// Writes all entries of the last commit to an empty environment, and returns that commit's
     /// checkpoint.
-    func writeInOrder(
-        into target: LMDBEnvironment
-    ) throws(ViewIndexError) -> ViewCheckpoint? {
+    func writeInOrder(into target: LMDBEnvironment) throws(ViewIndexError) -> ViewCheckpoint? {
         let reading = try beginReading()
         defer { endReading(reading) }
         let state = try readState(reading)

@@ -110,13 +110,7 @@ package final class LMDBViewIndex: ViewIndex {
         guard state.transaction == newest else {
             throw .damaged("\(path): it is at commit \(state.transaction), expected \(newest)")
         }
-        let index = LMDBViewIndex(
-            environment,
-            access,
-            store,
-            state: state,
-            checks: checks
-        )
+        let index = LMDBViewIndex(environment, access, store, state: state, checks: checks)
         if access == .writing { try index.bringChecksForward() }
         return index
     }

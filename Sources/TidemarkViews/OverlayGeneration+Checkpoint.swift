@@ -40,11 +40,7 @@ extension OverlayGeneration {
             }
         }
         for (request, answered) in requests where !forgetting.forgets(answered) {
-            batch.put(
-                answered.stored,
-                in: .requests,
-                for: ViewKey(request.high, request.low)
-            )
+            batch.put(answered.stored, in: .requests, for: ViewKey(request.high, request.low))
         }
         // In log order, so that the last change of a source and target remains.
         for change in references.changes {

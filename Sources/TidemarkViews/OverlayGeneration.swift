@@ -67,10 +67,7 @@ package final class OverlayGeneration: @unchecked Sendable {
     /// A generation without versions can only make the batch of a checkpoint: it is for replays,
     /// whose entries no reader needs before they are in the index.
     package init(expectedEntryCount: Int = 512, keepsVersions: Bool = true) {
-        chains = SlotChains(
-            expectedEntryCount: expectedEntryCount,
-            keepsVersions: keepsVersions
-        )
+        chains = SlotChains(expectedEntryCount: expectedEntryCount, keepsVersions: keepsVersions)
     }
 
     /// The events of records, in order of their sequence numbers.

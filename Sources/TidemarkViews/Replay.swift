@@ -114,10 +114,7 @@ package struct Replay {
     }
 
     @inline(__always)
-    private func apply(
-        _ event: LogEvent,
-        to generation: OverlayGeneration
-    ) throws(ReplayError) {
+    private func apply(_ event: LogEvent, to generation: OverlayGeneration) throws(ReplayError) {
         do throws(EventFormatError) {
             try fold.apply(event, to: generation)
         } catch {

@@ -118,9 +118,7 @@ package struct ViewFiles: Sendable {
     /// Returns the total size of the files in bytes.
     package func byteCount() throws(ViewIndexError) -> UInt64 {
         try dataByteCount()
-            + translated { () throws(FileError) in
-                try fileSystem.open(checks, .read).byteCount()
-            }
+            + translated { () throws(FileError) in try fileSystem.open(checks, .read).byteCount() }
     }
 
     /// Bytes of LMDB's file.

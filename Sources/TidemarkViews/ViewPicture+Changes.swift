@@ -62,11 +62,7 @@ extension ViewPicture {
                 return false
             }
             scanned.append(
-                RecordVersion(
-                    slot: Slot(rawValue: slot),
-                    sequence: key.sequence,
-                    state: state
-                )
+                RecordVersion(slot: Slot(rawValue: slot), sequence: key.sequence, state: state)
             )
             return scanned.count < count
         }

@@ -52,9 +52,7 @@ package struct ViewPicture: Sendable {
 
     /// Reads the growing generation under the lock.
     @inline(__always)
-    package func withCurrent<Result: Sendable>(
-        _ body: (OverlayGeneration) -> Result
-    ) -> Result {
+    package func withCurrent<Result: Sendable>(_ body: (OverlayGeneration) -> Result) -> Result {
         // Every commit waits for this lock, which is not recursive. The bodies are lookups and take
         // no other lock.
         views.overlay.withLock { _ in body(current) }
@@ -76,9 +74,7 @@ extension ViewPicture {
     /// Returns the last event of each slot, in the given order; `nil` for a slot without events.
     ///
     /// About 1 µs for a slot in the index, less for one in the overlay.
-    package func versions(
-        at slots: [ViewKey]
-    ) throws(ViewIndexError) -> [RecordVersion?] {
+    package func versions(at slots: [ViewKey]) throws(ViewIndexError) -> [RecordVersion?] {
         var versions = withCurrent { current in
             slots.map { current.newest(zone: $0.zone, slot: $0.slot, through: bound)?.version }
         }

@@ -18,9 +18,7 @@ extension ViewPicture {
     /// Returns the counts of the zones of a database, ordered by the bytes of their names.
     ///
     /// O(zones, and events in the overlay).
-    package func zoneFigures(
-        of database: DatabaseID
-    ) throws(ViewIndexError) -> [ZoneFigures] {
+    package func zoneFigures(of database: DatabaseID) throws(ViewIndexError) -> [ZoneFigures] {
         var figures: [ZoneFigures] = []
         for standing in try zones(of: database, after: 0, limit: .max)
         where standing.end == nil && !standing.identity.isSystem {

@@ -10,9 +10,7 @@ extension ZoneViews {
     /// repeat.
     ///
     /// Events that are not durable yet come from memory, all others from the log in one pass.
-    package func records(
-        at sequences: [SequenceNumber]
-    ) throws(SyncError) -> [StoredRecord] {
+    package func records(at sequences: [SequenceNumber]) throws(SyncError) -> [StoredRecord] {
         let found = try find(sequences)
         var records: [StoredRecord] = []
         records.reserveCapacity(sequences.count)

@@ -53,9 +53,7 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
                     {
                         return true
                     }
-                    state.waiting.append(
-                        Waiter(id: id, topic: topic, continuation: continuation)
-                    )
+                    state.waiting.append(Waiter(id: id, topic: topic, continuation: continuation))
                     return false
                 }
                 if isOver { continuation.resume() }

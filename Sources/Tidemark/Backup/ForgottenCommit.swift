@@ -61,12 +61,7 @@ struct ForgottenCommit {
     ) throws(ViewIndexError) -> CommitPlan {
         let now = environment.log.now()
         // Times never go back, so the commit is not older than the last one of the copy.
-        var plan = CommitPlan(
-            time: max(time, now),
-            received: now,
-            bound: picture.bound,
-            hash: hash
-        )
+        var plan = CommitPlan(time: max(time, now), received: now, bound: picture.bound, hash: hash)
         let all = try picture.zones()
         // The copy has no events of zones that were created later.
         let zones = all.filter { $0.key.creation <= last && $0.tombstoneHorizon > 0 }

@@ -111,11 +111,7 @@ private struct ForkedViews {
     private let destination: StoreFolder
     private let environment: StoreEnvironment
 
-    init(
-        from source: StoreFolder,
-        to destination: StoreFolder,
-        _ environment: StoreEnvironment
-    ) {
+    init(from source: StoreFolder, to destination: StoreFolder, _ environment: StoreEnvironment) {
         self.source = source
         self.destination = destination
         self.environment = environment

@@ -61,10 +61,7 @@ extension BlobStore {
     /// Begins the upload of a blob of at most `limit` bytes.
     ///
     /// The first upload in a process removes the uploads that earlier processes did not finish.
-    package func upload(
-        to holder: BlobHolder,
-        limit: UInt64
-    ) throws(BlobError) -> BlobUpload {
+    package func upload(to holder: BlobHolder, limit: UInt64) throws(BlobError) -> BlobUpload {
         do throws(FileError) {
             let number = try state.withLock { state throws(FileError) in
                 if !state.isPrepared { try prepare() }

@@ -26,9 +26,7 @@ package struct NamedBlobs: Sendable {
     /// The assets that an event names.
     ///
     /// An event of a zone whose creation was not among those before names none.
-    package mutating func assets(
-        of event: LogEvent
-    ) throws(EventFormatError) -> [Naming] {
+    package mutating func assets(of event: LogEvent) throws(EventFormatError) -> [Naming] {
         let bytes = event.payload
         let payload = bytes.span.bytes
         switch EventKind(of: payload) {

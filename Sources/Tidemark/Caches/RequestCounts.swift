@@ -32,11 +32,7 @@ struct RequestCounts: Sendable {
     private var writeCounts: [ZoneIdentity: Int] = [:]
 
     /// Counts a request; returns after how many seconds it may come again if it is too many.
-    mutating func take(
-        _ caller: Caller,
-        _ rate: Throttling.Rate,
-        at time: Int64
-    ) -> Double? {
+    mutating func take(_ caller: Caller, _ rate: Throttling.Rate, at time: Int64) -> Double? {
         let capacity = Double(max(rate.requestCount, 1))
         // At least a millisecond, because a period of zero would make the rate infinite.
         let perMillisecond = capacity / (max(rate.period.inSeconds, 0.001) * 1000)

@@ -23,11 +23,7 @@ struct UserValues<Value: Sendable>: Sendable {
         self.countLimit = countLimit
     }
 
-    func value(
-        of user: UserID,
-        in database: DatabaseID,
-        asOf sequence: SequenceNumber
-    ) -> Value? {
+    func value(of user: UserID, in database: DatabaseID, asOf sequence: SequenceNumber) -> Value? {
         // A value is as of one position for all users. Comparing it costs less than tracking which
         // change of a system zone concerned whom.
         guard sequence == self.sequence else { return nil }

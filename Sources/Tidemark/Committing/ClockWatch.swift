@@ -27,9 +27,7 @@ package final class ClockWatch: Sendable {
     package init(_ environment: LogEnvironment, limit: Int64?) {
         self.environment = environment
         self.limit = limit
-        last = Lock(
-            environment.uptime.map { Reading(time: environment.now(), uptime: $0()) }
-        )
+        last = Lock(environment.uptime.map { Reading(time: environment.now(), uptime: $0()) })
     }
 
     /// Throws `serviceUnavailable` if the clock, which read `time` a moment ago, was set since it

@@ -114,12 +114,7 @@ package final class Committer: Sendable {
         // this one.
         if plan.changesSystemZone { overlay.lastSystemSequence = overlay.appended }
         checkpointer.grew(&overlay, of: views)
-        return Placed(
-            first: position,
-            last: overlay.appended,
-            payloads: payloads,
-            events: events
-        )
+        return Placed(first: position, last: overlay.appended, payloads: payloads, events: events)
     }
 
     /// Waits until a position is on disk and visible.

@@ -31,10 +31,7 @@ struct FirstAnswer {
 
 extension Writer {
     /// The identity of a caller's request, if it has an id.
-    func identity(
-        of caller: Caller,
-        _ content: @autoclosure () -> [UInt8]
-    ) -> RequestIdentity? {
+    func identity(of caller: Caller, _ content: @autoclosure () -> [UInt8]) -> RequestIdentity? {
         caller.requestID.map { id in
             // The key includes the user and the database. Clients choose ids, so two users may use
             // the same one.

@@ -61,10 +61,7 @@ extension Writer {
     }
 
     /// See ``Store/heldAssets(_:as:)``.
-    func heldAssets(
-        _ request: HeldAssetsRequest,
-        as caller: Caller
-    ) throws(SyncError) -> [Bool] {
+    func heldAssets(_ request: HeldAssetsRequest, as caller: Caller) throws(SyncError) -> [Bool] {
         try reader.checkAccess(of: caller, writes: true)
         try reader.options.limits.check(itemCount: request.assets.count)
         let holder = BlobHolder(try writableDatabase(of: request.zone, as: caller))

@@ -21,9 +21,7 @@ extension Writer {
             let schema = try reader.schema(of: database, picture)
             let known = try schema.whole()
             if let role = roles.first(where: { $0.isBuiltIn || !known.knows($0) }) {
-                try await committer.waitUntilDurable(
-                    schema.lastSequence
-                )
+                try await committer.waitUntilDurable(schema.lastSequence)
                 throw SyncError(
                     .invalidArguments,
                     "The schema has no custom role \(role); add CREATE ROLE \(role) to it."

@@ -34,9 +34,7 @@ extension Writer {
                 if let error = wanted.error { throw error }
                 return wanted
             }
-            guard
-                let last = try append(change, as: caller, picture)
-            else { continue }
+            guard let last = try append(change, as: caller, picture) else { continue }
             try await committer.waitUntilDurable(last)
             return wanted
         }

@@ -27,11 +27,7 @@ struct CompactionPace {
     static let longestRest = Duration.milliseconds(100)
 
     /// Begins now.
-    init(
-        bytesPerSecond: Int?,
-        isBusy: @escaping () -> Bool,
-        isEnding: @escaping () -> Bool
-    ) {
+    init(bytesPerSecond: Int?, isBusy: @escaping () -> Bool, isEnding: @escaping () -> Bool) {
         self.bytesPerSecond = bytesPerSecond.map { max(1, $0) }
         self.isBusy = isBusy
         self.isEnding = isEnding

@@ -39,9 +39,7 @@ extension Upkeep {
     }
 
     /// The blobs of all databases that were written before a time.
-    private func blobs(
-        writtenBefore time: Int64
-    ) throws(SyncError) -> [HeldBlob: StoredAsset] {
+    private func blobs(writtenBefore time: Int64) throws(SyncError) -> [HeldBlob: StoredAsset] {
         do throws(FileError) {
             var found: [HeldBlob: StoredAsset] = [:]
             for holder in try reader.blobs.holders() {

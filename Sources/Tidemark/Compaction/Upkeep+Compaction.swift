@@ -56,9 +56,7 @@ extension Upkeep {
     }
 
     private func useReserve(of log: SegmentLog) throws(SyncError) -> Bool {
-        try SyncError.wrapping { () throws(LogError) in
-            try log.useReserve()
-        }
+        try SyncError.wrapping { () throws(LogError) in try log.useReserve() }
     }
 
     /// Compacts once, including the rest of an earlier interrupted run.
@@ -171,10 +169,7 @@ extension Upkeep {
         try compacting.withLock { (state) throws(LogError) in try state.check() }
     }
 
-    private func plan(
-        _ marks: HistoryMarks,
-        in picture: ViewPicture
-    ) throws(SyncError) -> Plan {
+    private func plan(_ marks: HistoryMarks, in picture: ViewPicture) throws(SyncError) -> Plan {
         var plan = Plan()
         try SyncError.wrapping { () throws(ViewIndexError) in
             for zone in try picture.zones() where zone.tombstoneHorizon > 0 {
@@ -228,9 +223,7 @@ extension Upkeep {
         // pictures may still read events that are about to be removed.
         let era = reader.views.pins.beginEra()
         while reader.views.pins.isAnyLeft(before: era) {
-            try SyncError.wrapping { () throws(LogError) in
-                try checkIsOpen()
-            }
+            try SyncError.wrapping { () throws(LogError) in try checkIsOpen() }
             await reader.blockingWork.pause(milliseconds: 5)
         }
     }

@@ -29,10 +29,7 @@ extension BackwardDelta {
     ///
     /// Lists can only be read forwards. So this tries windows that end there: it doubles their
     /// length, then halves the excess. O(limit · log(log's length)).
-    func windowStart(
-        before end: SequenceNumber,
-        _ limit: Int
-    ) throws(SyncError) -> SequenceNumber {
+    func windowStart(before end: SequenceNumber, _ limit: Int) throws(SyncError) -> SequenceNumber {
         var fitting = end
         // In positions: at best, each event in the window is an entry.
         var length = UInt64(limit)

@@ -30,12 +30,7 @@ struct DeltaPage {
     private var commitLast = SequenceNumber.zero
     private var rowCountBefore = 0
 
-    init(
-        _ list: DeltaList,
-        line: IncarnationLine,
-        byteLimit: Int,
-        shownTo access: ZoneAccess?
-    ) {
+    init(_ list: DeltaList, line: IncarnationLine, byteLimit: Int, shownTo access: ZoneAccess?) {
         self.byteLimit = byteLimit
         lines = DeltaRows(line: line, shownTo: access, capacity: list.entries.count)
     }

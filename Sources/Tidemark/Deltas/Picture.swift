@@ -12,9 +12,7 @@ protocol Picture {
     var bound: SequenceNumber { get }
 
     /// The key of a zone that is there; else the reason why its last epoch ended, if it had one.
-    func zone(
-        _ zone: ZoneIdentity
-    ) throws(SyncError) -> (key: ZoneKey?, end: ZoneDeletionReason?)
+    func zone(_ zone: ZoneIdentity) throws(SyncError) -> (key: ZoneKey?, end: ZoneDeletionReason?)
 
     /// The last events of a zone's records that come after a position, oldest first, at most `limit`.
     func versions(

@@ -12,11 +12,7 @@ struct Erasure {
     private let folder: StoreFolder
     private let environment: StoreEnvironment
 
-    init(
-        of subject: ErasureSubject,
-        in folder: StoreFolder,
-        _ environment: StoreEnvironment
-    ) {
+    init(of subject: ErasureSubject, in folder: StoreFolder, _ environment: StoreEnvironment) {
         self.subject = subject
         self.folder = folder
         self.environment = environment
@@ -172,11 +168,7 @@ struct Erasure {
         var marks: Set<DatabaseID> = traces.participants
         if let database = subject.zone?.database, !traces.zones.isEmpty { marks.insert(database) }
         let sorted = [DatabaseID.ofStore] + marks.sorted { $0.description < $1.description }
-        draft.appendErasure(
-            sorted,
-            raising: traces.raisedZones,
-            at: log.lastSequence.next
-        )
+        draft.appendErasure(sorted, raising: traces.raisedZones, at: log.lastSequence.next)
         let eventCount = draft.events.count
         // A dictionary is a sample of an earlier segment, so it could contain the data that is
         // erased.
@@ -229,9 +221,7 @@ struct Erasure {
 
 extension EventSource {
     /// Visits all events.
-    fileprivate func visit(
-        _ body: (LogEvent) throws(EventFormatError) -> Void
-    ) throws(LogError) {
+    fileprivate func visit(_ body: (LogEvent) throws(EventFormatError) -> Void) throws(LogError) {
         var failure: LogError?
         try scan(from: 1, through: durableSequence) { event in
             do throws(EventFormatError) {

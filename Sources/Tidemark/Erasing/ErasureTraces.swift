@@ -298,11 +298,7 @@ struct ErasureTraces {
         return isAboutSubject(zone, seenFrom: database, scope: fields.string("database"))
     }
 
-    private func isAboutSubject(
-        _ zone: ZoneID,
-        seenFrom home: DatabaseID,
-        scope: String?
-    ) -> Bool {
+    private func isAboutSubject(_ zone: ZoneID, seenFrom home: DatabaseID, scope: String?) -> Bool {
         let scope = scope.flatMap { DatabaseScope(name: $0) } ?? .private
         let database = home.sibling(scope, of: home.owner)
         return subject.includes(ZoneIdentity(zone, seenFrom: database), of: users)

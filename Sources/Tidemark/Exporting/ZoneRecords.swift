@@ -31,10 +31,7 @@ struct ZoneRecords {
     /// Reads the names.
     ///
     /// Passes over events that the source cannot read.
-    init(
-        _ sequences: [SequenceNumber],
-        from source: any EventSource
-    ) throws(SyncError) {
+    init(_ sequences: [SequenceNumber], from source: any EventSource) throws(SyncError) {
         self.source = source
         entries.reserveCapacity(sequences.count)
         try Self.read(sequences, from: source) { (stored) throws(EventFormatError) in

@@ -104,10 +104,7 @@ public struct ChangeImport: Sendable {
             count(line, known)
             decision.note(in: &waiting)
             if decision.changes(.subscriptions) {
-                try await notifications.notifier().imported(
-                    placed.first,
-                    placed.last
-                )
+                try await notifications.notifier().imported(placed.first, placed.last)
             }
             if decision.changes(.users) { tellOfAccounts(placed.last) }
             try await stayClose(to: placed)

@@ -264,9 +264,7 @@ struct StoreOpening {
         return (try open().log, opened.report)
     }
 
-    func openForReading(
-        _ progress: (RebuildProgress) -> Void
-    ) throws(LogError) -> Store {
+    func openForReading(_ progress: (RebuildProgress) -> Void) throws(LogError) -> Store {
         try checkAddressSpace(writing: false)
         let reader = try LogReader(
             folder.path,
@@ -365,10 +363,7 @@ struct StoreOpening {
         return configuration
     }
 
-    private func makeCheckpointer(
-        _ index: any ViewIndex,
-        _ log: SegmentLog
-    ) -> Checkpointer {
+    private func makeCheckpointer(_ index: any ViewIndex, _ log: SegmentLog) -> Checkpointer {
         Checkpointer(
             index: index,
             source: log,

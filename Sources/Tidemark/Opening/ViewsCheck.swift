@@ -135,9 +135,7 @@ package struct ViewsCheck {
     /// Returns the damage of the views, once all events have been read.
     ///
     /// Reports nothing about the views if events are missing from the log.
-    package mutating func finish(
-        isLogSound: Bool
-    ) throws(FoldedViews.Failure) -> [LogError] {
+    package mutating func finish(isLogSound: Bool) throws(FoldedViews.Failure) -> [LogError] {
         guard let found else { return damage }
         guard isLogSound else {
             outcome = .logDamaged

@@ -121,9 +121,7 @@ struct ViewsOpening {
         )
     }
 
-    private func rebuild(
-        _ progress: (RebuildProgress) -> Void
-    ) throws(ReplayError) -> ZoneViews {
+    private func rebuild(_ progress: (RebuildProgress) -> Void) throws(ReplayError) -> ZoneViews {
         try translated { () throws(ViewIndexError) in try environment.removeIndex(folder.views) }
         return try catchUp(try openIndex(folder.views, .writing), progress)
     }
@@ -147,12 +145,7 @@ struct ViewsOpening {
         let form = isRebuild ? Self.rebuildForm : .overlay
         let replay = Replay(source: source, hash: hash, form: form)
         let rest = try replay.run(after: start, through: last) { sequence in
-            progress(
-                RebuildProgress(
-                    eventCount: sequence - start,
-                    totalEventCount: tailCount
-                )
-            )
+            progress(RebuildProgress(eventCount: sequence - start, totalEventCount: tailCount))
         } take: { (generation) throws(ReplayError) in
             try take(generation, into: index)
             reach = generation.lastSequence
@@ -295,10 +288,7 @@ private final class StillViewIndex: ViewIndex {
 
     func snapshot() -> any ViewSnapshot { held }
 
-    func apply(
-        _ batch: consuming ViewBatch,
-        checkpoint: ViewCheckpoint
-    ) throws(ViewIndexError) {
+    func apply(_ batch: consuming ViewBatch, checkpoint: ViewCheckpoint) throws(ViewIndexError) {
         throw ViewIndexError(.system, "The view index is open for reading only.")
     }
 }

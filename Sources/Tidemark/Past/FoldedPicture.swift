@@ -35,9 +35,7 @@ final class FoldedPicture: Picture {
         return list
     }
 
-    func zone(
-        _ zone: ZoneIdentity
-    ) throws(SyncError) -> (key: ZoneKey?, end: ZoneDeletionReason?) {
+    func zone(_ zone: ZoneIdentity) throws(SyncError) -> (key: ZoneKey?, end: ZoneDeletionReason?) {
         let epochs = try epochs(of: zone.database).filter { $0.identity == zone }
         if let living = epochs.first(where: { $0.isThere(at: bound) }) { return (living.key, nil) }
         let ended = epochs.filter { $0.end.map { $0 <= bound } ?? false }
@@ -62,9 +60,7 @@ final class FoldedPicture: Picture {
             list = try heads(of: database, after: start)
             knownHeads = (database, start, list)
         }
-        return Array(
-            list.filter { $0.head > start && !$0.isQuiet(below: quiet) }.prefix(limit)
-        )
+        return Array(list.filter { $0.head > start && !$0.isQuiet(below: quiet) }.prefix(limit))
     }
 
     /// The epochs of a database that have an event after a position, by their last events.

@@ -46,10 +46,7 @@ package struct PastPicture: Sendable {
     /// Returns all epochs of a zone, or of all zones of a database that are not the store's own.
     ///
     /// Throws `zoneNotFound` if there never was such a zone.
-    package func epochs(
-        of database: DatabaseID,
-        in zone: ZoneID?
-    ) throws(SyncError) -> [PastZone] {
+    package func epochs(of database: DatabaseID, in zone: ZoneID?) throws(SyncError) -> [PastZone] {
         let zones = try zones(of: database)
         guard let zone else { return zones.filter { !$0.identity.isSystem } }
         let identity = ZoneIdentity(database: database, zoneName: zone.name)

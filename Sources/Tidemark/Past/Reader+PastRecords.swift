@@ -104,9 +104,7 @@ extension Reader {
 
     /// See ``Store/position(atOrBefore:)``.
     func position(atOrBefore time: Int64) throws(SyncError) -> SequenceNumber {
-        try SyncError.wrapping { () throws(LogError) in
-            try source.lastSequence(atOrBefore: time)
-        }
+        try SyncError.wrapping { () throws(LogError) in try source.lastSequence(atOrBefore: time) }
     }
 
     /// See ``Store/position(of:)``.

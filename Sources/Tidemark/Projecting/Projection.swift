@@ -60,12 +60,7 @@ public struct ProjectionMark: Hashable, Sendable {
     let store: String
     let incarnation: Incarnation
 
-    init(
-        position: SequenceNumber,
-        forgotten: Forgotten,
-        store: StoreID,
-        incarnation: Incarnation
-    ) {
+    init(position: SequenceNumber, forgotten: Forgotten, store: StoreID, incarnation: Incarnation) {
         self.position = position
         self.forgotten = forgotten
         self.store = store.description

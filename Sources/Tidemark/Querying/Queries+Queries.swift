@@ -184,9 +184,7 @@ extension Queries {
 
     /// Returns a function that tells if a record is shown where a query looks; `nil` if every
     /// record is.
-    func visibility(
-        in place: QueryPlace
-    ) -> ((RecordBody) throws(SyncError) -> Bool)? {
+    func visibility(in place: QueryPlace) -> ((RecordBody) throws(SyncError) -> Bool)? {
         guard let shown = place.shown, !shown.access.showsAll else { return nil }
         return { [self] (body) throws(SyncError) in
             let facts = shown.picture.facts

@@ -48,21 +48,14 @@ extension Queries {
             let picture = try reader.picture(.appended)
             let schema = try reader.schema(of: caller.database, picture)
             let old = try schema.excerpt(Name(query.recordType)).schema
-            let growth = try QueryRules.growth(
-                of: old,
-                for: query,
-                in: caller.database.environment
-            )
+            let growth = try QueryRules.growth(of: old, for: query, in: caller.database.environment)
             // Another query has added the indexes. The result must not depend on them before they
             // are durable.
             if growth.isEmpty {
                 let last = schema.lastSequence
                 return try await committer.waitUntilDurable(last)
             }
-            let change = try SystemChange.schema(
-                from: old,
-                to: old.applying(growth)
-            )
+            let change = try SystemChange.schema(from: old, to: old.applying(growth))
             // The state has changed since the picture was taken, so the growth is computed again.
             guard let last = try writer().append(change, as: caller, picture) else {
                 continue

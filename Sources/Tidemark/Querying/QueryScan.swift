@@ -66,11 +66,7 @@ struct QueryScan {
         // A copy, since the body would keep the log's block.
         let bytes = Array(sortKeys.narrow(body).bytes)
         matches.append(
-            Match(
-                sequence: event.sequence,
-                zone: event.zone,
-                body: RecordBody(sound: bytes[...])
-            )
+            Match(sequence: event.sequence, zone: event.zone, body: RecordBody(sound: bytes[...]))
         )
     }
 

@@ -187,17 +187,12 @@ extension FormerVersions {
 
 extension PublicAccess {
     /// Returns true if the caller may see a row of a delta.
-    fileprivate func shows(
-        _ row: RecordRows.Row,
-        of rows: RecordRows
-    ) throws(SyncError) -> Bool {
+    fileprivate func shows(_ row: RecordRows.Row, of rows: RecordRows) throws(SyncError) -> Bool {
         switch row.kind {
         case .changed: try refusal(of: .read, on: rows.body(of: row)) == nil
         case .deleted, .gone:
             try mayHear(
-                ofDeletionOf: Name(
-                    String(decoding: rows.nameAndType(of: row).type, as: UTF8.self)
-                )
+                ofDeletionOf: Name(String(decoding: rows.nameAndType(of: row).type, as: UTF8.self))
             )
         }
     }

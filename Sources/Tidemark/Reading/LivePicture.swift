@@ -12,9 +12,7 @@ struct LivePicture: Picture {
 
     var bound: SequenceNumber { views.bound }
 
-    func zone(
-        _ zone: ZoneIdentity
-    ) throws(SyncError) -> (key: ZoneKey?, end: ZoneDeletionReason?) {
+    func zone(_ zone: ZoneIdentity) throws(SyncError) -> (key: ZoneKey?, end: ZoneDeletionReason?) {
         try SyncError.wrapping { () throws(ViewIndexError) in
             let epoch = try views.epoch(of: zone)
             guard let key = epoch.key else { return (nil, nil) }

@@ -88,12 +88,7 @@ extension Reader {
         // A caller who may read the record may also name the bytes in other records of the database
         // (semantics.md, "Assets").
         try noteKnown(asset, in: database, by: caller)
-        return try openAsset(
-            asset,
-            of: database,
-            range: request.range,
-            changeTag: record.changeTag
-        )
+        return try openAsset(asset, of: database, range: request.range, changeTag: record.changeTag)
     }
 
     /// An earlier version of a record that a caller may read as it is now.
@@ -233,9 +228,7 @@ extension AsyncIteratorProtocol where Element == [UInt8] {
 }
 
 /// Blobs' errors as a caller meets them.
-func explained<Answer>(
-    _ body: () throws(BlobError) -> Answer
-) throws(SyncError) -> Answer {
+func explained<Answer>(_ body: () throws(BlobError) -> Answer) throws(SyncError) -> Answer {
     do throws(BlobError) {
         return try body()
     } catch {

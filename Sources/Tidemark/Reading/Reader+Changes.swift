@@ -63,10 +63,7 @@ extension Reader {
     }
 
     /// See ``Store/currentToken(of:as:)``.
-    func currentToken(
-        of zone: ZoneID,
-        as caller: Caller
-    ) throws(SyncError) -> ChangeToken {
+    func currentToken(of zone: ZoneID, as caller: Caller) throws(SyncError) -> ChangeToken {
         try checkAccess(of: caller, writes: false)
         let now = try picture(.visible)
         defer { withExtendedLifetime(now) {} }
@@ -90,10 +87,7 @@ extension Reader {
         _ now: ViewPicture
     ) throws(SyncError) -> ListedZone {
         try checkOwner(of: request.zone, in: caller.database)
-        let zone = ZoneIdentity(
-            database: caller.database,
-            zoneName: Name(request.zone.zoneName)
-        )
+        let zone = ZoneIdentity(database: caller.database, zoneName: Name(request.zone.zoneName))
         let (key, end) = try picture.zone(zone)
         // Of the zones that exist, only those of the store itself have names that clients may not
         // use.

@@ -91,10 +91,7 @@ private struct LineBuilder {
     private var lastZone: (key: ZoneKey, identity: ZoneIdentity)?
 
     /// Adds an event of the current commit, or begins a new commit with it.
-    mutating func add(
-        _ event: LogEvent,
-        zone: (ZoneKey) -> ZoneIdentity?
-    ) throws(SyncError) {
+    mutating func add(_ event: LogEvent, zone: (ZoneKey) -> ZoneIdentity?) throws(SyncError) {
         commit = event.commit
         envelope = event.envelope
         // Events of the store itself change no record.

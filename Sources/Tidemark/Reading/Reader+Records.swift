@@ -119,9 +119,7 @@ extension Reader {
 
     /// Returns a picture of the current state, with the view index's errors as errors for callers.
     func picture(_ extent: ZoneViews.Extent) throws(SyncError) -> ViewPicture {
-        try SyncError.wrapping { () throws(ViewIndexError) in
-            try views.picture(extent)
-        }
+        try SyncError.wrapping { () throws(ViewIndexError) in try views.picture(extent) }
     }
 
     /// A record as clients get it, from its event.

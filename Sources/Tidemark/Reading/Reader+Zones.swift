@@ -139,12 +139,7 @@ extension Reader {
         _ limit: Int,
         _ now: ViewPicture
     ) throws(SyncError) -> ZonePage {
-        let found = try sharedZoneHeads(
-            of: caller,
-            after: start.sequence,
-            quiet: start.quiet,
-            now
-        )
+        let found = try sharedZoneHeads(of: caller, after: start.sequence, quiet: start.quiet, now)
         let end = found.count > limit ? found[limit - 1].head : nil
         return (found.prefix(limit).map(\.change), end)
     }

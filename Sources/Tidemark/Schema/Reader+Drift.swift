@@ -83,10 +83,7 @@ extension Reader {
     }
 
     /// Production's schema, if something was promoted to it.
-    private func promotedSchema(
-        of caller: Caller,
-        _ picture: ViewPicture
-    ) -> (any SchemaTypes)? {
+    private func promotedSchema(of caller: Caller, _ picture: ViewPicture) -> (any SchemaTypes)? {
         let container = caller.database.container
         let asOf = picture.lastSystemSequence
         // Otherwise this picture shows an older state than the one that is remembered.

@@ -109,8 +109,6 @@ extension Reader {
     /// The zones that a caller reaches by shares; `nil` outside of a shared database.
     func sharedZones(of caller: Caller, _ picture: ViewPicture) throws(SyncError) -> SharedZones? {
         guard caller.database.scope == .shared else { return nil }
-        return SharedZones(
-            try participations(of: caller.participant, in: caller.database, picture)
-        )
+        return SharedZones(try participations(of: caller.participant, in: caller.database, picture))
     }
 }

@@ -83,10 +83,7 @@ extension Reader {
         }
         let owned = database.sibling(.private, of: target.owner)
         var zones = ConsultedZones()
-        let zone = ZoneID(
-            zoneName: target.zoneName.string,
-            ownerName: target.owner.userRecordName
-        )
+        let zone = ZoneID(zoneName: target.zoneName.string, ownerName: target.owner.userRecordName)
         _ = try zones.index(of: zone, in: owned, creating: .none, picture.facts, options.limits)
         if zones.key(of: 0) == nil { throw missing }
         let found = try picture.facts.item(named: target.shareName, in: zones)

@@ -119,9 +119,7 @@ extension Store {
     ///
     /// Notifications are normally made soon after the event, without a call to this. Use it in
     /// tests, or to be certain. Throws the error that keeps them from being made.
-    public func waitUntilNotified(
-        through position: SequenceNumber? = nil
-    ) async throws(SyncError) {
+    public func waitUntilNotified(through position: SequenceNumber? = nil) async throws(SyncError) {
         let parts = try parts
         let writer = try parts.writer()
         let target = position ?? parts.reader.source.durableSequence

@@ -42,10 +42,7 @@ extension Store {
     /// Records in the public database do not count.
     ///
     /// O(zones of the user).
-    package func hasUser(
-        _ user: UserID,
-        of container: ContainerID
-    ) throws(SyncError) -> Bool {
+    package func hasUser(_ user: UserID, of container: ContainerID) throws(SyncError) -> Bool {
         let parts = try parts
         let picture = try parts.reader.picture(.visible)
         for environment in Environment.allCases {

@@ -264,10 +264,7 @@ extension Store: DatabaseService {
     /// Returns a token after everything that a zone holds now, as far as the caller may see it.
     ///
     /// A client that begins with it receives only later changes. Throws `zoneNotFound`.
-    public func currentToken(
-        of zone: ZoneID,
-        as caller: Caller
-    ) throws(SyncError) -> ChangeToken {
+    public func currentToken(of zone: ZoneID, as caller: Caller) throws(SyncError) -> ChangeToken {
         try parts.reader.currentToken(of: zone, as: caller)
     }
 

@@ -111,10 +111,7 @@ struct EventReading {
     // MARK: Zones
 
     /// Notifies the subscriptions to a zone or its database that the zone began or ended.
-    private mutating func takeZone(
-        _ identity: ZoneIdentity,
-        _ event: LogEvent
-    ) throws(SyncError) {
+    private mutating func takeZone(_ identity: ZoneIdentity, _ event: LogEvent) throws(SyncError) {
         guard let watch = try following.set.ordinal(of: identity.database), !identity.isImplicit,
             !identity.isAudience, let change = try change(event, in: identity)
         else { return }
@@ -271,10 +268,7 @@ struct EventReading {
     /// The subscriptions to a zone's database or to the zone that a change in it concerns.
     private func zoneWide(_ watch: Int, _ change: NotifiedChange) -> [Int] {
         let watched = following.set.watches[watch]
-        return fitting(
-            watched.databaseWide + (watched.zones[change.zone.zoneName] ?? []),
-            change
-        )
+        return fitting(watched.databaseWide + (watched.zones[change.zone.zoneName] ?? []), change)
     }
 
     /// Returns those of some subscriptions to zones and databases whose type matches a change.
@@ -326,11 +320,7 @@ struct EventReading {
                 .excerpt(Name(query.recordType)).schema[Name(query.recordType)]
             : nil
         let searched = type?.fields.filter { $0.indexes.contains(.searchable) }.map(\.name.string)
-        return try Query.Matcher(
-            standing.predicate,
-            now: change.time,
-            searchedFields: searched
-        )
+        return try Query.Matcher(standing.predicate, now: change.time, searchedFields: searched)
     }
 
     /// Returns true if the holder of a subscription may read a record; in a public database roles
@@ -353,10 +343,7 @@ struct EventReading {
 
     // MARK: Firing
 
-    private mutating func fire(
-        _ numbers: [Int],
-        _ change: NotifiedChange
-    ) throws(SyncError) {
+    private mutating func fire(_ numbers: [Int], _ change: NotifiedChange) throws(SyncError) {
         if numbers.isEmpty { return }
         let sequence = change.sequence
         // All notifications of one event carry this tag, so that a client can recognize them as one

@@ -45,10 +45,7 @@ struct Following {
     ///
     /// Throws if the views cannot be read. Otherwise the event would be taken as one of an unknown
     /// zone, and nobody would be notified of it.
-    mutating func zone(
-        _ key: ZoneKey,
-        _ picture: ViewPicture
-    ) throws(SyncError) -> WatchedZone? {
+    mutating func zone(_ key: ZoneKey, _ picture: ViewPicture) throws(SyncError) -> WatchedZone? {
         if let known = zones[key] { return known }
         let standing = try SyncError.wrapping { () throws(ViewIndexError) in
             try picture.knownZone(key)

@@ -196,10 +196,7 @@ private struct DroppedRecord {
         var builder = FieldsBuilder()
         try builder.set("sequence", last.value)
         return RecordSave(
-            RecordID(
-                recordName: Self.name(of: collection).string,
-                zone: SystemZone.notified.zone
-            ),
+            RecordID(recordName: Self.name(of: collection).string, zone: SystemZone.notified.zone),
             type: "Dropped",
             fields: try builder.finish(),
             policy: .replace

@@ -190,11 +190,7 @@ extension Notifications {
                 }
                 answers.append(.success(id))
                 let name = Name(try stored.readBody().recordName)
-                let live = try facts.record(
-                    named: name,
-                    of: .notifications,
-                    in: holder.collection
-                )
+                let live = try facts.record(named: name, of: .notifications, in: holder.collection)
                 // A later one in its place has not been read.
                 if live?.sequence == stored.sequence, marked.insert(name).inserted {
                     change.deletions.append(name)
@@ -217,10 +213,7 @@ extension Notifications {
     }
 
     /// The record of a notification by its id; `nil` if there never was such a one in a zone.
-    private func notified(
-        _ id: String,
-        in zone: ConsultedZone
-    ) throws(SyncError) -> StoredRecord? {
+    private func notified(_ id: String, in zone: ConsultedZone) throws(SyncError) -> StoredRecord? {
         // An id is the change tag of the notification's event. It counts only if that incarnation
         // wrote the position, and no client has one of an event that is not durable.
         guard let key = zone.key, let content = TagContent(RecordChangeTag(id)),

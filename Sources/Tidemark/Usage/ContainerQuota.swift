@@ -59,9 +59,7 @@ struct Quotas {
     /// Returns the quota of a database and that of its container; `nil` if there is none.
     func quotas(of database: DatabaseID) -> (database: Int?, container: Int?) {
         let own = ofContainers[database.container]
-        return (
-            own?.quota(of: database.scope) ?? limits.quota(of: database.scope), own?.bytes
-        )
+        return (own?.quota(of: database.scope) ?? limits.quota(of: database.scope), own?.bytes)
     }
 
     func has(_ database: DatabaseID) -> Bool {

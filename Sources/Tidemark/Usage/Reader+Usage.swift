@@ -13,10 +13,7 @@ extension Reader {
     /// Returns the usage of a database as of a picture of the visible state.
     ///
     /// System zones are not counted.
-    func usage(
-        of database: DatabaseID,
-        _ picture: ViewPicture
-    ) throws(SyncError) -> DatabaseUsage {
+    func usage(of database: DatabaseID, _ picture: ViewPicture) throws(SyncError) -> DatabaseUsage {
         var usage = DatabaseUsage(database)
         let zones = try LivePicture(views: picture).livingZones(of: database).filter {
             !$0.value.isSystem
@@ -28,21 +25,13 @@ extension Reader {
         return usage
     }
 
-    private func usage(
-        ofZone key: ZoneKey,
-        _ picture: ViewPicture
-    ) throws(SyncError) -> Usage {
+    private func usage(ofZone key: ZoneKey, _ picture: ViewPicture) throws(SyncError) -> Usage {
         var usage = Usage()
         var start: SequenceNumber = 0
         while true {
             // The quiet position leaves out all tombstones, so these are live records.
             let versions: [RecordVersion] = try SyncError.wrapping { () throws(ViewIndexError) in
-                try picture.changes(
-                    in: key,
-                    after: start,
-                    quiet: .max,
-                    limit: Self.countedAtOnce
-                )
+                try picture.changes(in: key, after: start, quiet: .max, limit: Self.countedAtOnce)
             }
             guard let last = versions.last else { return usage }
             start = last.sequence

@@ -147,10 +147,7 @@ public struct EventsCall: StoreCall {
     /// Returns the position of the first of a number of newest events that match the filter.
     ///
     /// Each attempt reads four times as many events, up to a limit: O(events read).
-    private func start(
-        of newest: UInt64,
-        in source: LogReader
-    ) throws(LogError) -> SequenceNumber {
+    private func start(of newest: UInt64, in source: LogReader) throws(LogError) -> SequenceNumber {
         let last = source.durableSequence
         // Compaction leaves holes, so a stretch may have fewer events than positions.
         var width = min(last.rawValue, max(newest, 1))

@@ -48,10 +48,6 @@ public struct PositionCall: SingleAnswerCall {
             if let token { try store.position(of: token) } else if let time {
                 try store.position(atOrBefore: time)
             } else { newest }
-        return Answer(
-            position: position,
-            newest: newest,
-            horizon: try store.historyHorizon()
-        )
+        return Answer(position: position, newest: newest, horizon: try store.historyHorizon())
     }
 }

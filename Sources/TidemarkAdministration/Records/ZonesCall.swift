@@ -47,9 +47,7 @@ public struct ZonesCall: SingleAnswerCall {
     public func answer(from administration: StoreAdministration) async throws -> [Entry] {
         let store = try administration.store
         // The store lists zones for a caller, and the owner of the database may see all of them.
-        let caller = administration.vouching(
-            for: Caller(database: database, user: database.owner)
-        )
+        let caller = administration.vouching(for: Caller(database: database, user: database.owner))
         // Views have figures as of now only.
         if let position {
             return try await store.zones(as: caller, asOf: position).map { Entry(zone: $0.zoneID) }

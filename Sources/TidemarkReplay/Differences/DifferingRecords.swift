@@ -106,11 +106,7 @@ private struct VersionFold {
 extension ZoneDifference {
     /// Creates the difference of a zone from its epochs; `nil` if neither point has the zone, or
     /// both have the same epoch.
-    fileprivate init?(
-        _ epochs: [PastZone],
-        _ first: SequenceNumber,
-        _ last: SequenceNumber
-    ) {
+    fileprivate init?(_ epochs: [PastZone], _ first: SequenceNumber, _ last: SequenceNumber) {
         zone = epochs[0].identity.zone
         let before = epochs.first { $0.isThere(at: first) }
         let after = epochs.first { $0.isThere(at: last) }

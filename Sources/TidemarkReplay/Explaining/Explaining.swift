@@ -94,10 +94,7 @@ struct Explaining {
         return .noSuchZone(known: names, count: zones.count)
     }
 
-    private func noTrace(
-        _ store: Store,
-        _ past: PastPicture
-    ) throws(SyncError) -> Explanation.Gap {
+    private func noTrace(_ store: Store, _ past: PastPicture) throws(SyncError) -> Explanation.Gap {
         let horizon = try store.historyHorizon()
         guard horizon > .zero else { return .noTrace(historyBegins: nil, time: nil) }
         // The event at the horizon may be a deletion that was dropped as well.

@@ -36,11 +36,7 @@ struct RecordChains: Sendable {
     private var chains: [Chain] = []
 
     /// Finds where the chains begin.
-    init(
-        of id: RecordID,
-        in database: DatabaseID,
-        _ past: PastPicture
-    ) throws(SyncError) {
+    init(of id: RecordID, in database: DatabaseID, _ past: PastPicture) throws(SyncError) {
         log = past.log
         self.id = id
         let zone = ZoneIdentity(database: database, zoneName: id.zone.name)
@@ -125,9 +121,7 @@ struct RecordChains: Sendable {
         }
     }
 
-    private mutating func takeVersion(
-        of event: LogEvent
-    ) throws(EventFormatError) -> PastChange? {
+    private mutating func takeVersion(of event: LogEvent) throws(EventFormatError) -> PastChange? {
         let version = try PastVersion(event)
         // Two names may share a hash, so the name in the event decides.
         let hasName = try version.hasName(id.name)

@@ -119,9 +119,7 @@ package struct CommitPlan: Sendable {
             ZoneEvent.appendCreation(of: zone.identity, probeCount: zone.probeCount, to: &payload)
         }
         add(
-            .zoneCreated(
-                ZoneCreation(identity: zone.identity, place: zone.place, time: draft.time)
-            )
+            .zoneCreated(ZoneCreation(identity: zone.identity, place: zone.place, time: draft.time))
         )
         createdZones.append(index)
         return Self.placeholder(index)
@@ -289,11 +287,7 @@ package struct CommitPlan: Sendable {
     }
 
     /// Records the effect of the next event on its audience.
-    private mutating func addAudience(
-        _ event: RecordEvent,
-        _ change: SlotChange,
-        bodyOffset: Int
-    ) {
+    private mutating func addAudience(_ event: RecordEvent, _ change: SlotChange, bodyOffset: Int) {
         guard let (slot, audience) = event.audienceChange(change) else { return }
         noteKey(slot.zone, at: bodyOffset - RecordEvent.audienceKeyDistance)
         audiences.append((events.count, slot, audience))

@@ -155,11 +155,7 @@ package struct ConsultedZones: Sendable {
     }
 
     /// Returns the error for a name that no zone may have, or a zone that the caller does not see.
-    private func refusal(
-        of zone: ZoneID,
-        in database: DatabaseID,
-        _ limits: Limits
-    ) -> SyncError? {
+    private func refusal(of zone: ZoneID, in database: DatabaseID, _ limits: Limits) -> SyncError? {
         do throws(SyncError) {
             if !(includesSystem && zone.isSystem) { try limits.check(zone: zone) }
         } catch {

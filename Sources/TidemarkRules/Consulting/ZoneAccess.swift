@@ -65,9 +65,7 @@ package struct ZoneAccess: Sendable {
         let id = RecordID(recordName: item.name.string, zone: zone.zone)
         let audience = try audiences.audience(of: ViewKey(zone: key, slot: item.slot))
         guard mayWrite(audience) else {
-            return .permissionFailure(
-                "The caller may not change the record \(id)."
-            )
+            return .permissionFailure("The caller may not change the record \(id).")
         }
         return isDeletion && body.shareName != nil ? .rootIsItsOwners(id) : nil
     }

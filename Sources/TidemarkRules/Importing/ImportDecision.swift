@@ -44,12 +44,7 @@ package struct ImportDecision {
         database = line.database
         keys = reading.epochs.map(\.zone.key)
         passages = ShareTransitions(Audiences(facts))
-        plan = CommitPlan(
-            time: line.time,
-            received: received,
-            bound: facts.bound,
-            hash: facts.hash
-        )
+        plan = CommitPlan(time: line.time, received: received, bound: facts.bound, hash: facts.hash)
         plan.changesSystemZone = reading.epochs.contains {
             $0.zone.identity.systemZone?.isRestedOn ?? false
         }

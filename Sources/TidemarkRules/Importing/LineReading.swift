@@ -47,11 +47,7 @@ struct LineReading {
     /// Groups the changes of a line.
     ///
     /// Throws if the line names an invalid zone.
-    init(
-        _ line: ChangeStreamLine,
-        _ facts: any Facts,
-        _ limits: Limits
-    ) throws(SyncError) {
+    init(_ line: ChangeStreamLine, _ facts: any Facts, _ limits: Limits) throws(SyncError) {
         items.reserveCapacity(line.changes.count)
         steps.reserveCapacity(line.changes.count)
         for change in line.changes {
@@ -81,11 +77,7 @@ struct LineReading {
         epochs.append(Epoch(zone: zone))
     }
 
-    private mutating func add(
-        _ change: ChangeStreamLine.Change,
-        in zone: Int,
-        _ hash: StoreHash
-    ) {
+    private mutating func add(_ change: ChangeStreamLine.Change, in zone: Int, _ hash: StoreHash) {
         let epoch = latest[zone]
         switch change {
         case .save(let record, _, _, _), .delete(let record):

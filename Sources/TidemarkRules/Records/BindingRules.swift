@@ -30,10 +30,7 @@ package struct BindingRules {
     private var deleteSelfCounts: [RecordPlace: Int] = [:]
 
     /// Returns true if a request involves bindings.
-    package static func concern(
-        _ request: ModifyRecordsRequest,
-        _ verdicts: [Verdict]
-    ) -> Bool {
+    package static func concern(_ request: ModifyRecordsRequest, _ verdicts: [Verdict]) -> Bool {
         verdicts.indices.contains { index in
             switch verdicts[index] {
             // Equals `mayBind`, without a copy of the save.

@@ -76,11 +76,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         _ shares: @autoclosure () -> ShareUpdates
     ) throws(SyncError) {
         reserveCapacity(for: request)
-        let author = Authorship(
-            time: plan.draft.time,
-            user: caller.user,
-            device: caller.device
-        )
+        let author = Authorship(time: plan.draft.time, user: caller.user, device: caller.device)
         var audiences = Audiences(facts)
         var verdicts = try verdicts(on: request, by: rules, &audiences)
         var cascades = try bind(request, &verdicts, rules.limits, audiences)

@@ -250,15 +250,11 @@ extension Fields {
 extension StoredRecord {
     /// Returns the record's body; throws a read error as a `SyncError`.
     package func readBody() throws(SyncError) -> RecordBody {
-        try SyncError.wrapping { () throws(EventFormatError) in
-            try body()
-        }
+        try SyncError.wrapping { () throws(EventFormatError) in try body() }
     }
 
     /// Returns the name and type of a tombstone; throws a read error as a `SyncError`.
     package func readTombstone() throws(SyncError) -> (name: String, type: String) {
-        try SyncError.wrapping { () throws(EventFormatError) in
-            try tombstone()
-        }
+        try SyncError.wrapping { () throws(EventFormatError) in try tombstone() }
     }
 }

@@ -11,10 +11,7 @@ package struct VersionAccess {
     /// The zones that others share with the caller, in a shared database.
     package let shared: SharedZones?
 
-    package init(
-        access: PublicAccess?,
-        shared: SharedZones?
-    ) {
+    package init(access: PublicAccess?, shared: SharedZones?) {
         self.access = access
         self.shared = shared
     }

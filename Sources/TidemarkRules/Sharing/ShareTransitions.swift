@@ -117,14 +117,7 @@ package struct ShareTransitions {
                 try move(item, zone, passage.from, .tombstone, &plan)
             }
             let place = try place(of: item, in: passage.to)
-            try plan.save(
-                item,
-                in: zone,
-                save,
-                author,
-                share: change.link,
-                audience: place
-            )
+            try plan.save(item, in: zone, save, author, share: change.link, audience: place)
         }
         for entry in rules.moves {
             guard let zone = zones.key(of: entry.item.zone) else { continue }

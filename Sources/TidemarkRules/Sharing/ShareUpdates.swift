@@ -43,10 +43,7 @@ package struct ShareUpdates {
     }
 
     /// Returns a new share.
-    package func created(
-        _ content: ShareContent,
-        named name: RecordID
-    ) throws(SyncError) -> Share {
+    package func created(_ content: ShareContent, named name: RecordID) throws(SyncError) -> Share {
         let isZoneWide = name.recordName == Share.zoneWideName
         guard isZoneWide == (content.root == nil) else {
             throw SyncError(
@@ -277,10 +274,7 @@ extension Share {
     }
 
     /// Returns the changes of links and participations after the end of the share.
-    func consequencesOfEnd(
-        of name: Name,
-        in zone: ZoneIdentity
-    ) throws(SyncError) -> SystemChange {
+    func consequencesOfEnd(of name: Name, in zone: ZoneIdentity) throws(SyncError) -> SystemChange {
         var change = SystemChange(zone: .shares)
         let target = ShareLinkTarget(name, in: zone)
         change.deletions.append(Name(token))

@@ -7,11 +7,7 @@ package import TidemarkModel
 
 /// The shares that a commit begins, changes and ends.
 extension SharedHierarchies {
-    func settleSave(
-        _ index: Int,
-        _ save: RecordSave,
-        over old: StoredRecord?
-    ) throws(SyncError) {
+    func settleSave(_ index: Int, _ save: RecordSave, over old: StoredRecord?) throws(SyncError) {
         let id = recordID(index)
         guard save.isShare else {
             if save.share != nil {
@@ -86,11 +82,7 @@ extension SharedHierarchies {
         }
     }
 
-    private func begin(
-        _ share: Share,
-        _ index: Int,
-        _ zone: ZoneIdentity
-    ) throws(SyncError) {
+    private func begin(_ share: Share, _ index: Int, _ zone: ZoneIdentity) throws(SyncError) {
         let id = recordID(index)
         if let root = share.root {
             let zoneWide = place(Name(Share.zoneWideName), beside: index)
@@ -237,11 +229,7 @@ extension SharedHierarchies {
     }
 
     /// Removes the caller from a share whose record the caller deletes.
-    private func leave(
-        _ index: Int,
-        _ body: RecordBody,
-        _ access: ZoneAccess
-    ) throws(SyncError) {
+    private func leave(_ index: Int, _ body: RecordBody, _ access: ZoneAccess) throws(SyncError) {
         let id = recordID(index)
         guard let before = Share(body.fields), let part = access.part(inShare: id.recordName) else {
             throw .permissionFailure("The caller does not take part in the share \(id).")

@@ -8,10 +8,7 @@ package struct SubscriptionHolder: Hashable, Sendable {
     package var user: UserID
     package var database: DatabaseID
 
-    package init(
-        user: UserID,
-        database: DatabaseID
-    ) {
+    package init(user: UserID, database: DatabaseID) {
         self.user = user
         self.database = database
     }
@@ -32,10 +29,7 @@ package struct HeldSubscription: Sendable {
     package var holder: SubscriptionHolder
     package var subscription: Subscription
 
-    package init(
-        holder: SubscriptionHolder,
-        subscription: Subscription
-    ) {
+    package init(holder: SubscriptionHolder, subscription: Subscription) {
         self.holder = holder
         self.subscription = subscription
     }

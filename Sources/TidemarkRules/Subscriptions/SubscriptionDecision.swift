@@ -117,10 +117,7 @@ package struct SubscriptionDecision {
             let save = try SubscriptionRecords.save(held)
             // Position 0 stands for this commit, whose position is not known yet. `saved(at:)`
             // replaces it.
-            entries[subscription.name] = SavedSubscription(
-                subscription: subscription,
-                sequence: 0
-            )
+            entries[subscription.name] = SavedSubscription(subscription: subscription, sequence: 0)
             return (save, .nothingToDo)
         } catch {
             return (nil, ItemOutcome(error))
@@ -228,11 +225,7 @@ package struct SubscriptionSchema {
         if !changes.isEmpty { grown = schema.applying(changes) }
     }
 
-    private func check(
-        _ key: Name,
-        in type: Schema.RecordType,
-        isLenient: Bool
-    ) throws(SyncError) {
+    private func check(_ key: Name, in type: Schema.RecordType, isLenient: Bool) throws(SyncError) {
         guard let field = type[key] else {
             if isLenient { return }
             throw .fieldNotFound(key, in: type.name)

@@ -11,10 +11,7 @@ package enum SubscriptionRecords {
     /// Returns the save that stores a subscription.
     package static func save(_ held: HeldSubscription) throws(SyncError) -> RecordSave {
         RecordSave(
-            RecordID(
-                recordName: held.recordName.string,
-                zone: SystemZone.subscriptions.zone
-            ),
+            RecordID(recordName: held.recordName.string, zone: SystemZone.subscriptions.zone),
             type: type,
             fields: try fields(held),
             policy: .replace
