@@ -61,10 +61,7 @@ struct InstrumentsTests {
         #expect(try total("log.bytes") > 0)
         #expect(try metrics.expectTimer("tidemark.sync.duration").values.count == 4)
         #expect(try metrics.expectGauge("tidemark.queue.events").values.count == 4)
-        let saves = try metrics.expectTimer(
-            "tidemark.call.duration",
-            [("call", "modifyRecords")]
-        )
+        let saves = try metrics.expectTimer("tidemark.call.duration", [("call", "modifyRecords")])
         #expect(saves.values.count == 4)
         #expect(saves.values.allSatisfy { $0 > 0 })
         #expect(

@@ -47,9 +47,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func `A case of a generated history imports to its expected state`(
-        seed: UInt64
-    ) async throws {
+    func `A case of a generated history imports to its expected state`(seed: UInt64) async throws {
         var lived = try LivedStore(at: folder.path(), seed: seed)
         try await lived.live(150)
         let store = lived.store
@@ -123,10 +121,7 @@ import TidemarkModel
 
     @Test func `A case has the records that its records refer to, and no others`() async throws {
         let world = try await tree()
-        let found = try await world.store.makeCase(
-            of: [world.id("milk")],
-            in: JournalledStore.anna
-        )
+        let found = try await world.store.makeCase(of: [world.id("milk")], in: JournalledStore.anna)
         #expect(
             found.recordIDs.map(\.recordName)
                 == ["friend Bob", "groceries", "household", "milk", "sharing it"]
@@ -149,10 +144,7 @@ import TidemarkModel
 
     @Test func `A mask removes every value and, if requested, every name`() async throws {
         let world = try await tree()
-        let found = try await world.store.makeCase(
-            of: [world.id("milk")],
-            in: JournalledStore.anna
-        )
+        let found = try await world.store.makeCase(of: [world.id("milk")], in: JournalledStore.anna)
         let values = [
             "The Household of Anna", "Groceries", "bob@example.com", "happy cow", "dairy food",
             "739184625", "8127.640625", "AQIDBAUGBwg", "1700000123456", "48.123456", "11.654321",
@@ -176,9 +168,7 @@ import TidemarkModel
                 return
             }
             #expect(!stream.contains(token))
-            let database = try #require(
-                masked.lines.map(\.database).first { $0.scope == .private }
-            )
+            let database = try #require(masked.lines.map(\.database).first { $0.scope == .private })
             let (records, copy) = try await imported(masked, database, "\(masksNames).tide")
             #expect(records == masked.records && records.count == 5)
             try expectSameShape(found, masked)
@@ -191,10 +181,7 @@ import TidemarkModel
             let bob = UserID(users[1])
             let page = try await copy.zoneChanges(
                 ZoneChangesRequest(
-                    zone: ZoneID(
-                        zoneName: zone.zoneName,
-                        ownerName: database.owner.userRecordName
-                    )
+                    zone: ZoneID(zoneName: zone.zoneName, ownerName: database.owner.userRecordName)
                 ),
                 as: Caller(database: DatabaseID(scope: .shared, owner: bob), user: bob)
             )
@@ -264,10 +251,7 @@ import TidemarkModel
         policy.history = .none
         _ = try await world.store.compact(policy)
         try await world.modify([world.save("a", ["n": 9])])
-        let found = try await world.store.makeCase(
-            of: [world.id("a")],
-            in: JournalledStore.anna
-        )
+        let found = try await world.store.makeCase(of: [world.id("a")], in: JournalledStore.anna)
         #expect(found.prunedRecordIDs == [world.id("a")])
         // The schema has lost versions too, and is no record of the case.
         try await world.modify([world.save("b", ["n": 1])])

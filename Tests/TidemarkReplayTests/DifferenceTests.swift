@@ -25,9 +25,7 @@ import TidemarkModel
     }
 
     @Test(arguments: [8, 9, 10] as [UInt64])
-    func `Differences equal those of the states at points of a history`(
-        seed: UInt64
-    ) async throws {
+    func `Differences equal those of the states at points of a history`(seed: UInt64) async throws {
         var lived = try LivedStore(at: folder.path(), seed: seed)
         try await lived.live(150)
         try lived.store.close()

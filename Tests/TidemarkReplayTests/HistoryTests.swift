@@ -71,11 +71,7 @@ import TidemarkModel
             build: origin.build
         )
         caller.requestID = origin.request
-        var moment = LivedStore.Moment(
-            origin.sequence.rawValue,
-            try #require(happening),
-            caller
-        )
+        var moment = LivedStore.Moment(origin.sequence.rawValue, try #require(happening), caller)
         #expect(change.isBeforeKnown)
         for field in change.record?.fields ?? Fields() {
             moment.fields[field.name] = field.value.map { .init(value: $0, sequence: 0) }

@@ -161,13 +161,7 @@ import TidemarkRules
         var facts = try facts()
         var request = ModifyZonesRequest(deletions: [zone])
         request.deletionReason = .purged
-        let decision = try ZoneDecision(
-            request,
-            as: caller,
-            over: facts,
-            limits: Limits(),
-            time: 2
-        )
+        let decision = try ZoneDecision(request, as: caller, over: facts, limits: Limits(), time: 2)
         try facts.commit(decision.plan)
         let after = try decide(ModifyRecordsRequest(saves: [save("a")]), over: facts)
         #expect(refusals(after) == [.userDeletedZone])

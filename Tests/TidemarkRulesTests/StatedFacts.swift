@@ -34,11 +34,7 @@ struct StatedFacts: Facts {
             start = event.payloadEnd
             switch planned.effect {
             case .record(let change):
-                let version = RecordVersion(
-                    slot: change.slot,
-                    sequence: bound,
-                    state: change.state
-                )
+                let version = RecordVersion(slot: change.slot, sequence: bound, state: change.state)
                 newest[ViewKey(zone: change.zone, slot: change.slot)] = version
                 events[bound] = try StoredRecord(bound, zone: change.zone, payload)
             case .zoneCreated(let creation):

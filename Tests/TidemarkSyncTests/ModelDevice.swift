@@ -140,11 +140,7 @@ struct ModelDevice {
         }
     }
 
-    private mutating func hear(
-        _ notice: SyncNotice,
-        _ server: ModelServer,
-        at now: Int64
-    ) throws {
+    private mutating func hear(_ notice: SyncNotice, _ server: ModelServer, at now: Int64) throws {
         switch notice {
         case .stateChanged: keptState = try JSONEncoder().encode(loop.state)
         case .accountChanged(let old, let new):

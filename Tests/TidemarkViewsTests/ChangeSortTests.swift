@@ -36,10 +36,7 @@ import TidemarkViews
     }
 
     @Test(arguments: Keys.allCases, [0, 1, 2, 24, 25, 300, 20_000])
-    func `Changes are sorted stably by key`(
-        _ keys: Keys,
-        _ count: Int
-    ) {
+    func `Changes are sorted stably by key`(_ keys: Keys, _ count: Int) {
         var random = SeededGenerator(seed: UInt64(count))
         let changes = (0..<count).map { index in
             let key = keys.key(index, of: count, &random)

@@ -118,10 +118,7 @@ struct LMDBViewIndexTests {
         let before = try picture()
         try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: folder)
         defer {
-            try? FileManager.default.setAttributes(
-                [.posixPermissions: 0o755],
-                ofItemAtPath: folder
-            )
+            try? FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder)
         }
         do {
             let index = try open(.readingStill)
@@ -192,10 +189,7 @@ struct LMDBViewIndexTests {
     }
 
     @Test func `A full map rejects the batch, keeps the index and accepts the next`() throws {
-        try FileManager.default.createDirectory(
-            atPath: folder,
-            withIntermediateDirectories: true
-        )
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let environment = try LMDBEnvironment(folder, .writing, mapByteCount: 512 << 10)
         try environment.write(batch(1), store: .sample, checkpoint: .at(1))
         var error: ViewIndexError?

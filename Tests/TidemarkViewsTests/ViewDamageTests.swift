@@ -202,11 +202,7 @@ struct ViewDamageTests {
         _ = try makeIndex()
         for access in [ViewAccess.writing, .readingStill, .readingLive] {
             let error = #expect(throws: ViewIndexError.self) {
-                try LMDBViewIndex.open(
-                    folder,
-                    access: access,
-                    store: StoreID(low: 1, high: 2)
-                )
+                try LMDBViewIndex.open(folder, access: access, store: StoreID(low: 1, high: 2))
             }
             #expect(error?.reason == .damaged)
             #expect(error?.message.contains("belongs to store") == true)
@@ -320,9 +316,7 @@ struct IndexFiles {
     }
 
     func page(_ number: Int) -> Data {
-        data.subdata(
-            in: number * pageByteCount..<min((number + 1) * pageByteCount, data.count)
-        )
+        data.subdata(in: number * pageByteCount..<min((number + 1) * pageByteCount, data.count))
     }
 
     /// Writes one byte, as it was but for some bits.

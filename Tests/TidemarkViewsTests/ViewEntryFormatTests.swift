@@ -18,11 +18,7 @@ struct ViewEntryFormatTests {
         return Array(room[..<count])
     }
 
-    private func bytes(
-        of value: ViewValue,
-        _ key: ViewKey,
-        _ table: ViewTable
-    ) -> [UInt8] {
+    private func bytes(of value: ViewValue, _ key: ViewKey, _ table: ViewTable) -> [UInt8] {
         var room = [UInt8](repeating: 0, count: ViewEntryFormat.maximumValueByteCount)
         let count = room.withUnsafeMutableBytes { room -> Int in
             guard let start = room.baseAddress else { return 0 }

@@ -23,10 +23,7 @@ final class PrunedSource: EventSource {
     var durableSequence: SequenceNumber { log.durableSequence }
     var compactedThrough: SequenceNumber { log.durableSequence }
 
-    func read(
-        _ sequences: [SequenceNumber],
-        _ visit: (LogEvent) -> Bool
-    ) throws(LogError) {
+    func read(_ sequences: [SequenceNumber], _ visit: (LogEvent) -> Bool) throws(LogError) {
         try log.read(sequences.filter { !gone.contains($0) }) { event in
             count.withLock { $0 += 1 }
             return visit(event)

@@ -101,10 +101,7 @@ import TidemarkModel
             let anna = scratch.client()
             // Whatever the database holds now may be named without being sent again.
             for asset in try scratch.store.assets() {
-                let reference = AssetReference(
-                    checksum: asset.checksum,
-                    byteCount: asset.byteCount
-                )
+                let reference = AssetReference(checksum: asset.checksum, byteCount: asset.byteCount)
                 let name = "held-\(asset.blob.blob)"
                 guard try await anna.attach(reference, to: name).error == nil else { continue }
                 acknowledged[name] = try await anna.download(name)

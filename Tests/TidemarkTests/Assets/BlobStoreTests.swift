@@ -200,10 +200,7 @@ import TidemarkLog
                 "The asset has more than 5 bytes, which is the limit. Send a smaller one, or raise "
                     + "the limit."
             ),
-            (
-                .missing(one),
-                "The bytes of the asset \(name) are missing. Send them again."
-            ),
+            (.missing(one), "The bytes of the asset \(name) are missing. Send them again."),
             (
                 .damaged(one, path: "/x"),
                 "The file /x no longer holds the asset \(name). Send the asset again, or "

@@ -54,10 +54,7 @@ import TidemarkViews
     }
 
     /// What a backup shows after a stop: all of one moment, assets included.
-    private static func check(
-        _ disk: SimulatedFileSystem,
-        oneOf states: [Held]
-    ) async throws {
+    private static func check(_ disk: SimulatedFileSystem, oneOf states: [Held]) async throws {
         var environment = StoreEnvironment()
         environment.log.fileSystem = disk
         environment.openIndex = { _, _, _ in MemoryViewIndex() }

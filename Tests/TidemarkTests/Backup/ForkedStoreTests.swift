@@ -156,10 +156,7 @@ import TidemarkModel
             let expected = try await Client(store: before).changes().changes
             try before.close()
             let store = Client(store: try Store.open(at: changed))
-            try await store.modify(
-                [],
-                delete: ["s1", "r"].map { RecordDeletion(store.id($0)) }
-            )
+            try await store.modify([], delete: ["s1", "r"].map { RecordDeletion(store.id($0)) })
             _ = try await store.store.compact(.keepingNothing)
             try store.store.close()
             let after = Client(store: try Store.open(at: other, access: .reading))

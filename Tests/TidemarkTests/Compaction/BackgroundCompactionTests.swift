@@ -99,11 +99,7 @@ import TidemarkModel
 
     @Test func `A store compacts its log while it is written`() async throws {
         let folder = try ScratchFolder()
-        let store = try Store.open(
-            at: folder.path(),
-            access: .creating,
-            options: Self.options()
-        )
+        let store = try Store.open(at: folder.path(), access: .creating, options: Self.options())
         let client = Client(store: store)
         try await client.createZone()
         // The first may come when nothing was replaced yet, and then writes its segment shorter alone.

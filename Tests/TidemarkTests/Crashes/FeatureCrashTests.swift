@@ -70,9 +70,7 @@ import TidemarkViews
     }
 
     @Test(arguments: FeatureWorkload.allCases)
-    func `A failed call loses no acknowledged change`(
-        workload: FeatureWorkload
-    ) async throws {
+    func `A failed call loses no acknowledged change`(workload: FeatureWorkload) async throws {
         let whole = try await whole(workload)
         let callCount = try await callCount(workload)
         var failedCount = 0

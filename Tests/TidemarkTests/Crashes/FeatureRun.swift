@@ -65,11 +65,7 @@ struct FeatureRun {
     }
 
     /// Says that a store shows what it did after the acknowledged steps, or after one more.
-    func check(
-        _ picture: [String: String],
-        is pictures: [[String: String]],
-        _ place: String
-    ) {
+    func check(_ picture: [String: String], is pictures: [[String: String]], _ place: String) {
         let first = acknowledged ?? 0
         let possible = pictures[first...min(first + 1, pictures.count - 1)]
         if possible.contains(where: { Self.shows(picture, $0) }) { return }

@@ -141,10 +141,7 @@ enum FeatureWorkload: CaseIterable {
         { try await delete("t", as: $0.anna) },
         {
             let users = [("carol", SharePermission.readWrite)]
-            try await save(
-                $0.anna.share(Share.zoneWideName, of: nil, with: users),
-                as: $0.anna
-            )
+            try await save($0.anna.share(Share.zoneWideName, of: nil, with: users), as: $0.anna)
         },
         { try await accept(Share.zoneWideName, $0, "carol") },
         { world in
@@ -153,10 +150,7 @@ enum FeatureWorkload: CaseIterable {
         },
         { try await $0.anna.client(on: "laptop").unsubscribe("nodes") },
         { world in
-            let request = ModifyZonesRequest(
-                deletions: [world.anna.zone],
-                deletionReason: .purged
-            )
+            let request = ModifyZonesRequest(deletions: [world.anna.zone], deletionReason: .purged)
             for deletion in try await world.store.modifyZones(request, as: world.anna.caller)
                 .deletions
             {

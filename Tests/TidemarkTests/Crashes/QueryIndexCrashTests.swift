@@ -118,9 +118,7 @@ import TidemarkViews
             if case .int64(let n) = record.n { n } else { nil }
         }
         let last = numbers.max() ?? 0
-        return (
-            all.map(\.name).sorted(), all.filter { $0.n == .int64(last) }.map(\.name).sorted()
-        )
+        return (all.map(\.name).sorted(), all.filter { $0.n == .int64(last) }.map(\.name).sorted())
     }
 
     private func check(

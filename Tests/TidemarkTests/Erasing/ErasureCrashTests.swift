@@ -153,9 +153,7 @@ import TidemarkViews
     }
 
     @Test(arguments: Subject.allCases)
-    func `A crash at any call leaves all of the subject or none`(
-        subject: Subject
-    ) async throws {
+    func `A crash at any call leaves all of the subject or none`(subject: Subject) async throws {
         let (files, guests) = try await prepare()
         #expect(try search(files, subject.word).contains("blocks"))
         let whole = try await whole(subject, files)

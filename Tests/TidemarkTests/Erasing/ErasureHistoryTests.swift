@@ -38,9 +38,7 @@ import TidemarkModel
                 for user in ContainerHistory.users {
                     var held = SharedDevice(history.client(user, place))
                     _ = try await held.sync(limit: 3, pageCount: history.step % 32 == 0 ? 2 : .max)
-                    devices.append(
-                        Device(user: user, place: place, step: history.step, held: held)
-                    )
+                    devices.append(Device(user: user, place: place, step: history.step, held: held))
                 }
             }
         }

@@ -25,15 +25,10 @@ import TidemarkModel
     }
 
     private func open(_ access: StoreAccess = .writing) throws -> ErasureWorld {
-        ErasureWorld(
-            store: try Store.open(at: path, access: access, options: ErasureWorld.options)
-        )
+        ErasureWorld(store: try Store.open(at: path, access: access, options: ErasureWorld.options))
     }
 
-    private func erase(
-        _ subject: ErasureSubject,
-        isDryRun: Bool = false
-    ) throws -> ErasureReceipt {
+    private func erase(_ subject: ErasureSubject, isDryRun: Bool = false) throws -> ErasureReceipt {
         try Store.erase(subject, at: path, options: ErasureWorld.options, isDryRun: isDryRun)
     }
 
@@ -250,9 +245,7 @@ import TidemarkModel
         }
         #expect(past == .changeTokenExpired)
         let zones = try await world.zelda.databaseChanges()
-        #expect(
-            Set(zones.changes) == [.changed(other.zone), .changed(.default)]
-        )
+        #expect(Set(zones.changes) == [.changed(other.zone), .changed(.default)])
         let guest = await refusal {
             _ = try await world.bobAsGuest.databaseChanges(since: others.sharedToken)
         }
@@ -446,10 +439,7 @@ import TidemarkModel
             try await world.store.setUser(account)
             let caller = Caller(database: DatabaseID(owner: name), user: name)
             let save = RecordSave(RecordID(recordName: "r"), type: "T", fields: Fields())
-            _ = try await world.store.modifyRecords(
-                ModifyRecordsRequest(saves: [save]),
-                as: caller
-            )
+            _ = try await world.store.modifyRecords(ModifyRecordsRequest(saves: [save]), as: caller)
         }
         try world.store.close()
         #expect(try erase(.user(names[0])).removedCount > 0)

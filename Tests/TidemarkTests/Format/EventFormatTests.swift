@@ -118,12 +118,7 @@ import TidemarkModel
     @Test func `Released references round-trip, and every truncation is an error`() throws {
         for held in [
             RecordEvent.HeldVersion.none,
-            .other(
-                TagContent(
-                    sequence: SequenceNumber(rawValue: 5),
-                    incarnationBits: 6
-                )
-            ),
+            .other(TagContent(sequence: SequenceNumber(rawValue: 5), incarnationBits: 6)),
         ] {
             var event = RecordEvent(state: .live, previous: 7, previousState: .live, held: held)
             event.binds = true

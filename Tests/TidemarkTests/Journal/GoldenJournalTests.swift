@@ -40,11 +40,7 @@ import TidemarkModel
                     .permissionFailure,
                     "The record is not among those that the caller may change."
                 ),
-                .init(
-                    .record(RecordID(recordName: "é", zone: zone)),
-                    .batchRequestFailed,
-                    ""
-                ),
+                .init(.record(RecordID(recordName: "é", zone: zone)), .batchRequestFailed, ""),
             ]
         )
         refused.omittedCount = 3

@@ -74,10 +74,7 @@ import TidemarkViews
             ]
         )
         // A retry is refused again.
-        try await anna.modify(
-            [anna.save("a", ["n": 2]), anna.save("b", ["n": 3])],
-            request: "r-1"
-        )
+        try await anna.modify([anna.save("a", ["n": 2]), anna.save("b", ["n": 3])], request: "r-1")
         #expect(try self.refused(store) == [refused, refused])
         try store.close()
         // Without the writer, too.

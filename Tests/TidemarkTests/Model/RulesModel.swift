@@ -158,9 +158,7 @@ struct RulesModel {
             touched.formUnion(Set(links.map(\.target)).subtracting(before.map(\.target)))
             touched.formUnion(after.filter { $0.kind == .parent }.map(\.target))
         }
-        return touched.subtracting(
-            zip(saves, codes).filter { $0.1 == nil }.map(\.0.name)
-        )
+        return touched.subtracting(zip(saves, codes).filter { $0.1 == nil }.map(\.0.name))
     }
 
     private func problems(

@@ -90,9 +90,7 @@ import TidemarkModel
         }
         let projection = Names(compacting: store)
         try await store.advance(projection)
-        let living = Set(
-            (0..<8).flatMap { part in (250..<300).map { "\(part)-\($0)" } }
-        )
+        let living = Set((0..<8).flatMap { part in (250..<300).map { "\(part)-\($0)" } })
         #expect(await projection.names == living)
         #expect(await projection.resets == [.pruned])
     }
@@ -147,10 +145,7 @@ import TidemarkModel
             clients.append(client)
         }
         for client in clients {
-            let table = try NoteTable(
-                DatabaseQueue(),
-                of: client.caller.database
-            )
+            let table = try NoteTable(DatabaseQueue(), of: client.caller.database)
             try await store.advance(table)
             let user = client.caller.database.owner.userRecordName
             #expect(try await titles(table) == ["t1": user])

@@ -139,11 +139,7 @@ import TidemarkViews
     @Test func `A page is limited in bytes and has at least one record`() async throws {
         var options = StoreOptions()
         options.pageByteCount = 10_000
-        let store = try Store.open(
-            at: folder.path("c.tide"),
-            access: .creating,
-            options: options
-        )
+        let store = try Store.open(at: folder.path("c.tide"), access: .creating, options: options)
         let client = Client(store: store, zone: .default)
         for number in 0..<12 {
             let count = number == 5 ? 30_000 : 3_000

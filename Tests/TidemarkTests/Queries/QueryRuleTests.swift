@@ -328,9 +328,7 @@ import TidemarkModel
                 == .permissionFailure
         )
         #expect(try store.schema()["Closed"]?["n"]?.indexes == [])
-        #expect(
-            try await client(nil).refusal(of: "n == 1", type: "Own")?.code == .notAuthenticated
-        )
+        #expect(try await client(nil).refusal(of: "n == 1", type: "Own")?.code == .notAuthenticated)
         let query = Query(recordType: "Own", predicate: .compare("n", .equal, 1))
         let past = try await client("_bert").find(query, in: nil, asOf: store.lastSequence)
         #expect(past.map(\.recordID.recordName) == ["Own_bert"])

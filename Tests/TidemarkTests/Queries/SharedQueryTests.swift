@@ -112,10 +112,7 @@ import TidemarkModel
         let world = try await SharingWorld()
         let bob = world.guest("bob")
         var carol = world.anna
-        carol.caller = Caller(
-            database: DatabaseID(owner: UserID("_carol")),
-            user: UserID("_carol")
-        )
+        carol.caller = Caller(database: DatabaseID(owner: UserID("_carol")), user: UserID("_carol"))
         try await carol.createZone()
         let name = Share.zoneWideName
         for owner in [world.anna, carol] {

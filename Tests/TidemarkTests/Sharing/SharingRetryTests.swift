@@ -50,10 +50,7 @@ import TidemarkTesting
         return try await store.acceptShare(link, as: caller)
     }
 
-    private func leave(
-        _ zones: ZoneID...,
-        request: String?
-    ) async throws -> ModifyZonesResult {
+    private func leave(_ zones: ZoneID..., request: String?) async throws -> ModifyZonesResult {
         var caller = bob.caller
         caller.requestID = request
         return try await store.modifyZones(ModifyZonesRequest(deletions: zones), as: caller)

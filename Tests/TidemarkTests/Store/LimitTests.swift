@@ -138,9 +138,7 @@ import TidemarkModel
         var options = StoreOptions()
         change(&options)
         let path = folder.path(name)
-        let client = Client(
-            store: try Store.open(at: path, access: .creating, options: options)
-        )
+        let client = Client(store: try Store.open(at: path, access: .creating, options: options))
         try await client.createZone()
         return client
     }
@@ -297,9 +295,7 @@ import TidemarkModel
         let copy = RecordSave(anna.id("copy"), type: "Note", fields: second.fields)
         let same = RecordSave(anna.id("same"), type: "Note", fields: try Fields(["x": 1, "y": 3]))
         let saved = try await anna.modify([copy, same])
-        #expect(
-            try saved.saves[0].get().fields == saved.saves[1].get().fields
-        )
+        #expect(try saved.saves[0].get().fields == saved.saves[1].get().fields)
         try store.close()
     }
 }

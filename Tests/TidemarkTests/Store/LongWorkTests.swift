@@ -89,9 +89,7 @@ import TidemarkModel
     }
 
     @Test(arguments: Work.allCases)
-    func `Cancelling long work leaves the store unchanged`(
-        work: Work
-    ) async throws {
+    func `Cancelling long work leaves the store unchanged`(work: Work) async throws {
         let folder = try ScratchFolder()
         let last = try await makeStore(folder.path())
         let before = try Store.verify(at: folder.path())

@@ -110,12 +110,7 @@ import TidemarkModel
             )
         )
         for index in 0..<count {
-            let save = try anna.save(
-                "a",
-                ["f\(index)": 2],
-                tag: first.changeTag,
-                policy: .merge
-            )
+            let save = try anna.save("a", ["f\(index)": 2], tag: first.changeTag, policy: .merge)
             #expect(try await anna.modify([save]).saves[0].error?.code == .serverRecordChanged)
         }
         try store.close()

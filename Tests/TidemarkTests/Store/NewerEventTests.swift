@@ -113,10 +113,7 @@ import TidemarkModel
             traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         )
         try await anna.createZone()
-        let reader = Caller(
-            database: DatabaseID(scope: .public),
-            user: nil
-        )
+        let reader = Caller(database: DatabaseID(scope: .public), user: nil)
         let found = try await store.fetchRecords(FetchRecordsRequest([]), as: reader)
         #expect(found.isEmpty)
         try store.close()

@@ -106,9 +106,7 @@ import TidemarkModel
     }
 
     @Test(arguments: 0..<4)
-    func `Changes during paging come after the token of the first page`(
-        seed: UInt64
-    ) async throws {
+    func `Changes during paging come after the token of the first page`(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let folder = try ScratchFolder()
         let store = try store(folder)
@@ -149,9 +147,7 @@ import TidemarkModel
         for since in [nil, before] {
             for limit in [1, 4, nil] {
                 let forward = try await bob.changes(since: since).changes
-                #expect(
-                    try await reversed(bob, since: since, limit: limit) == forward.reversed()
-                )
+                #expect(try await reversed(bob, since: since, limit: limit) == forward.reversed())
             }
         }
         // The token of a zone that somebody takes part in leads on from there.

@@ -71,9 +71,7 @@ import TidemarkModel
     }
 
     @Test func `A caller who may write but not read gets back only sent values`() async throws {
-        try await importGrants(
-            #"GRANT CREATE, WRITE TO "_icloud", GRANT READ TO "_creator""#
-        )
+        try await importGrants(#"GRANT CREATE, WRITE TO "_icloud", GRANT READ TO "_creator""#)
         #expect(try await save(anna, "a") == nil)
         let conflict = try await save(bert, "a", policy: .ifServerRecordUnchanged)
         #expect(conflict?.code == .serverRecordChanged && conflict?.conflict == nil)

@@ -149,9 +149,7 @@ struct NotificationModel {
         )
     }
 
-    private static func option(
-        _ reason: Subscription.Notification.Reason
-    ) -> Subscription.Options {
+    private static func option(_ reason: Subscription.Notification.Reason) -> Subscription.Options {
         switch reason {
         case .created: .create
         case .updated: .update

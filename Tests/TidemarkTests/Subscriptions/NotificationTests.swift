@@ -89,11 +89,7 @@ import TidemarkModel
         let mine = Query.Predicate.compare("creatorUserRecordID", .equal, "__defaultOwner__")
         try await laptop.subscribe("mine", where: mine)
         try await laptop.subscribe("due", where: .compare("due", .lessThan, .now))
-        try await laptop.subscribe(
-            "words",
-            where: .words(Query.WordSearch("milk")),
-            on: [.create]
-        )
+        try await laptop.subscribe("words", where: .words(Query.WordSearch("milk")), on: [.create])
         try await put("a", ["due": .timestamp(1), "text": "Fresh milk"])
         let bob = phone.client("_bob")
         try await bob.modify([try bob.save("b", ["due": .timestamp(.max), "text": "tea"])])
@@ -110,9 +106,7 @@ import TidemarkModel
         let link = Reference(recordName: "a", action: .deleteSelf)
         try await put("b", ["link": .reference(link)])
         try await delete("a")
-        #expect(
-            Set(try await laptop.summary()) == ["all query deleted a", "all query deleted b"]
-        )
+        #expect(Set(try await laptop.summary()) == ["all query deleted a", "all query deleted b"])
     }
 
     // MARK: Who hears
@@ -191,9 +185,7 @@ import TidemarkModel
             recordType: "Note",
             fields: try Fields(["n": 1])
         )
-        _ = try await stream.add(
-            ChangeStreamLine(time: 1, user: UserID("_bob"), changes: [change])
-        )
+        _ = try await stream.add(ChangeStreamLine(time: 1, user: UserID("_bob"), changes: [change]))
         try await stream.finish()
         try await put("b", ["n": 1])
         #expect(try await laptop.summary() == ["all query created b"])
@@ -355,9 +347,7 @@ import TidemarkModel
         #expect(try await laptop.heard(since: token).notifications.isEmpty)
         // Again, and by somebody else.
         let before = store.lastSequence
-        #expect(
-            try await store.markNotificationsRead([ids[0]], as: tablet.caller)[0].error == nil
-        )
+        #expect(try await store.markNotificationsRead([ids[0]], as: tablet.caller)[0].error == nil)
         #expect(store.lastSequence == before)
         let bob = phone.client("_bob")
         #expect(

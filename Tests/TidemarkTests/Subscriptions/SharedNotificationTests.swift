@@ -84,11 +84,7 @@ import TidemarkModel
         let notifications = try store.parts.notifications
         let picture = try notifications.reader.picture(.visible)
         var reading = EventReading(Following(position: 0), notifications, picture)
-        try reading.read(
-            through: store.lastSequence,
-            eventLimit: .max,
-            notificationLimit: .max
-        )
+        try reading.read(through: store.lastSequence, eventLimit: .max, notificationLimit: .max)
         #expect(reading.batch.groups.map(\.collection.owner) == [UserID("_bob")])
     }
 

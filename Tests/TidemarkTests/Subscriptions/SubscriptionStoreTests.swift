@@ -23,10 +23,7 @@ import TidemarkModel
         _ predicate: Query.Predicate = .always,
         _ options: Subscription.Options = [.create, .update, .delete]
     ) -> Subscription {
-        Subscription(
-            id,
-            .query(.init(recordType: "Note", predicate: predicate, options: options))
-        )
+        Subscription(id, .query(.init(recordType: "Note", predicate: predicate, options: options)))
     }
 
     private var everything: [Subscription] {
@@ -144,9 +141,7 @@ import TidemarkModel
         let error = try #require(result.partialFailure(of: request))
         #expect(error.code == .partialFailure)
         #expect(error.partialErrors.map(\.item) == [.subscription("same"), .subscription("lost")])
-        #expect(
-            error.partialErrors.map(\.error.code) == [.serverRejectedRequest, .zoneNotFound]
-        )
+        #expect(error.partialErrors.map(\.error.code) == [.serverRejectedRequest, .zoneNotFound])
         let rest = ModifySubscriptionsRequest(deletions: ["good", "same"])
         let done = try await store.modifySubscriptions(rest, as: anna.caller)
         #expect(done.partialFailure(of: rest) == nil)
@@ -182,9 +177,7 @@ import TidemarkModel
 
     @Test func `A subscription's zone must exist and support it`() async throws {
         let gone = ZoneID(zoneName: "Gone")
-        #expect(
-            try await anna.refusal(of: Subscription("z", .zone(gone)))?.code == .zoneNotFound
-        )
+        #expect(try await anna.refusal(of: Subscription("z", .zone(gone)))?.code == .zoneNotFound)
         let inGone = Subscription.RecordQuery(recordType: "Note", zone: gone)
         #expect(
             try await anna.refusal(of: Subscription("q", .query(inGone)))?.code == .zoneNotFound
@@ -255,9 +248,7 @@ import TidemarkModel
         try await anna.put("b", ["raw": .bytes([1])])
         var bringing = query("raw", .compare("n", .equal, 2))
         bringing.content = content
-        #expect(
-            try await anna.refusal(of: bringing)?.message.contains("cannot carry") == true
-        )
+        #expect(try await anna.refusal(of: bringing)?.message.contains("cannot carry") == true)
     }
 
     @Test func `In production, missing types and indexes are rejected`() async throws {

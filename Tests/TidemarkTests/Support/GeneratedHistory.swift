@@ -31,9 +31,7 @@ struct GeneratedHistory {
             time += Int64.random(in: 0...5_000, using: &random)
             var changes: [ChangeStreamLine.Change] = []
             for _ in 0..<Int.random(in: 1...8, using: &random) {
-                changes.append(
-                    try Self.change(&random, number: number, namesPerZone: namesPerZone)
-                )
+                changes.append(try Self.change(&random, number: number, namesPerZone: namesPerZone))
             }
             lines.append(
                 ChangeStreamLine(
@@ -112,10 +110,7 @@ struct GeneratedHistory {
     }
 
     /// What a store shows, in the same form.
-    static func state(
-        of store: Store,
-        asOf position: SequenceNumber? = nil
-    ) throws -> State {
+    static func state(of store: Store, asOf position: SequenceNumber? = nil) throws -> State {
         var state: State = [:]
         try store.visitRecords(of: .standard, asOf: position) { record in
             var values: [String: FieldValue] = [:]

@@ -61,11 +61,7 @@ import TidemarkModel
                 time: 1,
                 user: UserID("_anna"),
                 changes: [
-                    .save(
-                        recordID: notes.id("c"),
-                        recordType: "Note",
-                        fields: try Fields(["n": 1])
-                    )
+                    .save(recordID: notes.id("c"), recordType: "Note", fields: try Fields(["n": 1]))
                 ]
             )
         )
