@@ -63,7 +63,8 @@ struct SourceText {
             switch text.call {
             case let call where known.contains(call): type = call
             case "init" where known.contains(text.owner): type = text.owner
-            case "badRequest": type = "WebError"
+            case "badRequest", "notFound", "accessDenied", "refusedCredential", "throttled":
+                type = "WebError"
             case "permissionFailure": type = "SyncError"
             default:
                 let isSentence = text.text.hasSuffix(".") && text.text.first?.isLowercase == false
