@@ -30,7 +30,8 @@ struct Setting: Sendable {
 }
 
 extension Contender {
-    /// Opens a store that was filled with a history, fast and without durability.
+    /// Fills a store with a history, fast and without durability, and opens it again with
+    /// durability.
     static func filled(_ setting: Setting, _ work: Work, _ history: History) async throws -> Self {
         let filling = try await Self.open(setting.folder, for: work, durability: .none)
         try await filling.fill(history, setting.pages)
