@@ -360,8 +360,8 @@ extension RecordEvent {
         case audience
     }
 
-    /// Returns the record's state and the offset of the body or the tombstone, without reading the
-    /// parts in between.
+    /// Returns the kind of an event that a delta lists, and the offset of the body or the tombstone,
+    /// without reading the parts in between.
     @inline(__always)
     package static func start(of payload: RawSpan) throws(EventFormatError) -> Start {
         guard isShort(payload) else { return try longStart(of: payload) }
@@ -481,11 +481,13 @@ extension RecordEvent {
         switch payload.byte(at: 0) {
         case EventKind.recordSaved.rawValue, EventKind.recordTouched.rawValue: return .live
         case EventKind.recordDeleted.rawValue: return .tombstone
-        default:
-            throw EventFormatError(
-                "Expected a record event; found one of kind \(payload.byte(at: 0))."
-            )
+        default: throw otherKind(payload)
         }
+    }
+
+    /// The error of an event that must be that of a record, and is not.
+    package static func otherKind(_ payload: RawSpan) -> EventFormatError {
+        EventFormatError("Expected a record event; found one of kind \(payload.byte(at: 0)).")
     }
 }
 

@@ -53,10 +53,7 @@ struct DeltaRows {
             rows.append(kind, row.sequence.rawValue, bits, in: block, range, nameByteCount: 0)
         case .tombstone(let bodyOffset):
             try appendDeletion(row, in: block, payload, bodyOffset, bits)
-        case .audience:
-            throw EventFormatError(
-                "Expected a record event at \(row.sequence); found one of an audience."
-            )
+        case .audience: throw RecordEvent.otherKind(payload)
         }
     }
 
