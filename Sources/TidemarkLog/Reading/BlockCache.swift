@@ -26,6 +26,11 @@ final class BlockCache: Sendable {
         // replaced.
         var segment: SegmentID
         var offset: UInt32
+
+        /// Feeds one word: keys with equal words differ in generation, and are few.
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(segment.first.rawValue ^ UInt64(offset) << 32)
+        }
     }
 
     /// The rings of slots, each from its oldest to its newest; the raw value is the slot of the

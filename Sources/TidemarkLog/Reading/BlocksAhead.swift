@@ -19,8 +19,13 @@ import Glibc
 /// takes the next block that nobody has begun. So the reader waits only for a block that the helper
 /// has begun, once all others are decoded.
 ///
+/// The reader moves to a block and then takes it. A sequence of results would copy each of them twice.
+///
 /// When this is released, the helper has ended, and reads nothing more.
-final class BlocksAhead: Sequence, IteratorProtocol {
+final class BlocksAhead {
+    /// The maximum number of blocks decoded ahead: 1 MiB, which stays in the processor's cache.
+    static let countLimit = 64
+
     private let reader: SegmentReader
     private let mapping: Bool
     /// The cache that takes the decoded blocks; `nil` for none.
@@ -31,9 +36,9 @@ final class BlocksAhead: Sequence, IteratorProtocol {
     /// True for a long read, whose blocks pass through a part of the cache.
     private let isPassing: Bool
     private let shared: SharedDecoding?
-    /// The index of the next block.
-    private var index = 0
-    /// The number of earlier blocks that were not in the cache.
+    /// The index of the next block; the reader is at the one before it.
+    private var next = 0
+    /// The number of blocks so far that were not in the cache.
     private var missCount = 0
 
     /// With fewer blocks, waking another thread (about 6 µs) costs more than it saves.
@@ -79,16 +84,24 @@ final class BlocksAhead: Sequence, IteratorProtocol {
         for block in shared.end() { keep(block) }
     }
 
-    func next() -> BlockAhead? {
-        guard index < entries.count else { return nil }
-        let entry = entries[index]
-        let known = kept.isEmpty ? nil : kept[index]
-        index += 1
-        if let known { return BlockAhead(entry: entry, block: .success(known)) }
-        let block = shared?.take(missCount, reader) ?? reader.decoded(entry, mapping: mapping)
-        missCount += 1
+    /// Moves to the next block, and returns its entry; `nil` behind the last one.
+    func advance() -> BlockEntry? {
+        guard next < entries.count else { return nil }
+        if kept.isEmpty || kept[next] == nil { missCount += 1 }
+        next += 1
+        return entries[next - 1]
+    }
+
+    /// Takes the block to which ``advance()`` moved; may be called once for each.
+    ///
+    /// Throws the error of a block that is damaged or cannot be read.
+    func take() throws(LogError) -> DecodedBlock {
+        if !kept.isEmpty, let block = kept[next - 1] { return block }
+        let block =
+            shared?.take(missCount - 1, reader)
+            ?? reader.decoded(entries[next - 1], mapping: mapping)
         keep(block)
-        return BlockAhead(entry: entry, block: block)
+        return try block.get()
     }
 
     private func keep(_ block: Result<DecodedBlock, LogError>) {

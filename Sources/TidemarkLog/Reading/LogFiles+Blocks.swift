@@ -34,7 +34,8 @@ extension LogFiles {
         keeping: Bool,
         mapping: Bool = false
     ) throws(LogError) -> DecodedBlock? {
-        try blocks([entry], in: reader, keeping: keeping, mapping: mapping).next().flatMap(sound)
+        let ahead = blocks([entry], in: reader, keeping: keeping, mapping: mapping)
+        return ahead.advance() == nil ? nil : try takeSound(ahead)
     }
 
     /// Returns some blocks of a segment, from the cache or the file.
@@ -65,10 +66,10 @@ extension LogFiles {
         )
     }
 
-    /// Returns a block decoded ahead; `nil` if the block is damaged and was skipped.
-    func sound(_ next: BlockAhead) throws(LogError) -> DecodedBlock? {
+    /// Takes a block decoded ahead; `nil` if the block is damaged and was skipped.
+    func takeSound(_ ahead: BlocksAhead) throws(LogError) -> DecodedBlock? {
         do throws(LogError) {
-            return try next.block.get()
+            return try ahead.take()
         } catch {
             try meet(error)
             return nil
@@ -93,13 +94,4 @@ extension LogFiles {
             return false
         }
     }
-}
-
-/// A block that was decoded ahead of its reader, or the error.
-struct BlockAhead {
-    /// The maximum number of blocks decoded ahead: 1 MiB, which stays in the processor's cache.
-    static let countLimit = 64
-
-    let entry: BlockEntry
-    let block: Result<DecodedBlock, LogError>
 }

@@ -32,15 +32,16 @@ extension LogFiles {
                 let entries = reader.entries(from: blockIndex, count: count)
                     .prefix { $0.first <= last && !$0.isMap }
                 if entries.isEmpty { break }
-                for next in blocks(Array(entries), in: reader, keeping: false) {
-                    guard let block = try sound(next) else { continue }
+                let ahead = blocks(Array(entries), in: reader, keeping: false)
+                while ahead.advance() != nil {
+                    guard let block = try takeSound(ahead) else { continue }
                     var cursor = BlockCursor(block)
                     while try advance(&cursor, of: reader, to: position) {
                         guard cursor.sequence <= last, visit(cursor.event) else { return }
                     }
                 }
                 blockIndex += entries.count
-                count = min(2 * count, BlockAhead.countLimit)
+                count = min(2 * count, BlocksAhead.countLimit)
             }
             guard let end else { return }
             position = end.next
@@ -94,8 +95,9 @@ extension LogFiles {
         guard stripe.first <= range.upperBound else { return false }
         var sound: [DecodedBlock] = []
         let entries = try entries(of: stripe, in: reader, holding: range)
-        for next in blocks(entries, in: reader, keeping: false) {
-            if let block = try self.sound(next) { sound.append(block) }
+        let ahead = blocks(entries, in: reader, keeping: false)
+        while ahead.advance() != nil {
+            if let block = try takeSound(ahead) { sound.append(block) }
         }
         let meet: StripeCursor.Meeting = { (entry, malformed) throws(LogError) in
             try self.meet(reader.malformed(entry, malformed))

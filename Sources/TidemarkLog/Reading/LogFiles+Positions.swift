@@ -54,27 +54,28 @@ extension LogFiles {
         // One for all blocks, so that its rows are allocated once; a block rarely has more.
         var run = EventRun(block: [], rows: [])
         run.rows.reserveCapacity(min(rest.count, 128))
-        for next in blocks(wanted.entries, in: reader, mapping: wanted.isSparse) {
-            let end = rest.firstIndex(after: next.entry.last)
+        let ahead = blocks(wanted.entries, in: reader, mapping: wanted.isSparse)
+        while let entry = ahead.advance() {
+            let end = rest.firstIndex(after: entry.last)
             let covered = rest[..<end]
             rest = rest[end...]
-            try find(covered, in: next, of: reader, stopsAtMiss: false, &run)
+            try find(covered, in: ahead, of: reader, stopsAtMiss: false, &run)
             if !run.rows.isEmpty, !take(run) { return false }
         }
         return true
     }
 
-    /// Replaces a run by the wanted events of a block, up to a defect, or to the first one that is
-    /// not in it if `stopsAtMiss` is true; by none if the block cannot be decoded.
+    /// Takes a block, and replaces a run by its wanted events, up to a defect, or to the first one
+    /// that is not in it if `stopsAtMiss` is true; by none if the block cannot be decoded.
     private func find(
         _ wanted: ArraySlice<SequenceNumber>,
-        in next: BlockAhead,
+        in ahead: BlocksAhead,
         of reader: SegmentReader,
         stopsAtMiss: Bool,
         _ run: inout EventRun
     ) throws(LogError) {
         run.rows.removeAll(keepingCapacity: true)
-        guard let block = try sound(next) else { return }
+        guard let block = try takeSound(ahead) else { return }
         run.block = block.bytes
         // Of many wanted positions, the block may have few before the first miss.
         run.rows.reserveCapacity(stopsAtMiss ? min(wanted.count, 64) : wanted.count)
@@ -106,12 +107,18 @@ extension LogFiles {
         // Most reads need few blocks.
         entries.reserveCapacity(min(sequences.count, 8))
         var rest = sequences
-        while let sequence = rest.first, entries.count < BlockAhead.countLimit,
-            let entry = reader.entry(at: reader.index(of: sequence))
-        {
+        // The index behind that of the last block, which is often the next one.
+        var index = 0
+        while let sequence = rest.first, entries.count < BlocksAhead.countLimit {
+            var next = entries.isEmpty ? nil : reader.entry(at: index)
+            if next.map({ $0.isMap || $0.last < sequence }) ?? true {
+                index = reader.index(of: sequence)
+                next = reader.entry(at: index)
+            }
             // A position between two blocks ends the loop, so that the events stay in order.
-            guard entry.first <= sequence, !entry.isMap else { break }
+            guard let entry = next, entry.first <= sequence, !entry.isMap else { break }
             entries.append(entry)
+            index += 1
             rest = rest[rest.firstIndex(after: entry.last)...]
         }
         let positionCount = entries.reduce(0) { $0 + Int($1.positionCount) }
@@ -136,7 +143,7 @@ private struct ZoneGuess {
     mutating func isWrong(for zone: ZoneKey) { self = ZoneGuess(zone: zone) }
 
     /// Doubles the number of blocks after all events were found in the guessed ones.
-    mutating func isRight() { blockCount = min(2 * blockCount, BlockAhead.countLimit) }
+    mutating func isRight() { blockCount = min(2 * blockCount, BlocksAhead.countLimit) }
 }
 
 extension LogFiles {
@@ -160,10 +167,11 @@ extension LogFiles {
             }
             var isRight = true
             // A read of more than the first block is long, although each page begins with few blocks.
-            for next in blocks(entries, in: reader, isLong: guess.blockCount > 1) {
-                let covered = rest[..<rest.firstIndex(after: next.entry.last)]
+            let ahead = blocks(entries, in: reader, isLong: guess.blockCount > 1)
+            while let entry = ahead.advance() {
+                let covered = rest[..<rest.firstIndex(after: entry.last)]
                 // A stray resets the guess, and the rest is looked up again.
-                try find(covered, in: next, of: reader, stopsAtMiss: true, &run)
+                try find(covered, in: ahead, of: reader, stopsAtMiss: true, &run)
                 rest = rest.dropFirst(run.rows.count)
                 if !run.rows.isEmpty, !take(run) { return false }
                 var found: LogEvent?
@@ -257,7 +265,7 @@ extension ArraySlice<SequenceNumber> {
         let dense = UInt64(endIndex - startIndex)
         if let first, first <= sequence, sequence.rawValue - first.rawValue < dense {
             let index = startIndex + Int(sequence.rawValue - first.rawValue)
-            if self[index] == sequence { return index + 1 }
+            if self[index] == sequence, self[index + 1] > sequence { return index + 1 }
         }
         var step = 1
         while startIndex + step < endIndex, self[startIndex + step] <= sequence { step *= 2 }

@@ -253,11 +253,12 @@ extension SegmentFold {
         let base = directory.count
         for entry in blocks { _ = built.add(entry) }
         var stripe = DecodedStripe()
-        for next in BlocksAhead(blocks, of: reader) {
+        let ahead = BlocksAhead(blocks, of: reader)
+        while let entry = ahead.advance() {
             do throws(LogError) {
-                stripe.add(try next.block.get(), next.entry)
+                stripe.add(try ahead.take(), entry)
             } catch {
-                stripe.add(nil, next.entry)
+                stripe.add(nil, entry)
                 try meet(error)
             }
         }
