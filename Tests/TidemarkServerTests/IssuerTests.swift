@@ -54,7 +54,7 @@ import TidemarkModel
                 (["aud": ["a", "b"]], "audience"),
                 (["exp": now - 60], "expired"), (["exp": NSNull()], "expired"),
                 (["exp": 1e300], "expired"),
-                (["nbf": now + 120], "not valid yet"),
+                (["nbf": now + 120], "begins in the future"),
                 (["iat": now + 120], "future"),
                 (["sub": NSNull()], "subject"), (["sub": ""], "subject"),
                 (["exp": "tomorrow"], "not a signed"), (["iss": NSNull()], "not a signed"),

@@ -121,7 +121,7 @@ final class Issuers: Sendable {
             throw .refusedCredential("The bearer token has expired, or has no end.")
         }
         guard claims.nbf.map({ $0 <= now + leeway }) ?? true else {
-            throw .refusedCredential("The bearer token is not valid yet.")
+            throw .refusedCredential("The bearer token begins in the future.")
         }
         // In the future, it would survive a later sign-out.
         guard claims.iat.map({ $0 <= now + leeway && $0 > -1e12 }) ?? true else {
