@@ -64,9 +64,9 @@ final class LMDBViewSnapshot: ViewSnapshot {
         var run = ScanRun()
         var next: ViewKey? = first
         repeat {
-            try read(&run, table, cursor, from: next)
+            try read(&run, table, cursor, from: next, through: last)
             for entry in run.entries {
-                guard entry.key <= last, visit(entry.key, run.value(of: entry)) else { return }
+                guard visit(entry.key, run.value(of: entry)) else { return }
             }
             // The cursor stays at the last entry of the run, and the next run continues after it.
             next = nil
@@ -84,12 +84,14 @@ final class LMDBViewSnapshot: ViewSnapshot {
         return cursor
     }
 
-    /// Reads a run of entries, from a key or from after the cursor's entry.
+    /// Reads a run of entries, from a key or from after the cursor's entry; the run is not full if it
+    /// is the last one.
     private func read(
         _ run: inout ScanRun,
         _ table: ViewTable,
         _ cursor: OpaquePointer,
-        from first: ViewKey?
+        from first: ViewKey?,
+        through last: ViewKey
     ) throws(ViewIndexError) {
         try transaction.withLock { _ throws(ViewIndexError) in
             var key = MDB_val()
@@ -103,6 +105,7 @@ final class LMDBViewSnapshot: ViewSnapshot {
                 guard let decoded = ViewEntryFormat.decodeKey(key.bytes) else {
                     throw .damaged("\(environment.path): a key in table \(table) is not one")
                 }
+                if last < decoded { return }
                 guard run.append(value.bytes, of: decoded, in: table) else {
                     throw badCheck(decoded, table)
                 }

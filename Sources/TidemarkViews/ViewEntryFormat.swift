@@ -58,6 +58,7 @@ package enum ViewEntryFormat {
         return ViewKey(high, low)
     }
 
+    @inline(__always)
     private static func decodeWord(
         _ bytes: UnsafeRawBufferPointer,
         _ position: inout Int
@@ -67,15 +68,26 @@ package enum ViewEntryFormat {
         let following = Int(bytes[start] >> 4)
         position += following + 1
         guard following <= 8, position <= bytes.count else { return nil }
-        var word = UInt64(bytes[start] & 0x0F)
-        if following == 8 {
-            // The form of nearly every record slot.
-            return UInt64(
-                bigEndian: bytes.loadUnaligned(fromByteOffset: start + 1, as: UInt64.self)
-            )
+        // The usual lengths of zones, positions and slots are read at once.
+        switch following {
+        case 1: return UInt64(integer(bytes, start, UInt16.self) & 0x0FFF)
+        case 3: return UInt64(integer(bytes, start, UInt32.self) & 0x0FFF_FFFF)
+        case 8: return integer(bytes, start + 1, UInt64.self)
+        default: break
         }
+        var word = UInt64(bytes[start] & 0x0F)
+        if following == 2 { return word << 16 | UInt64(integer(bytes, start + 1, UInt16.self)) }
         for index in start + 1..<position { word = word << 8 | UInt64(bytes[index]) }
         return word
+    }
+
+    @inline(__always)
+    private static func integer<Value: FixedWidthInteger & BitwiseCopyable>(
+        _ bytes: UnsafeRawBufferPointer,
+        _ offset: Int,
+        _ type: Value.Type
+    ) -> Value {
+        Value(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Value.self))
     }
 
     // MARK: Values

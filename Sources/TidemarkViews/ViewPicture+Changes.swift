@@ -26,13 +26,19 @@ extension ViewPicture {
             // few entries.
             let count = min(limit - changes.count, Self.scanLimit) + 64
             let scanned = try indexedChanges(in: zone, from: next, count: count)
-            // The index has no more entries up to the bound. An empty result of the filter below
-            // does not end the loop.
+            // An empty result of the filter below does not end the loop; the end of the index does.
             guard let last = scanned.last else { break }
             next = last.sequence.next
-            changes += unsuperseded(scanned, in: zone)
-                .lazy.filter { !$0.isQuiet(below: quiet) }
-                .prefix(limit - changes.count)
+            let kept = unsuperseded(scanned, in: zone)
+            let isWhole = !kept.contains { $0.isQuiet(below: quiet) }
+            if isWhole, changes.isEmpty, kept.count <= limit {
+                // The usual case, in which nothing is copied.
+                changes = kept
+            } else {
+                changes += kept.lazy.filter { !$0.isQuiet(below: quiet) }
+                    .prefix(limit - changes.count)
+            }
+            if scanned.count < count { break }
         }
         // After the entries of the index, since every change in the overlay is newer than all that
         // are only in the index.
@@ -50,6 +56,7 @@ extension ViewPicture {
         count: Int
     ) throws(ViewIndexError) -> [RecordVersion] {
         var scanned: [RecordVersion] = []
+        scanned.reserveCapacity(min(count, 256))
         var unknownTag: UInt8?
         try snapshot.scan(
             .sync,

@@ -10,7 +10,8 @@ extension HotPath {
     /// The whole engine, through its door; nothing is synced.
     static let engine = [
         saveOne, insertBatch, insertBatchJournalled, updateBatch, unchangedBatch, refusedBatch,
-        firstSync, smallDelta, smallDeltaJournalled, emptyDelta, emptyDeltaJournalled,
+        firstSync, smallDelta, smallDeltaJournalled, interleavedDelta, emptyDelta,
+        emptyDeltaJournalled,
         queryEqual, queryRange, replay,
     ]
 
@@ -81,6 +82,17 @@ extension HotPath {
 
     /// The same with a full journal.
     private static let smallDeltaJournalled = delta("engine.delta100.fullJournal", of: 100, .full)
+
+    /// Reads 100 changes of one of 40 zones that took turns, with the tag and the body of each; one
+    /// operation is one delta.
+    private static let interleavedDelta = HotPath(name: "engine.delta100.interleaved") { _ in
+        let store = try InterleavedStore()
+        return Prepared { count in
+            try blocking {
+                for number in 0..<count { try await store.readDelta(number) }
+            }
+        }
+    }
 
     /// Hears that nothing has changed; one operation is one delta.
     private static let emptyDelta = delta("engine.delta0", of: 0, .refusals)
