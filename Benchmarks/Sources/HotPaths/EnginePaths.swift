@@ -71,7 +71,7 @@ extension HotPath {
 
     /// Reads all records of a zone; one operation is one record.
     private static let firstSync = HotPath(name: "engine.firstSync") { count in
-        let store = try ScratchStore(recordCount: count)
+        let store = try ScratchStore(recordCount: count, reopened: true)
         return Prepared { count in
             try blocking { try demand(try await store.readAll(atMost: count) >= count) }
         }

@@ -37,18 +37,29 @@ final class ScratchStore: Sendable {
     let store: Store
     let folder: String
 
-    init(recordCount: Int = 0, journal: StoreOptions.Journal = .refusals) throws {
+    /// Makes a store with records; with `reopened`, the list of their changes comes from the disk.
+    init(
+        recordCount: Int = 0,
+        journal: StoreOptions.Journal = .refusals,
+        reopened: Bool = false
+    ) throws {
         folder = try ScratchFolder.make()
         var options = unsynced
         options.journal = journal
-        store = try Store.open(at: folder, access: .creating, options: options)
-        try blocking { [store] in
+        let filling = try Store.open(at: folder, access: .creating, options: options)
+        try blocking {
             let zones = ModifyZonesRequest(saves: [Self.zone])
-            _ = try await store.modifyZones(zones, as: Caller())
+            _ = try await filling.modifyZones(zones, as: Caller())
             for request in try Self.requests(recordCount, .insert) {
-                _ = try await store.modifyRecords(request, as: Caller())
+                _ = try await filling.modifyRecords(request, as: Caller())
             }
         }
+        guard reopened else {
+            store = filling
+            return
+        }
+        try filling.close()
+        store = try Store.open(at: folder, options: options)
     }
 
     deinit {
