@@ -192,7 +192,11 @@ struct Rounds {
                 for index in trials.indices where turns[index].contains(where: \.isDisturbed) {
                     turns[index].append(try await Self.turn(of: trials[index].trial, repetition))
                     turns[index].sort { $0.disturbance.weight < $1.disturbance.weight }
-                    turns[index].removeLast()
+                    let dropped = turns[index].removeLast()
+                    // Some figures are of the first repetition alone, and stay.
+                    let kept = Set(turns[index].flatMap(\.values.keys))
+                    turns[index][0].values
+                        .merge(dropped.values.filter { !kept.contains($0.key) }) { old, _ in old }
                 }
             }
         }
