@@ -239,4 +239,24 @@ import TidemarkModel
         }
         try self.store.close()
     }
+
+    @Test func `A page goes on behind many records whose newer versions follow`() async throws {
+        let path = folder.path("superseded.tide")
+        let filling = Client(store: try Store.open(at: path, access: .creating))
+        try await filling.createZone()
+        let all = (0..<300).map { "r\($0)" }
+        try await filling.modify(try all.map { try filling.save($0, ["n": 1]) })
+        // Closing brings the list of changes to the disk.
+        try filling.store.close()
+        let store = try Store.open(at: path)
+        let client = Client(store: store)
+        let changed = Array(all[..<200])
+        try await client.modify(
+            try changed.map { try client.save($0, ["n": 2], policy: .replace) }
+        )
+        let found = names(try await client.changes(limit: 10).changes)
+        #expect(found == Array(all[200...]) + changed)
+        try store.close()
+        try self.store.close()
+    }
 }
