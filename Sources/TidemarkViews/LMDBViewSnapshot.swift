@@ -73,6 +73,25 @@ final class LMDBViewSnapshot: ViewSnapshot {
         } while run.startNext()
     }
 
+    func words(
+        in table: ViewTable,
+        under high: UInt64,
+        from first: UInt64,
+        through last: UInt64,
+        count: Int
+    ) throws(ViewIndexError) -> [ViewWord] {
+        guard first <= last, count > 0 else { return [] }
+        let cursor = try openCursor(table)
+        defer { mdb_cursor_close(cursor) }
+        var run = WordRun(count: count)
+        var next: ViewKey? = ViewKey(high, first)
+        repeat {
+            try read(&run, table, cursor, from: next, through: ViewKey(high, last))
+            next = nil
+        } while run.startNext()
+        return run.words
+    }
+
     private func openCursor(_ table: ViewTable) throws(ViewIndexError) -> OpaquePointer {
         var cursor: OpaquePointer?
         let code = transaction.withLock { transaction in
@@ -87,7 +106,7 @@ final class LMDBViewSnapshot: ViewSnapshot {
     /// Reads a run of entries, from a key or from after the cursor's entry; the run is not full if it
     /// is the last one.
     private func read(
-        _ run: inout ScanRun,
+        _ run: inout some EntryRun,
         _ table: ViewTable,
         _ cursor: OpaquePointer,
         from first: ViewKey?,

@@ -3,8 +3,26 @@
 
 import TidemarkEvents
 
-/// Entries of a scan that were read together, as plain words, so that a run takes one allocation.
-struct ScanRun {
+/// Entries of a scan that are read together, under the lock of its snapshot's transaction.
+protocol EntryRun {
+    /// True once the run has as many entries as it may have.
+    var isFull: Bool { get }
+
+    /// Decodes and adds an entry; `false` if its check does not match.
+    mutating func append(
+        _ value: UnsafeRawBufferPointer,
+        of key: ViewKey,
+        in table: ViewTable
+    ) -> Bool
+}
+
+/// The number of entries of a long run.
+///
+/// Others wait for the lock, so runs are not longer.
+private let longRun = 256
+
+/// Entries of all kinds, as plain words, so that a run takes one allocation.
+struct ScanRun: EntryRun {
     /// One entry; `word` is its value's word, or the place of its bytes in `larger`.
     struct Entry {
         var key: ViewKey
@@ -26,7 +44,6 @@ struct ScanRun {
 
     var isFull: Bool { entries.count == limit }
 
-    /// Decodes and adds an entry; `false` if its check does not match.
     mutating func append(
         _ value: UnsafeRawBufferPointer,
         of key: ViewKey,
@@ -55,11 +72,47 @@ struct ScanRun {
     /// Makes room for a longer run; `false` if this one was not full and is thus the last.
     mutating func startNext() -> Bool {
         guard isFull else { return false }
-        // A run is decoded under the lock of its snapshot's transaction, so it is not longer.
-        limit = 256
+        limit = longRun
         entries.removeAll(keepingCapacity: true)
         entries.reserveCapacity(limit)
         larger.removeAll()
+        return true
+    }
+}
+
+/// Entries whose values are words: the result of a scan, read run by run.
+struct WordRun: EntryRun {
+    /// The entries of all runs so far.
+    private(set) var words: [ViewWord] = []
+    private let count: Int
+    /// The number of entries at which the current run is full.
+    private var limit: Int
+
+    /// A first run of at most `count` entries.
+    init(count: Int) {
+        self.count = count
+        limit = min(count, longRun)
+        words.reserveCapacity(limit)
+    }
+
+    var isFull: Bool { words.count == limit }
+
+    mutating func append(
+        _ value: UnsafeRawBufferPointer,
+        of key: ViewKey,
+        in table: ViewTable
+    ) -> Bool {
+        guard value.count <= ViewEntryFormat.maximumWordByteCount,
+            let (word, tag) = ViewEntryFormat.decodeWord(value, of: key, in: table)
+        else { return false }
+        words.append(ViewWord(low: key.low, word: word, tag: tag))
+        return true
+    }
+
+    /// Makes room for another run; `false` if the current one is the last.
+    mutating func startNext() -> Bool {
+        guard isFull, limit < count else { return false }
+        limit = min(count, limit + longRun)
         return true
     }
 }

@@ -80,6 +80,35 @@ package protocol ViewSnapshot: AnyObject, Sendable {
         through last: ViewKey,
         _ visit: (ViewKey, ViewValue) -> Bool
     ) throws(ViewIndexError)
+
+    /// Returns the entries of a table with the first word `high` and `first <= second word <= last`,
+    /// in ascending order, at most `count`. O(log n) plus the entries returned.
+    ///
+    /// For tables whose values are words: without a closure and a value of a larger type for each
+    /// entry. Throws if a value is not a word.
+    func words(
+        in table: ViewTable,
+        under high: UInt64,
+        from first: UInt64,
+        through last: UInt64,
+        count: Int
+    ) throws(ViewIndexError) -> [ViewWord]
+}
+
+/// An entry of a table whose values are words, without the first word of its key.
+package struct ViewWord: Hashable, Sendable {
+    /// The second word of the key.
+    package var low: UInt64
+    /// The word of the value.
+    package var word: UInt64
+    /// The tag of the value.
+    package var tag: UInt8
+
+    package init(low: UInt64, word: UInt64, tag: UInt8) {
+        self.low = low
+        self.word = word
+        self.tag = tag
+    }
 }
 
 extension ViewSnapshot {

@@ -54,25 +54,24 @@ extension ViewPicture {
         from first: SequenceNumber,
         count: Int
     ) throws(ViewIndexError) -> [RecordVersion] {
+        let words = try snapshot.words(
+            in: .sync,
+            under: zone.rawValue,
+            from: first.rawValue,
+            through: bound.rawValue,
+            count: count
+        )
         var scanned: [RecordVersion] = []
-        scanned.reserveCapacity(min(count, 256))
-        var unknownTag: UInt8?
-        try snapshot.scan(
-            .sync,
-            from: ViewKey(zone: zone, sequence: first),
-            through: ViewKey(zone: zone, sequence: bound)
-        ) { key, value in
-            guard case .word(let slot, let tag) = value, let state = RecordState(rawValue: tag)
-            else {
-                unknownTag = if case .word(_, let tag) = value { tag } else { 0 }
-                return false
-            }
+        scanned.reserveCapacity(words.count)
+        for entry in words {
             scanned.append(
-                RecordVersion(slot: Slot(rawValue: slot), sequence: key.sequence, state: state)
+                RecordVersion(
+                    slot: Slot(rawValue: entry.word),
+                    sequence: SequenceNumber(rawValue: entry.low),
+                    state: try RecordState(indexTag: entry.tag)
+                )
             )
-            return scanned.count < count
         }
-        if let unknownTag { _ = try RecordState(indexTag: unknownTag) }
         return scanned
     }
 

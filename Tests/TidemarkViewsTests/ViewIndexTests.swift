@@ -118,6 +118,26 @@ struct ViewIndexTests {
         #expect(agreed == 500)
     }
 
+    @Test(arguments: IndexKind.allCases, [0, 1, 255, 256, 257, 512, 999, 1_000, 2_000])
+    func `A list of words has as many as were asked for`(_ kind: IndexKind, _ count: Int) throws {
+        let index = try kind.make(in: folder)
+        var batch = ViewBatch()
+        for low in 0..<1_000 as Range<UInt64> {
+            batch.put(.word(low + 7, tag: 1), in: .sync, for: ViewKey(1, low))
+        }
+        batch.put(.word(7, tag: 1), in: .sync, for: ViewKey(2, 0))
+        try index.apply(batch, checkpoint: .at(1))
+        let words = try index.snapshot().words(
+            in: .sync,
+            under: 1,
+            from: 0,
+            through: .max,
+            count: count
+        )
+        #expect(words.map(\.low) == (0..<1_000).prefix(count))
+        #expect(words.allSatisfy { $0.word == $0.low + 7 && $0.tag == 1 })
+    }
+
     @Test(arguments: IndexKind.allCases, [1, 2, 3, 4] as [UInt64])
     func `Random batches agree with a dictionary, now and in old snapshots`(
         _ kind: IndexKind,
@@ -173,6 +193,44 @@ struct ViewIndexTests {
                 let key = random.key()
                 #expect(try snapshot.value(in: table, for: key) == model.tables[table]?[key])
             }
+            try expectWords(of: table, in: snapshot, show: model, &random)
+        }
+    }
+
+    private func expectWords(
+        of table: ViewTable,
+        in snapshot: any ViewSnapshot,
+        show model: IndexModel,
+        _ random: inout SeededGenerator
+    ) throws {
+        let high = random.key().high
+        let bounds = [random.key().low, random.key().low].sorted()
+        let count = Int.random(in: 1...600, using: &random)
+        let entries = model.entries(
+            table,
+            from: ViewKey(high, bounds[0]),
+            through: ViewKey(high, bounds[1])
+        ).prefix(count)
+        let words = entries.compactMap { entry in
+            if case .word(let word, let tag) = entry.value {
+                ViewWord(low: entry.key.low, word: word, tag: tag)
+            } else {
+                nil
+            }
+        }
+        func found() throws -> [ViewWord] {
+            try snapshot.words(
+                in: table,
+                under: high,
+                from: bounds[0],
+                through: bounds[1],
+                count: count
+            )
+        }
+        if words.count == entries.count {
+            #expect(try found() == words)
+        } else {
+            #expect(throws: ViewIndexError.self) { try found() }
         }
     }
 }
