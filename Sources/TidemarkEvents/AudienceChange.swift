@@ -1,16 +1,17 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-package import TidemarkLog
+public import TidemarkLog
 
 /// A change of one record's audience by an event.
+@usableFromInline
 package struct AudienceChange: Hashable, Sendable {
     /// The record's zone and slot.
-    package var record: ViewKey
+    @usableFromInline package var record: ViewKey
     /// The position of the event; zero until it has one.
-    package var sequence: SequenceNumber
+    @usableFromInline package var sequence: SequenceNumber
     /// The audience's key; zero for none.
-    package var audience: ZoneKey
+    @usableFromInline package var audience: ZoneKey
 
     @inlinable @inline(__always)
     package init(record: ViewKey, sequence: SequenceNumber = 0, audience: ZoneKey) {

@@ -4,6 +4,7 @@
 /// The state of a record: live or deleted.
 ///
 /// Raw values are tags in the view index.
+@usableFromInline
 package enum RecordState: UInt8, Hashable, Sendable {
     case live = 1
     case tombstone = 2

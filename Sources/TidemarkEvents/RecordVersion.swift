@@ -1,16 +1,17 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-package import TidemarkLog
+public import TidemarkLog
 
 /// The last event of one record: its position and the record's state.
+@usableFromInline
 package struct RecordVersion: Hashable, Sendable {
     /// The record's slot in its zone.
-    package var slot: Slot
+    @usableFromInline package var slot: Slot
     /// The position of the record's last event.
-    package var sequence: SequenceNumber
+    @usableFromInline package var sequence: SequenceNumber
     /// The record's state after that event.
-    package var state: RecordState
+    @usableFromInline package var state: RecordState
 
     @inlinable @inline(__always)
     package init(slot: Slot, sequence: SequenceNumber, state: RecordState) {
@@ -21,21 +22,22 @@ package struct RecordVersion: Hashable, Sendable {
 }
 
 /// The change of one record by one event: all that a zone view needs of it, in 64-bit words.
+@usableFromInline
 package struct SlotChange: Hashable, Sendable {
     /// The zone's key.
-    package var zone: ZoneKey
+    @usableFromInline package var zone: ZoneKey
     /// The record's slot in the zone.
-    package var slot: Slot
+    @usableFromInline package var slot: Slot
     /// The position of the event; zero until it has one.
-    package var sequence: SequenceNumber
+    @usableFromInline package var sequence: SequenceNumber
     /// The position of the record's previous event; zero if this is the slot's first.
-    package var previous: SequenceNumber
+    @usableFromInline package var previous: SequenceNumber
     /// The record's state after the event.
-    package var state: RecordState
+    @usableFromInline package var state: RecordState
     /// The record's previous state; `nil` if this is the slot's first event.
-    package var previousState: RecordState?
+    @usableFromInline package var previousState: RecordState?
     /// True if the slot is not the hash of the record's name, because another name had that slot.
-    package var isProbed = false
+    @usableFromInline package var isProbed = false
 
     @inlinable @inline(__always)
     package init(

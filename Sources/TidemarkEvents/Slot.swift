@@ -4,9 +4,10 @@
 /// The place of a record's name in its zone, or of a zone's name in its database.
 ///
 /// This is the name's hash or, if other names had that slot, one of the next slots.
+@usableFromInline
 package struct Slot: RawRepresentable, Hashable, Comparable, Sendable {
     /// The slot as a number.
-    package let rawValue: UInt64
+    @usableFromInline package let rawValue: UInt64
 
     @inlinable @inline(__always)
     package init(rawValue: UInt64) {

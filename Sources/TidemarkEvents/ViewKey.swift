@@ -1,14 +1,15 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-package import TidemarkLog
+public import TidemarkLog
 
 /// A key: two words, ordered by the first, then the second (stored big-endian).
+@usableFromInline
 package struct ViewKey: Hashable, Comparable, Sendable {
     /// The more significant word: a zone, a database, or half of a hash.
-    package var high: UInt64
+    @usableFromInline package var high: UInt64
     /// The less significant word.
-    package var low: UInt64
+    @usableFromInline package var low: UInt64
 
     @inlinable @inline(__always)
     package init(_ high: UInt64, _ low: UInt64) {

@@ -5,9 +5,10 @@
 ///
 /// A zone that is created again has another key. A key is opaque to the log; zero stands for the
 /// store itself.
+@usableFromInline
 package struct ZoneKey: RawRepresentable, Hashable, Comparable, Sendable {
     /// The key as a number.
-    package let rawValue: UInt64
+    @usableFromInline package let rawValue: UInt64
 
     @inlinable @inline(__always)
     package init(rawValue: UInt64) {
@@ -34,7 +35,7 @@ package struct ZoneKey: RawRepresentable, Hashable, Comparable, Sendable {
 
 extension ZoneKey: CustomStringConvertible, ExpressibleByIntegerLiteral {
     /// The number in decimal.
-    package var description: String { String(rawValue) }
+    @usableFromInline package var description: String { String(rawValue) }
 
     @inlinable @inline(__always)
     package init(integerLiteral value: UInt64) {
