@@ -50,6 +50,7 @@ package enum ViewEntryFormat {
     }
 
     /// Reads a key; `nil` if the bytes are not one.
+    @inline(__always)
     package static func decodeKey(_ bytes: UnsafeRawBufferPointer) -> ViewKey? {
         var position = 0
         guard let high = decodeWord(bytes, &position), let low = decodeWord(bytes, &position),
@@ -142,6 +143,7 @@ package enum ViewEntryFormat {
     }
 
     /// Reads a value of at most `maximumWordByteCount` bytes.
+    @inline(__always)
     static func decodeWord(
         _ bytes: UnsafeRawBufferPointer,
         of key: ViewKey,

@@ -5,34 +5,36 @@
 enum Base36 {
     private static let digits: StaticString = "0123456789abcdefghijklmnopqrstuvwxyz"
 
-    /// Returns two numbers with a hyphen between them.
-    static func text(of first: UInt64, _ second: UInt32) -> String {
-        // The largest numbers have 13 and 7 digits.
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 21) { room in
-            // From the end, so that the digits need not be counted first.
-            var place = room.count
-            write(second, to: room, endingAt: &place)
-            place -= 1
-            room[place] = UInt8(ascii: "-")
-            write(first, to: room, endingAt: &place)
-            return String(decoding: UnsafeBufferPointer(rebasing: room[place...]), as: UTF8.self)
+    /// Returns the number of digits of a number.
+    @inline(__always)
+    static func digitCount(of number: UInt64) -> Int {
+        var count = 1
+        var limit: UInt64 = 36
+        while number >= limit {
+            count += 1
+            // The next power of 36 does not fit 64 bits, so no number has more digits.
+            let (next, overflow) = limit.multipliedReportingOverflow(by: 36)
+            if overflow { break }
+            limit = next
         }
+        return count
     }
 
-    /// Writes a number so that its last digit is before an offset, and moves the offset to its first
-    /// digit.
+    /// Writes a number so that its last digit is before an offset.
     @inline(__always)
-    private static func write(
-        _ number: some FixedWidthInteger & UnsignedInteger,
-        to room: UnsafeMutableBufferPointer<UInt8>,
-        endingAt place: inout Int
+    static func write(
+        _ number: UInt64,
+        to buffer: UnsafeMutableBufferPointer<UInt8>,
+        endingAt end: Int
     ) {
+        // A caller reserves `digitCount(of:)` bytes before the offset. Release builds do not check
+        // the buffer.
         var rest = number
+        var place = end
         repeat {
-            let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 36)
             place -= 1
-            room[place] = digits.utf8Start[Int(digit)]
-            rest = quotient
+            buffer[place] = digits.utf8Start[Int(rest % 36)]
+            rest /= 36
         } while rest > 0
     }
 

@@ -56,10 +56,7 @@ extension RecordChanges: RandomAccessCollection {
         switch storage {
         case .lines(let lines): lines[position]
         case .rows(let rows, let zone, let selection):
-            switch rows.change(at: position, in: zone) {
-            case .changed(let record): .changed(record.narrowed(to: selection))
-            case .deleted(let record): .deleted(record)
-            }
+            rows.change(at: position, in: zone, selecting: selection)
         }
     }
 }

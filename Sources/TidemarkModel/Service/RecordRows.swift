@@ -174,13 +174,23 @@ extension RecordRows {
         return (bytes[..<split], bytes[split...])
     }
 
-    /// Returns a row as a line of a zone's delta.
-    package func change(at index: Int, in zone: ZoneID) -> RecordChange {
+    /// Returns a row as a line of a zone's delta, with the selected fields only.
+    package func change(
+        at index: Int,
+        in zone: ZoneID,
+        selecting selection: FieldSelection?
+    ) -> RecordChange {
         let row = rows[index]
         let tag = RecordChangeTag(sequence: row.sequence, incarnationBits: row.incarnationBits)
-        if row.kind == .changed {
-            return .changed(Record(zone: zone, changeTag: tag, body: body(of: row)))
-        }
+        guard row.kind == .changed else { return deletion(row, in: zone, tag) }
+        let record = Record(zone: zone, changeTag: tag, body: body(of: row))
+        guard let selection else { return .changed(record) }
+        return .changed(record.narrowed(to: selection))
+    }
+
+    // Deletions are rarer than records, whose path is shorter without them.
+    @inline(never)
+    private func deletion(_ row: Row, in zone: ZoneID, _ tag: RecordChangeTag) -> RecordChange {
         let (name, type) = nameAndType(of: row)
         return .deleted(
             DeletedRecord(
