@@ -77,17 +77,8 @@ public struct RecordChangeTag: Hashable, Sendable {
     /// The tag as text: of a version, both numbers in base 36 with a hyphen between them.
     public var text: String {
         switch content {
-        case .other(let name): return name.string
-        case .version(let sequence, let incarnationBits):
-            let bits = UInt64(incarnationBits)
-            let split = Base36.digitCount(of: sequence)
-            let end = split + 1 + Base36.digitCount(of: bits)
-            return String(unsafeUninitializedCapacity: end) { buffer in
-                Base36.write(sequence, to: buffer, endingAt: split)
-                buffer[split] = UInt8(ascii: "-")
-                Base36.write(bits, to: buffer, endingAt: end)
-                return end
-            }
+        case .other(let name): name.string
+        case .version(let sequence, let incarnationBits): Base36.text(of: sequence, incarnationBits)
         }
     }
 }

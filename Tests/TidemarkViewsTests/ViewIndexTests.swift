@@ -134,7 +134,7 @@ struct ViewIndexTests {
             through: .max,
             count: count
         )
-        #expect(words.map(\.low) == (0..<1_000).prefix(count))
+        #expect(words.map(\.low) == Array((0..<1_000 as Range<UInt64>).prefix(count)))
         #expect(words.allSatisfy { $0.word == $0.low + 7 && $0.tag == 1 })
     }
 
