@@ -68,9 +68,9 @@ final class CredentialCache<Credential: Sendable>: Sendable {
 
 /// A cache of the contents of checked texts, such as the session that a signed token names.
 ///
-/// For what never changes, or can be made again: whether a credential is still valid is asked for
-/// each request. Only texts that passed, or that this process made, are kept, so nobody can fill it
-/// without credentials.
+/// For conclusions that never change: whether a credential is still valid is asked for each request.
+/// Only texts that passed, or that this process made, are kept, so nobody can fill it without
+/// credentials.
 final class CheckedTexts<Content: Sendable>: Sendable {
     // Texts are found by hashes with a seed of this process, so the time of a search tells nothing
     // about the texts that are there.

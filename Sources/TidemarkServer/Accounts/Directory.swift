@@ -25,8 +25,6 @@ public final class Directory: Sendable {
     private let tokenNames: CheckedTexts<String>
     /// The sessions and times in web tokens whose signatures are right, by their texts.
     private let signedTokens: CheckedTexts<(session: String, issued: Int64)>
-    /// The last web token of each session, by the session's id.
-    private let lastTokens: CheckedTexts<(text: String, issued: Int64)>
     let uses = Lock(SessionUses())
     let state = Lock(State())
     /// Held while limits are read and passed to the store.
@@ -84,7 +82,6 @@ public final class Directory: Sendable {
         knownAccounts = CredentialCache(limit: cacheLimit, counting: changes)
         tokenNames = CheckedTexts(limit: cacheLimit)
         signedTokens = CheckedTexts(limit: cacheLimit)
-        lastTokens = CheckedTexts(limit: cacheLimit)
         registry = try await Registry(store)
         try await readLimits()
     }
@@ -528,19 +525,13 @@ public final class Directory: Sendable {
     /// Returns a token of a session: derived, so that handing one out writes nothing.
     func webToken(of session: Session) -> String {
         let now = Clock.now()
-        let id = session.id.text
-        // Answers within a second have the same token, or each would need a signature of its own.
         let issued =
-            isStrict(session)
-            ? uses.withLock { $0.nextToken(of: session, now: now) }
-            : now - now % 1_000
-        if let last = lastTokens[id], last.issued == issued { return last.text }
-        let head = Array(id.utf8) + issued.bigEndianBytes
+            isStrict(session) ? uses.withLock { $0.nextToken(of: session, now: now) } : now
+        let head = Array(session.id.text.utf8) + issued.bigEndianBytes
         let code = secret.code(of: head, for: "web token").prefix(16)
         let text = (head + code).base64URL
-        lastTokens.keep((text, issued), of: id)
         // A client that uses each token once sends this one next.
-        signedTokens.keep((id, issued), of: text)
+        signedTokens.keep((session.id.text, issued), of: text)
         return text
     }
 
