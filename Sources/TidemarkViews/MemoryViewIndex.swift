@@ -128,23 +128,4 @@ private final class MemoryViewSnapshot: ViewSnapshot {
             guard key <= last, visit(key, value) else { return }
         }
     }
-
-    func words(
-        in table: ViewTable,
-        under high: UInt64,
-        from first: UInt64,
-        through last: UInt64,
-        count: Int
-    ) throws(ViewIndexError) -> [ViewWord] {
-        var words: [ViewWord] = []
-        let end = ViewKey(high, last)
-        for (key, value) in tables[table][tables.position(of: ViewKey(high, first), in: table)...] {
-            guard words.count < count, key <= end else { break }
-            guard case .word(let word, let tag) = value else {
-                throw .damaged("in memory: the value of \(key) in table \(table) is not a word")
-            }
-            words.append(ViewWord(low: key.low, word: word, tag: tag))
-        }
-        return words
-    }
 }

@@ -112,6 +112,31 @@ package struct ViewWord: Hashable, Sendable {
 }
 
 extension ViewSnapshot {
+    /// Collects the entries of a scan.
+    ///
+    /// For an implementation whose entries need not be decoded.
+    package func words(
+        in table: ViewTable,
+        under high: UInt64,
+        from first: UInt64,
+        through last: UInt64,
+        count: Int
+    ) throws(ViewIndexError) -> [ViewWord] {
+        guard count > 0 else { return [] }
+        var words: [ViewWord] = []
+        var areWords = true
+        try scan(table, from: ViewKey(high, first), through: ViewKey(high, last)) { key, value in
+            guard case .word(let word, let tag) = value else {
+                areWords = false
+                return false
+            }
+            words.append(ViewWord(low: key.low, word: word, tag: tag))
+            return words.count < count
+        }
+        guard areWords else { throw .damaged("a value in table \(table) is not a word") }
+        return words
+    }
+
     /// Visits the entries of a table, as ``ViewSnapshot/scan(_:from:through:_:)`` does, for a
     /// visitor that may throw; its first error ends the walk and is thrown.
     package func visit(

@@ -62,14 +62,4 @@ private final class UnreadableIndex: ViewIndex, ViewSnapshot {
     ) throws(ViewIndexError) {
         throw ViewIndexError(.system, "The disk failed.")
     }
-
-    func words(
-        in table: ViewTable,
-        under high: UInt64,
-        from first: UInt64,
-        through last: UInt64,
-        count: Int
-    ) throws(ViewIndexError) -> [ViewWord] {
-        throw ViewIndexError(.system, "The disk failed.")
-    }
 }

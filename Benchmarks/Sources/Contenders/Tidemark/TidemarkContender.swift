@@ -156,7 +156,7 @@ package final class TidemarkContender: Contender {
         }
     }
 
-    /// A record's bytes have its name in them; its version is a tag, made as text already.
+    /// A record's bytes have its name in them; its version is a tag, of which the text is made.
     private static func take(_ page: ZoneChanges, into sink: Sink) {
         for case .changed(let record) in page.changes {
             let tagByteCount = record.changeTag?.text.utf8.count ?? 0
