@@ -126,9 +126,10 @@ extension RecordBody {
     }
 
     /// Returns the range of a text.
-    func range(of text: Text) -> Range<Int> {
-        let span = bytes.span.bytes
-        var start = Self.headerByteCount
+    func range(of text: Text) -> Range<Int> { Self.range(of: text, in: bytes.span.bytes) }
+
+    private static func range(of text: Text, in span: RawSpan) -> Range<Int> {
+        var start = headerByteCount
         // The texts follow each other without offsets, so a text begins after the lengths of all
         // earlier ones.
         for earlier in 0..<text.rawValue {
@@ -173,11 +174,13 @@ extension RecordBody {
     /// Returns true if the record has a type.
     ///
     /// O(bytes of the type).
-    package func hasType(_ type: Name) -> Bool {
-        let span = bytes.span.bytes
+    package func hasType(_ type: Name) -> Bool { Self.hasType(type, bytes.span.bytes) }
+
+    /// Returns true if the bytes of a body with a sound frame have a type.
+    static func hasType(_ type: Name, _ span: RawSpan) -> Bool {
         // The lengths are compared first, because that needs no sum of the lengths before.
         guard span.word16(at: Text.recordType.lengthOffset) == type.byteCount else { return false }
-        return type.hasBytes(span.extracting(range(of: .recordType)))
+        return type.hasBytes(span.extracting(range(of: .recordType, in: span)))
     }
 
     /// The user that saved the record first, as UTF-8, shared; empty if it is not known.

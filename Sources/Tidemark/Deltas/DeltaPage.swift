@@ -138,9 +138,10 @@ struct DeltaPage {
 
     /// Puts the rows in the order of their entries.
     private mutating func sort() {
-        let order = places.indices.sorted { places[$0] < places[$1] }
-        lines.rows.reorder(order)
-        places = order.map { places[$0] }
+        // One number for a place and its row: numbers are sorted without a closure.
+        let order = places.enumerated().map { UInt64($1) << 32 | UInt64($0) }.sorted()
+        lines.rows.reorder(order.map { Int($0 & UInt64(UInt32.max)) })
+        places = order.map { Int($0 >> 32) }
     }
 
     /// Cuts the page after the row that fills it, or after the row that was read last.
@@ -232,8 +233,11 @@ private struct EntryOrder {
 
     /// The order of versions that are for places of a list.
     init(_ versions: [(sequence: SequenceNumber, place: Int)]) {
-        let sorted = versions.sorted { $0.sequence < $1.sequence }
-        self.init(sequences: sorted.map(\.sequence), places: sorted.map(\.place))
+        var versions = versions
+        // The usual order, in which records came under a share, is that of their versions.
+        let ascends = zip(versions, versions.dropFirst()).allSatisfy { $0.sequence <= $1.sequence }
+        if !ascends { versions.sort { $0.sequence < $1.sequence } }
+        self.init(sequences: versions.map(\.sequence), places: versions.map(\.place))
     }
 
     private init(sequences: [SequenceNumber], places: [Int]?) {

@@ -48,7 +48,9 @@ struct DeltaRows {
             let range = row.payloadRange.lowerBound + bodyOffset..<row.payloadRange.upperBound
             // A share's record holds the links of all participants, which a participant who may not
             // change the share must not see.
-            if access != nil, !isGone, try appendShare(row, block[range], bits) { return }
+            if access != nil, !isGone, RecordBody.isShare(payload, from: bodyOffset) {
+                return appendShare(row, block[range], bits)
+            }
             let kind: RecordRows.Kind = isGone ? .gone : .changed
             rows.append(kind, row.sequence.rawValue, bits, in: block, range, nameByteCount: 0)
         case .tombstone(let bodyOffset):
@@ -78,19 +80,12 @@ struct DeltaRows {
         )
     }
 
-    /// Appends a share as a participant sees it, and returns true; returns false if the event is
-    /// not of a share.
+    /// Appends the record of a share as a participant sees it.
     @inline(never)
-    private mutating func appendShare(
-        _ row: EventRow,
-        _ bytes: ArraySlice<UInt8>,
-        _ bits: UInt32
-    ) throws(EventFormatError) -> Bool {
+    private mutating func appendShare(_ row: EventRow, _ bytes: ArraySlice<UInt8>, _ bits: UInt32) {
         let body = RecordBody(sound: bytes)
-        guard body.isShare else { return false }
         let shown = Record(zone: .default, changeTag: nil, body: body).shown(to: access).body
         rows.append(shown, row.sequence.rawValue, bits)
-        return true
     }
 
     /// Appends that a record has left the audience that an event is about.

@@ -356,8 +356,10 @@ extension SharedDelta {
         }
         // The token has one position for all audiences. Entries after the shortest of them are
         // listed again for the next page.
-        found.removeAll { $0.sequence > bound }
-        found.sort { $0.sequence < $1.sequence }
+        if zoneAccess.participations.count > 1 {
+            found.removeAll { $0.sequence > bound }
+            found.sort { $0.sequence < $1.sequence }
+        }
         entries.append(found.prefix(room), but: untoldHere, isGone: false)
         let end = found.count > room ? found[room - 1].sequence : bound
         content.sequence = end

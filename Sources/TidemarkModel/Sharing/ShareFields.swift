@@ -216,7 +216,14 @@ extension Record {
 
 extension RecordBody {
     /// True if this is the record of a share.
-    package var isShare: Bool { hasType(Share.typeName) }
+    package var isShare: Bool { Self.isShare(bytes.span.bytes, from: 0) }
+
+    /// Returns true if the body that a payload has from an offset on is that of a share's record.
+    ///
+    /// The frame of the body must be sound.
+    package static func isShare(_ payload: RawSpan, from offset: Int) -> Bool {
+        hasType(Share.typeName, payload.extracting(offset..<payload.byteCount))
+    }
 }
 
 extension RecordBody {
