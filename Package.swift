@@ -21,15 +21,6 @@ let everywhere: [SwiftSetting] =
 /// Libraries and the command: an import is part of the reviewed interface only where it says so.
 let shipped: [SwiftSetting] = everywhere + [.enableUpcomingFeature("InternalImportsByDefault")]
 
-/// Settings of what most tests spend their time in.
-///
-/// With the variable it is optimized, with its assertions: the optimizer takes less time than it saves a run
-/// of all tests. Nobody else sets the variable, so packages that depend on this one have no unsafe flags.
-let tested: [SwiftSetting] =
-    shipped
-    + (Context.environment["TIDEMARK_OPTIMIZED"] == nil
-        ? [] : [.unsafeFlags(["-O", "-assert-config", "Debug"])])
-
 /// The condition of what only a build with the trait Observing uses.
 let observing: TargetDependencyCondition? = .when(traits: ["Observing"])
 
@@ -120,12 +111,12 @@ let package = Package(
             providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]
         ),
         .systemLibrary(name: "CPlatform"),
-        .target(name: "TidemarkLock", swiftSettings: tested),
-        .target(name: "TidemarkModel", swiftSettings: tested),
+        .target(name: "TidemarkLock", swiftSettings: shipped),
+        .target(name: "TidemarkModel", swiftSettings: shipped),
         .target(
             name: "TidemarkLog",
             dependencies: ["TidemarkLock", "CLZ4", "CPlatform", "CXXHash"],
-            swiftSettings: tested
+            swiftSettings: shipped
         ),
         .target(
             name: "TidemarkQuery",
@@ -134,29 +125,29 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
-            swiftSettings: tested
+            swiftSettings: shipped
         ),
         .target(
             name: "TidemarkEvents",
             dependencies: ["TidemarkModel", "TidemarkLog"],
-            swiftSettings: tested
+            swiftSettings: shipped
         ),
         .target(
             name: "TidemarkViews",
             dependencies: [
                 "TidemarkEvents", "TidemarkModel", "TidemarkLog", "TidemarkLock", "CLMDB",
             ],
-            swiftSettings: tested
+            swiftSettings: shipped
         ),
         .target(
             name: "TidemarkRules",
             dependencies: ["TidemarkEvents", "TidemarkModel", "TidemarkLog"],
-            swiftSettings: tested
+            swiftSettings: shipped
         ),
         .target(
             name: "TidemarkDatabase",
             dependencies: ["TidemarkModel"],
-            swiftSettings: tested
+            swiftSettings: shipped
         ),
         .target(
             name: "Tidemark",
@@ -166,7 +157,7 @@ let package = Package(
                 "TidemarkRules", "TidemarkLock",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
-            swiftSettings: tested
+            swiftSettings: shipped
         ),
         .target(
             name: "TidemarkObserving",
@@ -316,7 +307,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             path: "Tests/Support",
-            swiftSettings: tested
+            swiftSettings: shipped
         ),
         .target(
             name: "ServiceConformance",
@@ -328,13 +319,13 @@ let package = Package(
             name: "SimulatedDisk",
             dependencies: ["TidemarkLog", "TidemarkLock", "TestSupport"],
             path: "Tests/SimulatedDisk",
-            swiftSettings: tested
+            swiftSettings: shipped
         ),
         .target(
             name: "GeneratedQueries",
             dependencies: ["TidemarkModel", "TestSupport"],
             path: "Tests/GeneratedQueries",
-            swiftSettings: tested
+            swiftSettings: shipped
         ),
         .testTarget(
             name: "TidemarkModelTests",
