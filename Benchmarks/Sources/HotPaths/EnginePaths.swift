@@ -10,7 +10,7 @@ extension HotPath {
     /// The whole engine, through its door; nothing is synced.
     static let engine = [
         saveOne, insertBatch, insertBatchJournalled, updateBatch, unchangedBatch, refusedBatch,
-        firstSync, sharedFirstSync, smallDelta, smallDeltaJournalled, interleavedDelta, emptyDelta,
+        firstSync, smallDelta, smallDeltaJournalled, interleavedDelta, emptyDelta,
         emptyDeltaJournalled,
         queryEqual, queryRange, replay,
     ]
@@ -72,15 +72,6 @@ extension HotPath {
     /// Reads all records of a zone; one operation is one record.
     private static let firstSync = HotPath(name: "engine.firstSync") { count in
         let store = try ScratchStore(recordCount: count, reopened: true)
-        return Prepared { count in
-            try blocking { try demand(try await store.readAll(atMost: count) >= count) }
-        }
-    }
-
-    /// Reads all records of a share that came under it after they were saved, as its participant, in
-    /// pages of 200; one operation is one record.
-    private static let sharedFirstSync = HotPath(name: "engine.firstSync.shared") { count in
-        let store = try SharedStore(recordCount: count)
         return Prepared { count in
             try blocking { try demand(try await store.readAll(atMost: count) >= count) }
         }
