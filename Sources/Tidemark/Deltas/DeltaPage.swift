@@ -138,7 +138,7 @@ struct DeltaPage {
 
     /// Puts the rows in the order of their entries.
     private mutating func sort() {
-        // One number for a place and its row: numbers are sorted without a closure.
+        // One number for a place and its row, each below 2^32: numbers are sorted without a closure.
         let order = places.enumerated().map { UInt64($1) << 32 | UInt64($0) }.sorted()
         lines.rows.reorder(order.map { Int($0 & UInt64(UInt32.max)) })
         places = order.map { Int($0 >> 32) }
@@ -234,7 +234,7 @@ private struct EntryOrder {
     /// The order of versions that are for places of a list.
     init(_ versions: [(sequence: SequenceNumber, place: Int)]) {
         var versions = versions
-        // The usual order, in which records came under a share, is that of their versions.
+        // The log is read in ascending order. Versions that ascend already are not sorted.
         let ascends = zip(versions, versions.dropFirst()).allSatisfy { $0.sequence <= $1.sequence }
         if !ascends { versions.sort { $0.sequence < $1.sequence } }
         self.init(sequences: versions.map(\.sequence), places: versions.map(\.place))

@@ -355,7 +355,7 @@ extension SharedDelta {
             )
         }
         // The token has one position for all audiences. Entries after the shortest of them are
-        // listed again for the next page.
+        // listed again for the next page. A single audience is in order, and ends at the bound.
         if zoneAccess.participations.count > 1 {
             found.removeAll { $0.sequence > bound }
             found.sort { $0.sequence < $1.sequence }
