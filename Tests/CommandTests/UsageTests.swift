@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Foundation
 import Testing
 
 @testable import TidemarkCommand
@@ -46,5 +47,46 @@ import Testing
         }
         check(TidemarkCommand.self)
         #expect(count > 50)
+    }
+
+    /// A command as the argument parser describes it.
+    private struct Described: Decodable {
+        struct Argument: Decodable {
+            struct Name: Decodable {
+                var kind: String
+                var name: String
+            }
+
+            var kind: String
+            var names: [Name]?
+            var isOptional: Bool
+            var isRepeating: Bool
+        }
+
+        var commandName: String
+        var subcommands: [Described]?
+        var arguments: [Argument]?
+    }
+
+    @Test func `No command has two options of one name, or an argument that cannot be reached`()
+        throws
+    {
+        struct Dump: Decodable { var command: Described }
+        let json = Data(TidemarkCommand._dumpHelp().utf8)
+        var count = 0
+        func check(_ command: Described, _ line: String) {
+            let arguments = command.arguments ?? []
+            let names = arguments.flatMap { ($0.names ?? []).map { "\($0.kind) \($0.name)" } }
+            #expect(Set(names).count == names.count, "\(line): \(names)")
+            let positional = arguments.filter { $0.kind == "positional" }
+            // What follows a list is in the list, and what follows what may be left out is that.
+            let isReached = !positional.dropLast().contains { $0.isRepeating || $0.isOptional }
+            #expect(isReached, "\(line)")
+            count += names.count
+            for next in command.subcommands ?? [] { check(next, "\(line) \(next.commandName)") }
+        }
+        let root = try JSONDecoder().decode(Dump.self, from: json).command
+        check(root, root.commandName)
+        #expect(count > 200)
     }
 }
