@@ -3,6 +3,14 @@
 
 import TidemarkLog
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
 /// The bytes of one simulated file: as its users see them, as a sync last left them, and every
 /// change in between.
 struct SimulatedContent: Sendable {
@@ -143,7 +151,14 @@ extension SimulatedContent.Change.Kind {
         if length < bytes.count {
             bytes.removeLast(bytes.count - length)
         } else {
-            bytes += [UInt8](repeating: 0, count: length - bytes.count)
+            // By the C library: `[UInt8](repeating:count:)` calls a generic function for each byte in a
+            // debug build.
+            bytes = [UInt8](unsafeUninitializedCapacity: length) { room, count in
+                guard let start = room.baseAddress else { return }
+                memcpy(start, bytes, bytes.count)
+                memset(start + bytes.count, 0, length - bytes.count)
+                count = length
+            }
         }
     }
 }

@@ -90,9 +90,31 @@ struct SimulatedDisk: Sendable {
         return .success(node)
     }
 
+    /// The names in a path.
+    ///
+    /// Each call on a file splits a path, so no byte is visited in Swift, which is slow in a debug
+    /// build.
     private static func components(of path: String) -> [Name] {
-        path.utf8.split(separator: UInt8(ascii: "/")).map(Name.init)
-            .filter { $0 != [UInt8(ascii: ".")] }
+        var path = path
+        return path.withUTF8 { bytes in
+            var components: [Name] = []
+            var rest = UnsafeRawBufferPointer(bytes)
+            while let start = rest.baseAddress, !rest.isEmpty {
+                let slash = memchr(start, Int32(UInt8(ascii: "/")), rest.count)
+                let length = slash.map { start.distance(to: $0) } ?? rest.count
+                let name = Name(UnsafeRawBufferPointer(start: start, count: length))
+                if length > 0 && name != [UInt8(ascii: ".")] { components.append(name) }
+                let taken = min(length + 1, rest.count)
+                rest = UnsafeRawBufferPointer(start: start + taken, count: rest.count - taken)
+            }
+            return components
+        }
+    }
+
+    /// The order of names, by their bytes.
+    static func precedes(_ left: Name, _ right: Name) -> Bool {
+        let order = memcmp(left, right, min(left.count, right.count))
+        return order == 0 ? left.count < right.count : order < 0
     }
 
     /// The directory that a path's last component lies in, and that component.

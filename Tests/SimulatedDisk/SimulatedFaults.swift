@@ -116,8 +116,9 @@ struct SimulatedFaults: Sendable {
             }
         }
         ignoresThisCall =
-            ignoredNumbers[call.kind]?.contains(number) == true
-            || ignoredPaths[call.kind]?.contains { $0(call.path) } == true
+            !ignoredNumbers.isEmpty && ignoredNumbers[call.kind]?.contains(number) == true
+            || !ignoredPaths.isEmpty
+                && ignoredPaths[call.kind]?.contains { $0(call.path) } == true
         return .proceed
     }
 

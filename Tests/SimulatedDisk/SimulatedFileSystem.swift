@@ -137,7 +137,7 @@ package final class SimulatedFileSystem: FileSystem {
         return try perform(call) { state throws(FileError) in
             let node = try call.unwrap(state.disk.node(at: directory))
             guard let found = state.disk.directories[node] else { throw call.failure(ENOTDIR) }
-            return found.live.keys.sorted { $0.lexicographicallyPrecedes($1) }
+            return found.live.keys.sorted(by: SimulatedDisk.precedes)
                 .map { String(decoding: $0, as: UTF8.self) }
         }
     }

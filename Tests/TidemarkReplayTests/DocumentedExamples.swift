@@ -53,6 +53,8 @@ private enum DocumentedExamples {
         var examples: [[Substring]] = []
         var current: [Substring]?
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            // Most lines are in no example, and a regular expression takes long in a debug build.
+            guard current != nil || line.contains("```") else { continue }
             let plain = line.trimmingPrefix(#/\ *(///)?\ */#)
             if plain.hasPrefix("```") {
                 if let example = current { examples.append(example) }

@@ -54,10 +54,12 @@ import TidemarkModel
 
     @Test func `A used token stays invalid when the cache of sessions is full`() async throws {
         try await ServerUnderTest.run(.router) { server in
+            var options = server.server.options
+            options.tokenRotation = .strict
             let directory = try await Directory(
                 of: server.store,
                 at: server.folder,
-                rotation: .strict,
+                options: options,
                 cacheLimit: 1
             )
             var tokens: [String] = []

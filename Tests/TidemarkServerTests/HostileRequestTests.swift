@@ -327,7 +327,7 @@ import TidemarkWire
     }
 
     @Test func `An address without an account takes as long as a wrong password`() async throws {
-        let passwords = Passwords()
+        let passwords = Passwords(cost: ServerOptions().passwordCost)
         let hash = try await passwords.hash("the right password")
         func time(_ hash: String?) async throws -> Duration {
             var least = Duration.seconds(60)
@@ -342,6 +342,16 @@ import TidemarkWire
         let unknown = try await time(nil)
         // An answer without hashing would take a thousandth of the time.
         #expect(unknown > known / 3 && known > unknown / 3, "\(known), \(unknown)")
+    }
+
+    @Test func `A password matches its hash whatever the cost of new hashes`() async throws {
+        let hash = try await Passwords(cost: 4).hash("the right password")
+        #expect(hash.hasPrefix("scrypt-4-8-1$"))
+        let passwords = Passwords(cost: 5)
+        #expect(try await passwords.matches("the right password", hash))
+        #expect(try await !passwords.matches("a wrong password", hash))
+        let dearer = hash.replacing("scrypt-4", with: "scrypt-5")
+        #expect(try await !passwords.matches("the right password", dearer))
     }
 
     // MARK: Requests of the server

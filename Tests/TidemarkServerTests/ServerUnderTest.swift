@@ -49,6 +49,9 @@ struct ServerUnderTest {
             options: storeOptions,
             observer: observer
         )
+        // A hash of the standard cost takes a debug build half a second.
+        var options = options
+        options.passwordCost = 5
         let server = try await Server(
             store: store,
             at: path,

@@ -5,7 +5,7 @@ import ArgumentParser
 import TidemarkModel
 
 /// `tidemark delete`: records, as a client would delete them.
-struct DeleteCommand: AsyncParsableCommand {
+struct DeleteCommand: AsyncParsableCommand, ModifyCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete",
         abstract: "Delete records by name, or those on standard input.",
@@ -37,7 +37,10 @@ struct DeleteCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Delete only the version with this change tag.", valueName: "tag"))
     var tag: String?
 
-    @OptionGroup var options: ModifyOptions
+    @OptionGroup var options: AtomicOption
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var caller: CallerOptions
+    @OptionGroup var output: OutputOptions
 
     // Only alone: among other names, a hyphen is the name of a record.
     private var readsInput: Bool { names == ["-"] }
@@ -56,13 +59,13 @@ struct DeleteCommand: AsyncParsableCommand {
 
     func run() async throws {
         let requests =
-            readsInput ? try options.readRequests(Self.add) : namedRequests
-        try await store.act { service in try await options.send(requests, to: service) }
+            readsInput ? try readRequests(Self.add) : namedRequests
+        try await store.act { service in try await send(requests, to: service) }
     }
 
     private var namedRequests: [ModifyRecordsRequest] {
         var requests = RecordRequests(isAtomic: options.atomic, limits: Limits())
-        let zone = options.database.zone(zone)
+        let zone = database.zone(zone)
         for name in names {
             let id = RecordID(recordName: name, zone: zone)
             requests.add(RecordDeletion(id, changeTag: tag.map { RecordChangeTag($0) }))

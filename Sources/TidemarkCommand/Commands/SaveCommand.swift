@@ -5,7 +5,7 @@ import ArgumentParser
 import TidemarkModel
 
 /// `tidemark save`: records, as a client would save them.
-struct SaveCommand: AsyncParsableCommand {
+struct SaveCommand: AsyncParsableCommand, ModifyCommand {
     static let configuration = CommandConfiguration(
         commandName: "save",
         abstract: "Save a record, or records from standard input.",
@@ -69,7 +69,10 @@ struct SaveCommand: AsyncParsableCommand {
     )
     var policy = Policy.ifUnchanged
 
-    @OptionGroup var options: ModifyOptions
+    @OptionGroup var options: AtomicOption
+    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var caller: CallerOptions
+    @OptionGroup var output: OutputOptions
 
     /// The policies as the command line spells them.
     enum Policy: String, ExpressibleByArgument, CaseIterable {
@@ -117,9 +120,9 @@ struct SaveCommand: AsyncParsableCommand {
         if name == "-" {
             // Before the store is opened, so that its lock is not held while another program writes
             // the input.
-            let requests = try options.readRequests(add)
+            let requests = try readRequests(add)
             return try await store.act(.creating) { service in
-                try await options.send(requests, to: service)
+                try await send(requests, to: service)
             }
         }
         // Before the store is opened, too: a mistake in a field or a file must not leave a new
@@ -133,11 +136,11 @@ struct SaveCommand: AsyncParsableCommand {
             for file in files { assets.append(try await send(file, to: service)) }
             let fields = try Fields(arguments(naming: assets), removing: remove)
             let request = ModifyRecordsRequest(saves: [save(fields)], isAtomic: options.atomic)
-            try await options.send([request], to: service)
+            try await send([request], to: service)
         }
     }
 
-    private var zoneID: ZoneID { options.database.zone(zone) }
+    private var zoneID: ZoneID { database.zone(zone) }
 
     private typealias OpenFile = AsyncThrowingStream<[UInt8], any Error>
 
@@ -172,7 +175,7 @@ struct SaveCommand: AsyncParsableCommand {
         try await service.uploadAsset(
             file,
             UploadAssetRequest(zone: zoneID),
-            as: options.caller.caller(of: options.database.id)
+            as: caller.caller(of: database.id)
         )
     }
 

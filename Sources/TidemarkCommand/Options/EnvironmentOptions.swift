@@ -9,13 +9,20 @@ struct EnvironmentOptions: ParsableArguments {
     @Option(help: .container) var container = ContainerID.standard
     @Option(help: .environment) var environment = Environment.development
 
+    /// See ``Environment/caller(_:of:in:)``.
+    func caller(_ user: String, of scope: DatabaseScope) -> Caller {
+        environment.caller(user, of: scope, in: container)
+    }
+}
+
+extension Environment {
     /// Returns a user whom a command names, as the caller of a database of their own or of the public
     /// one.
-    func caller(_ user: String, of scope: DatabaseScope) -> Caller {
+    func caller(_ user: String, of scope: DatabaseScope, in container: ContainerID) -> Caller {
         let user = container.user(user)
         let database = DatabaseID(
             container: container,
-            environment: environment,
+            environment: self,
             scope: scope,
             owner: user
         )

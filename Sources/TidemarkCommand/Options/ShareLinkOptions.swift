@@ -18,8 +18,9 @@ struct ShareLinkOptions: ParsableArguments {
     )
     var user: String
 
-    @OptionGroup var place: EnvironmentOptions
+    @Option(help: .container) var container = ContainerID.standard
+    @Option(help: .environment) var environment = Environment.development
 
     /// The user, in their shared database.
-    var caller: Caller { place.caller(user, of: .shared) }
+    var caller: Caller { environment.caller(user, of: .shared, in: container) }
 }

@@ -6,7 +6,8 @@ import TidemarkModel
 
 /// In whose private database a share is.
 struct SharePlace: ParsableArguments {
-    @OptionGroup var place: EnvironmentOptions
+    @Option(help: .container) var container = ContainerID.standard
+    @Option(help: .environment) var environment = Environment.development
 
     @Option(
         help: ArgumentHelp(
@@ -17,5 +18,5 @@ struct SharePlace: ParsableArguments {
     var owner = UserID.current.userRecordName
 
     /// The owner of the database, as a caller.
-    var caller: Caller { place.caller(owner, of: .private) }
+    var caller: Caller { environment.caller(owner, of: .private, in: container) }
 }

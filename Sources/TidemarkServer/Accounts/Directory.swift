@@ -46,7 +46,9 @@ public final class Directory: Sendable {
         at folder: String,
         rotation: TokenRotation = .lenient
     ) async throws {
-        try await self.init(of: store, at: folder, rotation: rotation, cacheLimit: 10_000)
+        var options = ServerOptions()
+        options.tokenRotation = rotation
+        try await self.init(of: store, at: folder, options: options)
     }
 
     /// Opens the directory of a store; `cacheLimit` is the maximum number of entries of each kind
@@ -54,12 +56,12 @@ public final class Directory: Sendable {
     convenience init(
         of store: Store,
         at folder: String,
-        rotation: TokenRotation,
-        cacheLimit: Int
+        options: ServerOptions,
+        cacheLimit: Int = 10_000
     ) async throws {
         // Before the next line, which creates the key.
         let isNew = !ServerSecret.isThere(inStoreAt: folder)
-        try await self.init(of: store, ServerSecret(inStoreAt: folder), rotation, cacheLimit)
+        try await self.init(of: store, ServerSecret(inStoreAt: folder), options, cacheLimit)
         // Their tokens were signed with another key: the store was restored or forked.
         if isNew { try await end(sessions()) }
     }
@@ -67,13 +69,13 @@ public final class Directory: Sendable {
     private init(
         of store: Store,
         _ secret: ServerSecret,
-        _ rotation: TokenRotation,
+        _ options: ServerOptions,
         _ cacheLimit: Int
     ) async throws {
         self.store = store
         self.secret = secret
-        self.rotation = rotation
-        passwords = Passwords()
+        rotation = options.tokenRotation
+        passwords = Passwords(cost: options.passwordCost)
         let changes = CredentialChanges()
         self.changes = changes
         knownTokens = CredentialCache(limit: cacheLimit, counting: changes)

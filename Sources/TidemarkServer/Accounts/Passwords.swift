@@ -8,20 +8,25 @@ import TidemarkLock
 import TidemarkModel
 import _CryptoExtras
 
-/// A hasher of passwords with scrypt (N = 2^15, r = 8, p = 1).
+/// A hasher of passwords with scrypt (N = 2^cost, r = 8, p = 1).
 ///
-/// Each takes 32 MB, so at most two are hashed at a time, and few wait.
+/// With a cost of 15 each takes 32 MB, so at most two are hashed at a time, and few wait.
 final class Passwords: Sendable {
-    private static let rounds = 1 << 15
     private static let byteCount = 32
     private static let waitingLimit = 64
+    /// The cost of the hashes of new passwords.
+    private let cost: Int
     private let queue = DispatchQueue(label: "tidemark.passwords", attributes: .concurrent)
     private let slots = DispatchSemaphore(value: 2)
     private let waiting = Lock(0)
 
+    init(cost: Int) {
+        self.cost = cost
+    }
+
     /// Returns the hash of a new password.
     func hash(_ password: String) async throws -> String {
-        try await run { try Self.hash(password, salt: .random(16)) }
+        try await run { [cost] in try Self.hash(password, cost: cost, salt: .random(16)) }
     }
 
     /// Returns true if a password matches a hash; without a hash it takes the same time to return
@@ -29,11 +34,12 @@ final class Passwords: Sendable {
     func matches(_ password: String, _ hash: String?) async throws -> Bool {
         // An account without a password has an empty hash. It gets a random salt here, and the
         // comparison below fails.
-        let salt = hash?.split(separator: "$").dropFirst().first.flatMap {
-            [UInt8](base64URL: String($0))
+        let parts = hash?.split(separator: "$") ?? []
+        let salt = parts.dropFirst().first.flatMap { [UInt8](base64URL: String($0)) }
+        let cost = parts.first?.split(separator: "-").dropFirst().first.flatMap { Int($0) }
+        let found = try await run { [standard = self.cost] in
+            try Self.hash(password, cost: cost ?? standard, salt: salt ?? .random(16))
         }
-        let found = try await run { try Self.hash(password, salt: salt ?? .random(16)) }
-        // The texts begin with the parameters, so a hash with other parameters never matches.
         return hash.map { found.utf8.isSame(as: $0.utf8) } ?? false
     }
 
@@ -63,17 +69,17 @@ final class Passwords: Sendable {
         }
     }
 
-    private static func hash(_ password: String, salt: [UInt8]) throws -> String {
+    private static func hash(_ password: String, cost: Int, salt: [UInt8]) throws -> String {
         let key = try KDF.Scrypt.deriveKey(
             from: Data(password.utf8),
             salt: Data(salt),
             outputByteCount: byteCount,
-            rounds: rounds,
+            rounds: 1 << cost,
             blockSize: 8,
             parallelism: 1
         )
         let bytes = key.withUnsafeBytes { Array($0) }
-        return "scrypt-15-8-1$\(salt.base64URL)$\(bytes.base64URL)"
+        return "scrypt-\(cost)-8-1$\(salt.base64URL)$\(bytes.base64URL)"
     }
 }
 #endif

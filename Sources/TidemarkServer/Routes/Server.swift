@@ -61,11 +61,7 @@ public final class Server: Sendable {
         self.folder = folder
         self.store = store
         self.options = options
-        directory = try await Directory(
-            of: store,
-            at: folder,
-            rotation: options.tokenRotation
-        )
+        directory = try await Directory(of: store, at: folder, options: options)
         callers = Callers(
             directory: directory,
             issuers: try await Issuers(options, logger),

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import TestSupport
 
 @testable import TidemarkLog
@@ -15,6 +16,20 @@ struct WrittenEvent: Hashable {
     var received: Int64
     var envelope: [UInt8]
     var payload: [UInt8]
+
+    /// True if they are the same to the byte.
+    ///
+    /// Arrays are compared by the C library: `==` calls a generic function for each byte in a debug
+    /// build.
+    static func == (left: WrittenEvent, right: WrittenEvent) -> Bool {
+        func areSame(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+            left.count == right.count && memcmp(left, right, left.count) == 0
+        }
+        return left.sequence == right.sequence && left.zone == right.zone
+            && left.commitFirst == right.commitFirst && left.eventCount == right.eventCount
+            && left.time == right.time && left.received == right.received
+            && areSame(left.envelope, right.envelope) && areSame(left.payload, right.payload)
+    }
 }
 
 extension WrittenEvent {

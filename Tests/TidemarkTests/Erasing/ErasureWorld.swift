@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Testing
 import Tidemark
 import TidemarkModel
@@ -327,14 +328,28 @@ struct StoreSearch {
         return folders
     }
 
+    /// Only places with the word's first letter are compared: a loop over every byte takes a debug build
+    /// minutes.
     private func holds(_ bytes: [UInt8], _ word: String) -> Bool {
-        let wanted = Array(word.utf8)
-        guard bytes.count >= wanted.count else { return false }
-        return bytes.withUnsafeBufferPointer { bytes in
-            func lower(_ byte: UInt8) -> UInt8 { byte >= 65 && byte <= 90 ? byte | 32 : byte }
-            return (0...bytes.count - wanted.count).contains { start in
-                lower(bytes[start]) == wanted[0]
-                    && wanted.indices.allSatisfy { lower(bytes[start + $0]) == wanted[$0] }
+        bytes.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return false }
+            let end = base + bytes.count
+            return [word.lowercased(), word.uppercased()].contains { word in
+                let initial = Int32(word.utf8.first ?? 0)
+                var place = base
+                while let start = memchr(place, initial, place.distance(to: end)) {
+                    place = UnsafeRawPointer(start)
+                    guard place.distance(to: end) >= word.utf8.count else { return false }
+                    if strncasecmp(
+                        place.assumingMemoryBound(to: CChar.self),
+                        word,
+                        word.utf8.count
+                    ) == 0 {
+                        return true
+                    }
+                    place += 1
+                }
+                return false
             }
         }
     }

@@ -55,10 +55,11 @@ import TidemarkViews
     /// The descriptors that the process has in a store's folder.
     private func descriptors(_ name: String = "test.tide") throws -> [String] {
         let manager = FileManager.default
+        let path = folder.path(name)
         return try manager.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { number in
             // Other tests close descriptors meanwhile.
             let file = try? manager.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + number)
-            return file?.hasPrefix(folder.path(name)) == true ? file : nil
+            return file?.hasPrefix(path) == true ? file : nil
         }
         .sorted()
     }
@@ -67,7 +68,7 @@ import TidemarkViews
     private func waitUntilParked(_ name: String = "test.tide") async throws {
         for _ in 0..<1_000 where try descriptors(name).count > 4 {
             sweep.sweep()
-            try await Task.sleep(for: .milliseconds(10))
+            try await Task.sleep(for: .milliseconds(50))
         }
         let open = try descriptors(name)
         #expect(open.count == 4, "\(open)")
@@ -189,7 +190,7 @@ import TidemarkViews
         #expect(try weight() >= 200)
         for _ in 0..<1_000 where try weight() > 0 {
             sweep.sweep()
-            try await Task.sleep(for: .milliseconds(10))
+            try await Task.sleep(for: .milliseconds(50))
         }
         #expect(try weight() == 0)
         try await waitUntilParked()
@@ -205,7 +206,7 @@ import TidemarkViews
         for number in 0..<3 as Range<Int64> {
             try await save(number..<number + 1, by: client)
             for _ in 0..<1_000 where try descriptors().count > 4 {
-                try await Task.sleep(for: .milliseconds(10))
+                try await Task.sleep(for: .milliseconds(50))
             }
             #expect(try descriptors().count == 4)
         }

@@ -58,7 +58,7 @@ struct SubscriptionsNotificationsCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let caller = caller.caller(of: place.caller(caller.user.name, of: .private).database)
+        let caller = caller.caller(of: place.caller(caller.user, of: .private).database)
         guard !markRead.isEmpty || catchUp else {
             return try await store.argument.askAsApp { try await print($0, caller) }
         }

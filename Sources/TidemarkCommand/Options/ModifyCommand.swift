@@ -4,8 +4,8 @@
 import ArgumentParser
 import TidemarkModel
 
-/// The options for saving and deleting records, and for the output.
-struct ModifyOptions: ParsableArguments {
+/// The option that lets each record that a command saves or deletes stand alone.
+struct AtomicOption: ParsableArguments {
     @Flag(
         inversion: .prefixedNo,
         help: """
@@ -14,11 +14,20 @@ struct ModifyOptions: ParsableArguments {
             """
     )
     var atomic = true
+}
 
-    @OptionGroup var database: DatabaseOptions
-    @OptionGroup var caller: CallerOptions
-    @OptionGroup var output: OutputOptions
+/// A command that saves or deletes records.
+///
+/// It declares its groups of options itself: in debug builds the argument parser checks each level of
+/// groups several times.
+protocol ModifyCommand {
+    var options: AtomicOption { get }
+    var database: DatabaseOptions { get }
+    var caller: CallerOptions { get }
+    var output: OutputOptions { get }
+}
 
+extension ModifyCommand {
     /// Reads requests from standard input.
     ///
     /// `add` adds the meaning of a line.
@@ -27,7 +36,7 @@ struct ModifyOptions: ParsableArguments {
     ) throws -> [ModifyRecordsRequest] {
         // The default limits: requests are made before the store is opened, and commands open it
         // with these limits.
-        var requests = RecordRequests(isAtomic: atomic, limits: Limits())
+        var requests = RecordRequests(isAtomic: options.atomic, limits: Limits())
         let lines = try FileLines(path: "-")
         var reader = RecordLineReader()
         while let line = try lines.next() {
