@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import GeneratedQueries
+import TestSupport
 import Testing
 import TidemarkModel
 
@@ -71,7 +72,7 @@ struct IndexedHistory {
 }
 
 @Suite struct AgreementTests {
-    @Test(arguments: 0..<12 as Range<UInt64>)
+    @Test(arguments: 0..<(runsLongTests ? 20 : 5) as Range<UInt64>)
     func `SQLite and the evaluator find the same records in the same order`(
         seed: UInt64
     ) async throws {
@@ -112,7 +113,7 @@ struct IndexedHistory {
         #expect(foundCount > 500)
     }
 
-    @Test(arguments: 20..<26 as Range<UInt64>)
+    @Test(arguments: 20..<(runsLongTests ? 40 : 23) as Range<UInt64>)
     func `All pages together equal the whole result`(seed: UInt64) async throws {
         var history = try IndexedHistory(seed: seed)
         try await history.grow(by: 200)

@@ -25,7 +25,7 @@ func record(_ fields: KeyValuePairs<String, FieldValue?>) throws -> Record {
 }
 
 @Suite struct MatcherTests {
-    @Test(arguments: 0..<20 as Range<UInt64>)
+    @Test(arguments: 0..<(runsLongTests ? 100 : 6) as Range<UInt64>)
     func `The matcher agrees with a naive evaluation`(seed: UInt64) throws {
         var generator = PredicateGenerator(seed: seed)
         let records = try (0..<60).map { _ in try generator.record() }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import GeneratedQueries
+import TestSupport
 import Testing
 
 @testable import TidemarkModel
@@ -13,7 +14,7 @@ import Testing
         return Set(candidates)
     }
 
-    @Test(arguments: 100..<130 as Range<UInt64>)
+    @Test(arguments: 100..<(runsLongTests ? 200 : 108) as Range<UInt64>)
     func `Every matching predicate is a candidate`(seed: UInt64) throws {
         var generator = PredicateGenerator(seed: seed)
         let predicates = (0..<80).map { _ in generator.predicate() }

@@ -10,17 +10,17 @@ import TidemarkModel
 /// Generated histories of an owner and guests, whose devices fetch by token and must end with
 /// exactly what a walk of the owner's tree says they see.
 @Suite struct SharingModelTests {
-    @Test(arguments: UInt64(1)...16)
+    @Test(arguments: UInt64(1)...(runsLongTests ? 60 : 6))
     func `Devices that fetch by token have what the tree shows`(seed: UInt64) async throws {
         try await play(seed, isStrict: false)
     }
 
-    @Test(arguments: UInt64(101)...108)
+    @Test(arguments: UInt64(101)...(runsLongTests ? 130 : 103))
     func `In a strict store, devices have what the tree shows`(seed: UInt64) async throws {
         try await play(seed, isStrict: true)
     }
 
-    @Test(arguments: UInt64(201)...212)
+    @Test(arguments: UInt64(201)...(runsLongTests ? 240 : 204))
     func `In a compacted store, devices have what the tree shows or start again`(
         seed: UInt64
     ) async throws {

@@ -11,12 +11,12 @@ import TidemarkModel
 /// which is closed and opened now and then: everybody hears what the model says, from the beginning
 /// and from every token.
 @Suite struct NotificationModelTests {
-    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    @Test(arguments: 1...(runsLongTests ? 60 : 5) as ClosedRange<UInt64>)
     func `Notifications of all users equal the model's`(seed: UInt64) async throws {
         try await play(NotificationHistory(seed: seed))
     }
 
-    @Test(arguments: 101...108 as ClosedRange<UInt64>)
+    @Test(arguments: 101...(runsLongTests ? 140 : 103) as ClosedRange<UInt64>)
     func `In a compacted store, notifications equal the model's or a token expires`(
         seed: UInt64
     ) async throws {
