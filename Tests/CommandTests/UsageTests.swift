@@ -79,7 +79,7 @@ import Testing
             let names = arguments.flatMap { ($0.names ?? []).map { "\($0.kind) \($0.name)" } }
             #expect(Set(names).count == names.count, "\(line): \(names)")
             let positional = arguments.filter { $0.kind == "positional" }
-            // What follows a list is in the list, and what follows what may be left out is that.
+            // A list takes all arguments after it, and an optional argument takes the next one.
             let isReached = !positional.dropLast().contains { $0.isRepeating || $0.isOptional }
             #expect(isReached, "\(line)")
             count += names.count

@@ -122,7 +122,7 @@ package final class TemporaryServer: Sendable {
         var options = ServerOptions()
         // Tests sign in often, and all from one address.
         options.rateLimits = [:]
-        // Their passwords are no secrets.
+        // The passwords of its accounts are no secrets.
         options.passwordCost = 5
         let server = try await Server(store: store, at: path, options: options)
         let directory = server.directory

@@ -328,8 +328,8 @@ struct StoreSearch {
         return folders
     }
 
-    /// Only places with the word's first letter are compared: a loop over every byte takes a debug build
-    /// minutes.
+    /// Only places with the word's first letter are compared: in a debug build, a loop over every byte takes
+    /// most of the time of these tests.
     private func holds(_ bytes: [UInt8], _ word: String) -> Bool {
         bytes.withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress else { return false }
