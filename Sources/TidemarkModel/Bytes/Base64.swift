@@ -19,33 +19,35 @@ package enum Base64 {
         _ variant: Variant,
         into text: inout [UInt8]
     ) {
-        func digit(_ value: UInt32) -> UInt8 {
-            switch UInt8(truncatingIfNeeded: value & 63) {
-            case let value where value < 26: value + 65
-            case let value where value < 52: value - 26 + 97
-            case let value where value < 62: value - 52 + 48
-            case 62: variant == .standard ? 43 : 45
-            default: variant == .standard ? 47 : 95
+        let digits = variant == .standard ? standardDigits : urlDigits
+        let count = bytes.count / 3 * 4 + [0, 2, 3][bytes.count % 3]
+        text.append(addingCapacity: count) { text in
+            var index = 0
+            while index + 3 <= bytes.count {
+                let group =
+                    UInt32(bytes[index]) << 16 | UInt32(bytes[index + 1]) << 8
+                    | UInt32(bytes[index + 2])
+                for shift: UInt32 in [18, 12, 6, 0] {
+                    text.append(digits[Int(group >> shift & 63)])
+                }
+                index += 3
             }
+            guard index < bytes.count else { return }
+            let last = index + 1 < bytes.count ? bytes[index + 1] : 0
+            let group = UInt32(bytes[index]) << 16 | UInt32(last) << 8
+            text.append(digits[Int(group >> 18)])
+            text.append(digits[Int(group >> 12 & 63)])
+            if index + 1 < bytes.count { text.append(digits[Int(group >> 6 & 63)]) }
         }
-        text.reserveCapacity(text.count + (bytes.count + 2) / 3 * 4)
-        var index = 0
-        while index < bytes.count {
-            let left = bytes.count - index
-            let group =
-                UInt32(bytes[index]) << 16
-                | (left > 1 ? UInt32(bytes[index + 1]) << 8 : 0)
-                | (left > 2 ? UInt32(bytes[index + 2]) : 0)
-            text.append(digit(group >> 18))
-            text.append(digit(group >> 12))
-            if left > 1 { text.append(digit(group >> 6)) }
-            if left > 2 { text.append(digit(group)) }
-            if left < 3, variant == .standard {
-                text.append(contentsOf: repeatElement(61, count: 3 - left))
-            }
-            index += 3
+        if variant == .standard, !bytes.count.isMultiple(of: 3) {
+            text.append(contentsOf: repeatElement(61, count: 3 - bytes.count % 3))
         }
     }
+
+    private static let standardDigits = Array(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8
+    )
+    private static let urlDigits = Array(standardDigits.dropLast(2)) + Array("-_".utf8)
 
     /// Appends the bytes of a text; `false` if the text is not exactly the encoding of some bytes.
     ///

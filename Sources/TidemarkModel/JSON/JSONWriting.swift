@@ -49,10 +49,29 @@ extension [UInt8] {
     ///
     /// A comma precedes it, unless the object has just begun.
     package mutating func append(member name: StaticString) {
-        if last != UInt8(ascii: "{") { append(UInt8(ascii: ",")) }
-        append(UInt8(ascii: "\""))
-        append(literal: name)
-        append(literal: "\":")
+        let comma = last == UInt8(ascii: "{") ? 0 : 1
+        let count = name.utf8CodeUnitCount
+        append(count + comma + 3) { text in
+            text[0] = UInt8(ascii: ",")
+            text[comma] = UInt8(ascii: "\"")
+            (text + comma + 1).initialize(from: name.utf8Start, count: count)
+            text[comma + 1 + count] = UInt8(ascii: "\"")
+            text[comma + 2 + count] = UInt8(ascii: ":")
+        }
+    }
+
+    /// Appends a number of bytes, all of which a closure sets.
+    ///
+    /// One check of the room, where each single `append` has its own.
+    @inline(__always)
+    private mutating func append(_ count: Int, _ set: (UnsafeMutablePointer<UInt8>) -> Void) {
+        append(addingCapacity: count) { span in
+            span.withUnsafeMutableBufferPointer { buffer, initializedCount in
+                guard let start = buffer.baseAddress else { return }
+                set(start)
+                initializedCount += count
+            }
+        }
     }
 
     /// Appends a member whose value is a string; nothing without one.
@@ -109,10 +128,18 @@ extension [UInt8] {
     ///
     /// Escapes quotation marks, backslashes and control characters, and copies all other bytes.
     package mutating func append(jsonUTF8 utf8: UnsafeBufferPointer<UInt8>) {
+        var run = JSONText.plainCount(in: utf8, from: 0)
+        if run == utf8.count, let start = utf8.baseAddress {
+            return append(run + 2) { text in
+                text[0] = UInt8(ascii: "\"")
+                (text + 1).initialize(from: start, count: run)
+                text[run + 1] = UInt8(ascii: "\"")
+            }
+        }
         append(UInt8(ascii: "\""))
         var start = 0
         while start < utf8.count {
-            let run = JSONText.plainCount(in: utf8, from: start)
+            run = JSONText.plainCount(in: utf8, from: start)
             append(contentsOf: UnsafeBufferPointer(rebasing: utf8[start..<start + run]))
             start += run
             guard start < utf8.count else { break }

@@ -529,9 +529,10 @@ public final class Directory: Sendable {
         let now = Clock.now()
         let issued =
             isStrict(session) ? uses.withLock { $0.nextToken(of: session, now: now) } : now
-        let head = Array(session.id.text.utf8) + issued.bigEndianBytes
-        let code = secret.code(of: head, for: "web token").prefix(16)
-        let text = (head + code).base64URL
+        var token = Array(session.id.text.utf8)
+        Swift.withUnsafeBytes(of: issued.bigEndian) { token.append(contentsOf: $0) }
+        token.append(contentsOf: secret.code(of: token, for: "web token").prefix(16))
+        let text = token.base64URL
         // A client that uses each token once sends this one next.
         signedTokens.keep((session.id.text, issued), of: text)
         return text
@@ -570,12 +571,6 @@ public final class Directory: Sendable {
         let issued = bytes[32..<40].reduce(Int64(0)) { $0 << 8 | Int64($1) }
         signedTokens.keep((session, issued), of: text)
         return (session, issued)
-    }
-}
-
-extension Int64 {
-    fileprivate var bigEndianBytes: [UInt8] {
-        (0..<8).map { UInt8(truncatingIfNeeded: self >> (56 - 8 * Int64($0))) }
     }
 }
 #endif

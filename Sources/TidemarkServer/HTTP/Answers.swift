@@ -115,18 +115,22 @@ extension Response {
     }
 }
 
-extension Request {
-    /// Returns the whole body, up to a limit.
+extension Incoming {
+    /// Returns the whole body as it arrived, up to a limit.
     func collected(upTo limit: Int) async throws(WebError) -> [UInt8] {
         // Only an early rejection, before the body is read. A chunked body announces no length, so
         // its bytes are counted below.
-        let length = headers[values: .contentLength].first.flatMap { Int($0) }
+        let length = head.headerFields[values: .contentLength].first.flatMap { Int($0) }
         if let length, length > limit { throw .tooLong(limit: limit) }
+        if case .whole(let bytes) = body {
+            guard bytes.readableBytes <= limit else { throw .tooLong(limit: limit) }
+            return Array(bytes.readableBytesView)
+        }
         do {
             // Straight into the bytes: `collect` has a buffer of its own, from which they would be
             // copied again.
             var bytes: [UInt8] = []
-            for try await part in body {
+            for try await part in parts {
                 guard part.readableBytes <= limit - bytes.count else {
                     throw WebError.tooLong(limit: limit)
                 }

@@ -111,7 +111,7 @@ extension Incoming {
     func body(upTo limit: Int) async throws(WebError) -> [UInt8] {
         // The limit applies twice, to the bytes that arrive and to the expanded ones. One request
         // therefore holds at most twice the limit in memory.
-        let bytes = try await request.collected(upTo: limit)
+        let bytes = try await collected(upTo: limit)
         switch coding {
         case nil: return bytes
         case "gzip", "x-gzip": return try Gzip.expanded(bytes, upTo: limit)

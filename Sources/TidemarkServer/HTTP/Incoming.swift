@@ -8,19 +8,28 @@ import NIOCore
 import TidemarkModel
 import TidemarkWire
 
+/// The body of a request as it arrives.
+enum ReceivedBody: Sendable {
+    /// All of it.
+    case whole(ByteBuffer)
+    /// Parts, which are read from the connection.
+    case parts(RequestBody)
+}
+
 /// A request as it arrived, before its sender is known.
 ///
 /// A class: many steps of a request keep it, and each copy of a struct would count a dozen
 /// references.
 final class Incoming: Sendable {
-    let request: Request
+    let head: HTTPRequest
+    let body: ReceivedBody
     /// The id of this request and its answer.
     let uuid: String
     /// Path and query, as they were sent.
     let target: String
     /// The parts of the path, decoded.
     let path: [String]
-    let query: [String: String]
+    let query: QueryMembers
     /// The address of the server as this client sees it: scheme, host and port.
     let baseURL: String
     private let forwardedAddress: String?
@@ -31,42 +40,62 @@ final class Incoming: Sendable {
     // This runs for every request, before anything is authenticated, so each member is a copy or
     // one pass over the target.
     init(
+        _ head: HTTPRequest,
+        _ body: ReceivedBody,
+        _ options: ServerOptions,
+        from socketAddress: SocketAddress? = nil,
+        trace: TraceContext? = nil
+    ) {
+        self.head = head
+        self.body = body
+        self.socketAddress = socketAddress
+        // The last entry is the proxy's; those before it come from the client and are not trusted.
+        forwardedAddress =
+            options.trustsProxy
+            ? head.headerFields[.forwardedFor]?.split(separator: ",").last?.filter { $0 != " " }
+            : nil
+        // An invalid header is ignored, as the specification of `traceparent` demands.
+        self.trace =
+            trace ?? head.headerFields[.traceparent].flatMap { TraceContext(traceparent: $0) }
+        var random = RequestRandom()
+        uuid = UniqueName.make(using: &random)
+        target = head.path ?? "/"
+        let parts = PercentCoding.split(target: target)
+        path = parts.path
+        query = parts.query
+        baseURL =
+            options.publicURL ?? Incoming.baseURL(head, isSecure: options.certificate != nil)
+    }
+
+    convenience init(
         _ request: Request,
         _ options: ServerOptions,
         from socketAddress: SocketAddress? = nil,
         trace: TraceContext? = nil
     ) {
-        self.request = request
-        self.socketAddress = socketAddress
-        // The last entry is the proxy's; those before it come from the client and are not trusted.
-        forwardedAddress =
-            options.trustsProxy
-            ? request.headers[.forwardedFor]?.split(separator: ",").last?.filter { $0 != " " } : nil
-        // An invalid header is ignored, as the specification of `traceparent` demands.
-        self.trace =
-            trace ?? request.headers[.traceparent].flatMap { TraceContext(traceparent: $0) }
-        var random = RequestRandom()
-        uuid = UniqueName.make(using: &random)
-        target = request.head.path ?? "/"
-        let parts = PercentCoding.split(target: target)
-        path = parts.path
-        query = parts.query
-        baseURL =
-            options.publicURL ?? Incoming.baseURL(request, isSecure: options.certificate != nil)
+        self.init(request.head, .parts(request.body), options, from: socketAddress, trace: trace)
     }
 
-    private static func baseURL(_ request: Request, isSecure: Bool) -> String {
-        let host = request.head.authority ?? "localhost"
+    private static func baseURL(_ head: HTTPRequest, isSecure: Bool) -> String {
+        let host = head.authority ?? "localhost"
         // The client chooses this text, and answers contain it. Only bytes of a host and a port are
         // accepted: 46, 58, 91 and 93 are `.`, `:`, `[` and `]`.
         let isHost = host.utf8.allSatisfy { $0.isASCIIWordByte || [46, 58, 91, 93].contains($0) }
         return (isSecure ? "https://" : "http://") + (isHost ? host : "localhost")
     }
 
+    /// The parts of the body.
+    var parts: RequestBody {
+        switch body {
+        case .whole(let bytes): RequestBody(buffer: bytes)
+        case .parts(let parts): parts
+        }
+    }
+
     /// The address of the client, if it is known.
     var address: String? { forwardedAddress ?? socketAddress?.ipAddress }
 
-    func header(_ name: HTTPField.Name) -> String? { request.headers[name] }
+    func header(_ name: HTTPField.Name) -> String? { head.headerFields[name] }
 
     /// The origin of the page that sent the request; `nil` if no page did.
     var origin: String? { header(.origin).flatMap { $0 == "null" ? nil : $0 } }

@@ -64,9 +64,17 @@ struct LoopChannel<Base: ServerChildChannel>: ServerChildChannel {
     typealias Value = Base.Value
 
     let base: Base
+    /// The requests that Hummingbird does not see; `nil` for channels on which it sees all.
+    var direct: DirectAnswers?
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        base.setup(channel: channel, logger: logger)
+        let value = base.setup(channel: channel, logger: logger)
+        guard let direct else { return value }
+        // `base` is set up at once, and the channel reads nothing before this returns.
+        return value.flatMapThrowing { value in
+            try DirectHandler.add(to: channel, direct, LoopExecutor.of(channel.eventLoop))
+            return value
+        }
     }
 
     func handle(value: Value, logger: Logger) async {

@@ -26,7 +26,7 @@ struct RequestLine {
     init(_ incoming: Incoming, _ span: RequestSpan) {
         self.span = span
         uuid = incoming.uuid
-        method = incoming.request.method.rawValue
+        method = incoming.head.method.rawValue
     }
 
     /// Counts the request and writes its line.

@@ -50,7 +50,7 @@ extension Server {
             let found = try await authenticated(incoming)
             return await answer(incoming, name, by: found)
         } catch {
-            var line = RequestLine(incoming, RequestSpan(incoming.request, tracer))
+            var line = RequestLine(incoming, RequestSpan(incoming.head, tracer))
             line.endpoint = "administration"
             let failure = WebError(any: error)
             line.code = failure.code
@@ -81,7 +81,7 @@ extension Server {
         _ name: String,
         by administrator: Operator
     ) async -> Response {
-        var line = RequestLine(incoming, RequestSpan(incoming.request, tracer))
+        var line = RequestLine(incoming, RequestSpan(incoming.head, tracer))
         line.endpoint = "administration"
         line.administrator = administrator.name
         do {

@@ -32,7 +32,7 @@ extension Server {
     }
 
     private func upload(_ incoming: Incoming, _ text: String) async throws(WebError) -> Response {
-        guard incoming.request.method == .post || incoming.request.method == .put else {
+        guard incoming.head.method == .post || incoming.head.method == .put else {
             return .wrongMethod("POST, PUT", incoming)
         }
         try incoming.checkNotCoded()
@@ -58,7 +58,7 @@ extension Server {
         do {
             // The body is never in memory as a whole. The store limits its size; `bodyByteLimit`
             // does not apply.
-            let pieces = incoming.request.body.map { Array($0.readableBytesView) }
+            let pieces = incoming.parts.map { Array($0.readableBytesView) }
             let asset = try await store.uploadAsset(
                 pieces,
                 UploadAssetRequest(zone: ticket.target.zone),
@@ -79,7 +79,7 @@ extension Server {
     }
 
     private func download(_ incoming: Incoming, _ text: String) async throws(WebError) -> Response {
-        let method = incoming.request.method
+        let method = incoming.head.method
         guard method == .get || method == .head else {
             return .wrongMethod("GET, HEAD", incoming)
         }

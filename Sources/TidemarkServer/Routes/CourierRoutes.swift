@@ -89,7 +89,7 @@ extension Server {
     /// Answers a request that waits for a notification.
     func answerCourier(_ request: Request, _ context: some RequestContext) async -> Response {
         let incoming = Incoming(request, options, from: context.address)
-        var line = RequestLine(incoming, RequestSpan(incoming.request, tracer))
+        var line = RequestLine(incoming, RequestSpan(incoming.head, tracer))
         line.endpoint = "courier"
         metrics.begins()
         var response: Response
@@ -98,7 +98,7 @@ extension Server {
                 response = .preflight(incoming, incoming.origin)
             } else if request.method == .get || request.method == .post {
                 try limits.take(.address, of: incoming.address)
-                _ = try await incoming.request.collected(upTo: 64 << 10)
+                _ = try await incoming.collected(upTo: 64 << 10)
                 response = try await poll(incoming, context.connection, &line)
             } else {
                 response = .wrongMethod("GET, POST", incoming)

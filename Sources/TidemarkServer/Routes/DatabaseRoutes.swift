@@ -12,15 +12,20 @@ import TidemarkWire
 extension Server {
     /// Answers a request to a path below `/database/1/`.
     func answerWebServices(_ request: Request, _ context: some RequestContext) async -> Response {
-        if let endpoint = PushEndpoint(request) {
+        if let endpoint = PushEndpoint(request.head) {
             return await answerPush(endpoint, request, context).fitting(request)
         }
-        return await answerDatabase(request, from: context.address).fitting(request)
+        return await answerDatabase(request.head, .parts(request.body), from: context.address)
+            .fitting(request)
     }
 
-    func answerDatabase(_ request: Request, from address: SocketAddress?) async -> Response {
-        let span = RequestSpan(request, tracer)
-        let incoming = Incoming(request, options, from: address, trace: span.trace)
+    func answerDatabase(
+        _ head: HTTPRequest,
+        _ body: ReceivedBody,
+        from address: SocketAddress?
+    ) async -> Response {
+        let span = RequestSpan(head, tracer)
+        let incoming = Incoming(head, body, options, from: address, trace: span.trace)
         var origin = incoming.origin
         var line = RequestLine(incoming, span)
         metrics.begins()
@@ -33,7 +38,7 @@ extension Server {
             // Without the headers of `allow`, a browser does not show the answer to a page of that
             // origin.
             if let known = token, let asking = origin, !known.allows(asking) { origin = nil }
-            if request.method == .options {
+            if head.method == .options {
                 line.endpoint = "preflight"
                 response = .preflight(incoming, origin)
             } else {
@@ -63,7 +68,7 @@ extension Server {
             throw .noHandler(place.endpoint)
         }
         line.endpoint = endpoint.path
-        let method = incoming.request.method
+        let method = incoming.head.method
         guard method == .post || method == .get && endpoint.allowsGET else {
             return .wrongMethod(endpoint.allowsGET ? "GET, POST" : "POST", incoming)
         }

@@ -20,6 +20,17 @@ struct DirectResponder: HTTPResponder {
         return await server.answerWebServices(request, context)
     }
 
+    /// The requests that need neither a router nor what Hummingbird knows of their connection.
+    static func direct(_ server: Server) -> DirectAnswers {
+        DirectAnswers { head in
+            // Hummingbird closes connections and switches protocols.
+            isDirect(head.method, head.path ?? "") && PushEndpoint(head) == nil
+                && head.headerFields[.connection]?.lowercased() ?? "keep-alive" == "keep-alive"
+        } answer: { head, body, address in
+            await server.answerDatabase(head, .whole(body), from: address)
+        }
+    }
+
     /// Returns true if the router would pass a request to `Server.answerWebServices` too.
     ///
     /// False for unusual requests, about which the router decides.

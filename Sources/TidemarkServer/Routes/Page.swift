@@ -5,6 +5,7 @@
 import HTTPTypes
 import Hummingbird
 import TidemarkModel
+import TidemarkWire
 
 /// Pages for people.
 enum Page {
@@ -14,7 +15,7 @@ enum Page {
         var isSignUp: Bool
         var allowsSignUp: Bool
         var asksDiscoverable: Bool
-        var form: [String: String]
+        var form: QueryMembers
         var problem: String?
         var callback: String?
     }

@@ -18,15 +18,19 @@ enum PushEndpoint: String, CaseIterable {
     var methods: [HTTPRequest.Method] { self == .stream ? [.get] : [.post] }
 
     /// Creates the endpoint of a request's path; ignores the rest of the path.
-    init?(_ request: Request) {
-        // The end of the path selects the handler. `pushPlace` then checks all of it.
-        let path = request.uri.path
-        guard let found = Self.ends.first(where: { path.hasSuffix($0.text) }) else { return nil }
+    init?(_ head: HTTPRequest) {
+        // The end of the path selects the handler. `pushPlace` then checks all of it. Every request
+        // to a database is compared, so as bytes.
+        var target = head.path ?? ""
+        let found = target.withUTF8 { target in
+            let path = target[..<(target.firstIndex(of: UInt8(ascii: "?")) ?? target.count)]
+            return Self.ends.first { path.suffix($0.text.count).elementsEqual($0.text) }
+        }
+        guard let found else { return nil }
         self = found.endpoint
     }
 
-    // Every request to a database is compared with these.
-    private static let ends = allCases.map { (endpoint: $0, text: "/" + $0.rawValue) }
+    private static let ends = allCases.map { (endpoint: $0, text: Array("/\($0.rawValue)".utf8)) }
 }
 
 extension Server {
@@ -35,7 +39,7 @@ extension Server {
         let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete, .options]
         for method in methods {
             router.on("/device/1/**", method: method) { request, context in
-                guard let endpoint = PushEndpoint(request), endpoint != .stream else {
+                guard let endpoint = PushEndpoint(request.head), endpoint != .stream else {
                     let incoming = Incoming(request, self.options, from: context.address)
                     let path = incoming.path.joined(separator: "/")
                     return Response(WebError.noHandler(path), incoming).fitting(request)
@@ -56,7 +60,7 @@ extension Server {
     ) async -> Response {
         let incoming = Incoming(request, options, from: context.address)
         var origin = incoming.origin
-        var line = RequestLine(incoming, RequestSpan(incoming.request, tracer))
+        var line = RequestLine(incoming, RequestSpan(incoming.head, tracer))
         line.endpoint = endpoint.rawValue
         metrics.begins()
         var response: Response

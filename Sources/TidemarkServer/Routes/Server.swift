@@ -203,7 +203,7 @@ public final class Server: Sendable {
         logger.logLevel = .warning
         return Application(
             responder: DirectResponder(server: self, router: router.buildResponder()),
-            server: try serverBuilder(reloader),
+            server: try serverBuilder(reloader, DirectResponder.direct(self)),
             configuration: ApplicationConfiguration(
                 address: .hostname(options.host, port: options.port),
                 serverName: nil,
@@ -229,7 +229,10 @@ public final class Server: Sendable {
         )
     }
 
-    func serverBuilder(_ reloader: TimedCertificateReloader?) throws -> HTTPServerBuilder {
+    func serverBuilder(
+        _ reloader: TimedCertificateReloader?,
+        _ direct: DirectAnswers? = nil
+    ) throws -> HTTPServerBuilder {
         // Docs/server.md, "Limits", lists these numbers.
         let decoder = HTTP1Channel.Configuration.DecoderConfiguration(
             maxHeaderFieldSize: 16 << 10,
@@ -245,7 +248,10 @@ public final class Server: Sendable {
         )
         guard let reloader else {
             return HTTPServerBuilder { responder in
-                LoopChannel(base: HTTP1Channel(responder: responder, configuration: connection))
+                LoopChannel(
+                    base: HTTP1Channel(responder: responder, configuration: connection),
+                    direct: direct
+                )
             }
         }
         let secure = HTTP2ChannelConfiguration(

@@ -16,7 +16,7 @@ extension Server {
         from address: SocketAddress?,
         over connection: (any Channel)?
     ) async -> Response {
-        let span = RequestSpan(request, tracer)
+        let span = RequestSpan(request.head, tracer)
         let incoming = Incoming(request, options, from: address, trace: span.trace)
         var call = ServiceCall(incoming, connection, span)
         metrics.begins()
@@ -68,7 +68,7 @@ extension Server {
             if let known = call.token, let asking = call.origin, !known.allows(asking) {
                 call.origin = nil
             }
-            guard call.incoming.request.method != .options else {
+            guard call.incoming.head.method != .options else {
                 call.line.endpoint = "preflight"
                 return
             }
@@ -83,7 +83,7 @@ extension Server {
         let name = place.endpoint
         if let stream = ServiceStream(rawValue: name) {
             call.line.endpoint = "tidemark/\(name)"
-            try check(incoming.request.method)
+            try check(incoming.head.method)
             switch stream {
             case .uploadAsset: return try await upload(&call, place)
             case .downloadAsset: return try await download(&call, place)
@@ -95,7 +95,7 @@ extension Server {
             throw SyncError(.invalidArguments, "There is no method '\(name)'.")
         }
         call.line.endpoint = "tidemark/\(name)"
-        try check(incoming.request.method)
+        try check(incoming.head.method)
         let type = incoming.header(.contentType) ?? ""
         guard let form = WireForm(mediaType: type), method.has(form) else {
             return .unknownForm(type, incoming)

@@ -69,7 +69,7 @@ extension Server {
         // byte.
         let caller = try await caller(&call, request.json, place)
         let asset = try await store.uploadAsset(
-            incoming.request.body.map { Array($0.readableBytesView) },
+            incoming.parts.map { Array($0.readableBytesView) },
             request.value,
             as: caller
         )

@@ -54,9 +54,9 @@ extension Server {
     func signIn(_ request: Request, from address: SocketAddress?) async -> Response {
         let incoming = Incoming(request, options, from: address)
         var token: APIToken?
-        var form: [String: String] = [:]
+        var form = QueryMembers()
         do {
-            form = PercentCoding.form(try await request.collected(upTo: 16 << 10))
+            form = PercentCoding.form(try await incoming.collected(upTo: 16 << 10))
             let (state, found) = try await opened(form["s"])
             token = found
             // A page of another site could otherwise send a form in the user's name.
@@ -102,7 +102,7 @@ extension Server {
     }
 
     /// Returns the account that a form names, or creates it if the form asks for that.
-    private func account(_ form: [String: String]) async throws -> Account {
+    private func account(_ form: QueryMembers) async throws -> Account {
         let email = form["email"] ?? ""
         let password = form["password"] ?? ""
         if form["new"] != nil {
@@ -140,7 +140,7 @@ extension Server {
         _ token: APIToken,
         _ state: String,
         isSignUp: Bool,
-        _ form: [String: String] = [:],
+        _ form: QueryMembers = QueryMembers(),
         problem: String? = nil
     ) -> Response {
         Page.signIn(

@@ -13,11 +13,11 @@ struct RequestSpan {
     /// The trace of the span; `nil` if the tracer keeps nothing.
     let trace: TraceContext?
 
-    init(_ request: Request, _ tracer: any Tracer) {
+    init(_ head: HTTPRequest, _ tracer: any Tracer) {
         var context = InstrumentationContext.topLevel
-        tracer.extract(request.headers, into: &context, using: HeaderFields())
+        tracer.extract(head.headerFields, into: &context, using: HeaderFields())
         span = tracer.startSpan(
-            request.method.rawValue,
+            head.method.rawValue,
             context: context,
             ofKind: .server,
             at: DefaultTracerClock.now,

@@ -9,7 +9,7 @@ package enum PercentCoding {
         return text.withUTF8 { decoded($0) }
     }
 
-    private static func decoded(_ text: UnsafeBufferPointer<UInt8>) -> String {
+    fileprivate static func decoded(_ text: UnsafeBufferPointer<UInt8>) -> String {
         guard text.contains(UInt8(ascii: "%")) else { return String(decoding: text, as: UTF8.self) }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count)
@@ -41,41 +41,23 @@ package enum PercentCoding {
     /// Returns the parts of the path in a request's target, and the members of its query, decoded.
     ///
     /// Empty parts are dropped. O(target).
-    package static func split(
-        target: String
-    ) -> (path: [String], query: [String: String]) {
+    package static func split(target: String) -> (path: [String], query: QueryMembers) {
         var target = target
         // As contiguous bytes: a target of tokens is long, and every request has one.
         return target.withUTF8 { bytes in
             let end = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
             var path: [String] = []
+            path.reserveCapacity(8)
             // Split first, decode second: `%2F` in the name of a container does not end its part.
             pieces(of: part(bytes, 0..<end), between: UInt8(ascii: "/")) {
                 path.append(decoded($0))
             }
-            return (path, query(part(bytes, min(end + 1, bytes.count)..<bytes.count)))
+            return (path, QueryMembers(part(bytes, min(end + 1, bytes.count)..<bytes.count)))
         }
-    }
-
-    /// Returns the members of a query; of a duplicate member the first counts.
-    package static func query(_ text: Substring) -> [String: String] {
-        var text = text
-        return text.withUTF8 { query($0) }
-    }
-
-    private static func query(_ text: UnsafeBufferPointer<UInt8>) -> [String: String] {
-        var query: [String: String] = [:]
-        pieces(of: text, between: UInt8(ascii: "&")) { pair in
-            let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.count
-            let name = decoded(part(pair, 0..<end))
-            guard query[name] == nil else { return }
-            query[name] = decoded(part(pair, min(end + 1, pair.count)..<pair.count))
-        }
-        return query
     }
 
     /// Passes each piece between separators to a closure, without the empty ones.
-    private static func pieces(
+    fileprivate static func pieces(
         of text: UnsafeBufferPointer<UInt8>,
         between separator: UInt8,
         _ pass: (UnsafeBufferPointer<UInt8>) -> Void
@@ -87,7 +69,7 @@ package enum PercentCoding {
         }
     }
 
-    private static func part(
+    fileprivate static func part(
         _ text: UnsafeBufferPointer<UInt8>,
         _ range: Range<Int>
     ) -> UnsafeBufferPointer<UInt8> {
@@ -95,10 +77,9 @@ package enum PercentCoding {
     }
 
     /// Returns the members of a form, in which a plus sign is a space.
-    package static func form(_ bytes: some Sequence<UInt8>) -> [String: String] {
+    package static func form(_ bytes: some Sequence<UInt8>) -> QueryMembers {
         // Before decoding, so that an encoded plus sign stays one. 43 is a plus sign, 32 a space.
-        let text = String(decoding: Array(bytes).map { $0 == 43 ? 32 : $0 }, as: UTF8.self)
-        return query(Substring(text))
+        Array(bytes).map { $0 == 43 ? 32 : $0 }.withUnsafeBufferPointer { QueryMembers($0) }
     }
 
     /// Encodes everything but letters, digits, and `-._~`.
@@ -122,5 +103,37 @@ package enum PercentCoding {
             true
         default: false
         }
+    }
+}
+
+/// The members of a query or a form, decoded; of a duplicate member the first counts.
+///
+/// A list, because a request has a few of them: comparing their names takes less than hashing them.
+package struct QueryMembers: Sendable {
+    private var members: [(name: String, value: String)] = []
+
+    /// Creates a query without members.
+    package init() {}
+
+    /// Reads the text of a query.
+    package init(_ text: String) {
+        var text = text
+        self = text.withUTF8 { QueryMembers($0) }
+    }
+
+    init(_ text: UnsafeBufferPointer<UInt8>) {
+        PercentCoding.pieces(of: text, between: UInt8(ascii: "&")) { pair in
+            let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.count
+            let name = PercentCoding.decoded(PercentCoding.part(pair, 0..<end))
+            let value = PercentCoding.part(pair, min(end + 1, pair.count)..<pair.count)
+            members.append((name, PercentCoding.decoded(value)))
+        }
+    }
+
+    /// Returns the value of a member; `nil` if there is none of that name.
+    ///
+    /// O(members).
+    package subscript(name: String) -> String? {
+        members.first { $0.name == name }?.value
     }
 }
