@@ -6,6 +6,7 @@ import Foundation
 import HTTPTypes
 import TestSupport
 import Testing
+import Tidemark
 import TidemarkAdministration
 import TidemarkModel
 import TidemarkWire
@@ -152,6 +153,30 @@ import TidemarkWire
             for name in names { #expect(kept.contains { $0.contains(name) }) }
             let text = kept.joined()
             #expect(!text.contains(tokens[0]) && !text.contains("none"))
+        }
+    }
+
+    @Test func `Once a call is answered, readers of the files see what it has written`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let secret = try await server.server.directory.addAdministrator(name: "ops")
+            let service = server.administration(secret)
+            for number in 0..<20 {
+                _ = try await service.answer(
+                    AdministrationRequest.makeToken(
+                        APIToken(
+                            "",
+                            name: "app \(number)",
+                            container: .standard,
+                            environment: .development
+                        )
+                    )
+                )
+                let reader = try Store.open(at: server.folder, access: .reading)
+                #expect(reader.lastSequence == server.store.lastSequence)
+                try reader.close()
+            }
         }
     }
 

@@ -200,6 +200,20 @@ extension SegmentLog {
         }
     }
 
+    /// Lets other processes read what is durable, before the writer has been idle for some time.
+    ///
+    /// Does nothing while commits are written: their frames do it.
+    package func letOthersRead() async {
+        guard !environment.writesInline else { return }
+        await withCheckedContinuation { continuation in
+            // On this queue, because frames of commits that arrive meanwhile are written and synced.
+            writer.async {
+                self.vouch()
+                continuation.resume()
+            }
+        }
+    }
+
     /// Writes the marker frame that lets other processes read up to the watermark, unless it
     /// exists.
     ///

@@ -63,6 +63,9 @@ public struct ServerAdministration: AdministrationService {
     }
 
     /// See `AdministrationService`.
+    ///
+    /// While a server runs, commands write by its socket and read the files. The next command sees
+    /// what this one has written.
     public func answer<Call: AdministrationCall>(
         _ call: Call,
         report: @escaping @Sendable (UInt64, UInt64) -> Void,
@@ -83,9 +86,18 @@ public struct ServerAdministration: AdministrationService {
             let answer = try await store.answer(call, report: report, receive: receive)
             // An issuer's token may have brought the account back meanwhile.
             if let user { served?.forget(user) }
+            await letOthersRead()
             return answer
         }
-        return try await handler.answer(call, try await directory(), receive)
+        let answer = try await handler.answer(call, try await directory(), receive)
+        await letOthersRead()
+        return answer
+    }
+
+    private func letOthersRead() async {
+        // There is none if the store stayed closed after an erasure.
+        guard let store = try? store.store else { return }
+        await store.letOthersRead()
     }
 }
 
