@@ -40,6 +40,8 @@ final class DirectHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private let answers: DirectAnswers
     private let executor: LoopExecutor
+    /// The address of the connection's other end, which the system is asked for once.
+    private var address: SocketAddress?
     /// The request whose head, but not whose end, arrived in the current read.
     private var begun: (head: HTTPRequest, body: ByteBuffer?)?
     /// The task of the request that is being answered, until the connection has sent most of its
@@ -122,7 +124,8 @@ final class DirectHandler: ChannelDuplexHandler, RemovableChannelHandler {
         _ context: ChannelHandlerContext
     ) {
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        let (answers, address, loop) = (answers, context.remoteAddress, context.eventLoop)
+        address = address ?? context.remoteAddress
+        let (answers, address, loop) = (answers, address, context.eventLoop)
         exchange = Task(executorPreference: executor) {
             let response = await answers.answer(head, body, address)
             let written = WrittenBody()

@@ -16,6 +16,13 @@ final class ContainerGates: Sendable {
         var scans = 0
         /// The waiting scans, first come, first served; no more of them than open requests.
         var waiting: [CheckedContinuation<Void, Never>] = []
+
+        /// Counts an open request; false if there is the maximum number of them.
+        mutating func open(upTo limit: Int) -> Bool {
+            guard open < limit else { return false }
+            open += 1
+            return true
+        }
     }
 
     private let gates = Lock([ContainerID: Gate]())
@@ -29,11 +36,7 @@ final class ContainerGates: Sendable {
         scans: Int?,
         _ work: () async throws(WebError) -> Answer
     ) async throws(WebError) -> Answer {
-        let isIn = gates.withLock { gates in
-            guard gates[container, default: Gate()].open < requests else { return false }
-            gates[container, default: Gate()].open += 1
-            return true
-        }
+        let isIn = gates.withLock { $0[container, default: Gate()].open(upTo: requests) }
         guard isIn else {
             throw .throttled(
                 "The container has \(requests) open requests, which is the limit.",

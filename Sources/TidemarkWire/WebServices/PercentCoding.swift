@@ -63,10 +63,11 @@ package enum PercentCoding {
         _ pass: (UnsafeBufferPointer<UInt8>) -> Void
     ) {
         var start = 0
-        for index in 0...text.count where index == text.count || text[index] == separator {
+        for index in text.indices where text[index] == separator {
             if index > start { pass(part(text, start..<index)) }
             start = index + 1
         }
+        if start < text.count { pass(part(text, start..<text.count)) }
     }
 
     fileprivate static func part(
