@@ -59,6 +59,7 @@ struct StoreArgument: ParsableArguments {
     /// Opens it; shows how far that is if views have to be computed again.
     func open(_ access: StoreAccess) throws -> Store {
         let store = try folder
+        if access == .reading { waitForLastCommit() }
         var progress = Progress()
         defer { progress.finish() }
         let opened = try Store.open(at: store, access: access) { rebuilt in
@@ -100,7 +101,21 @@ struct StoreArgument: ParsableArguments {
     /// The service that answers for files, whether or not a store can be opened.
     func serviceOfFiles() throws -> any AdministrationService {
         if let remote = try remote { return remote }
+        waitForLastCommit()
         return StoreAdministration(of: nil, at: store)
+    }
+
+    /// Waits, if a server has the store open here, until readers of the files see its last commit.
+    ///
+    /// The server lets them see it 20 ms later. A script that has just saved something by the
+    /// server would not find it.
+    private func waitForLastCommit() {
+        #if Server
+        guard let path = AdministrationSocket.path(ofStoreAt: store),
+            AdministrationSocket.isOpen(path)
+        else { return }
+        Thread.sleep(forTimeInterval: 0.03)
+        #endif
     }
 
     /// Runs a command that only reads: on files, or at a server.
