@@ -175,7 +175,7 @@ import TidemarkLock
             let second = try RawSocket(port: port)
             try second.send("GET \(courier) HTTP/1.1\r\nHost: localhost\r\n\r\n")
             // The later one takes the place of the earlier one.
-            let answer = first.answer(within: 10_000)
+            let answer = try await first.answer(within: 30_000)
             #expect(answer.hasPrefix("HTTP/1.1 200"))
             #expect(answer.lowercased().contains("content-length: 0"))
             try await server.save(["n1"], web, client: "a")
@@ -311,7 +311,7 @@ extension ServerUnderTest {
 
     /// Expects that a poll that waits is told of a record, or the next poll if that one ended before.
     func expect(_ record: String, from poll: RawSocket, or courier: String) async throws {
-        var answer = poll.answer(within: 10_000)
+        var answer = try await poll.answer(within: 30_000)
         if answer.lowercased().contains("content-length: 0") {
             answer = try await self.poll(courier).text
         }

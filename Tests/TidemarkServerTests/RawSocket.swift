@@ -64,13 +64,18 @@ final class RawSocket: Sendable {
 
     /// The next answer, head and body, which may come in several pieces.
     ///
-    /// Returns what there is if no piece comes within some milliseconds.
-    func answer(within milliseconds: Int32) -> String {
+    /// Returns what there is after some milliseconds. Blocks no thread: the server's tasks may need
+    /// it.
+    func answer(within milliseconds: Int) async throws -> String {
         var answer = ""
-        while true {
-            let piece = receive(within: milliseconds)
+        let end = ContinuousClock.now + .milliseconds(milliseconds)
+        while ContinuousClock.now < end {
+            let piece = receive(within: 0)
+            guard !piece.isEmpty else {
+                try await Task.sleep(for: .milliseconds(5))
+                continue
+            }
             answer += String(decoding: piece, as: UTF8.self)
-            if piece.isEmpty { return answer }
             guard let head = answer.range(of: "\r\n\r\n") else { continue }
             let length = answer[..<head.lowerBound].lowercased()
                 .split(separator: "\r\n")
@@ -78,6 +83,7 @@ final class RawSocket: Sendable {
                 .flatMap { Int($0.dropFirst("content-length:".count).drop { $0 == " " }) }
             if answer[head.upperBound...].utf8.count >= length ?? 0 { return answer }
         }
+        return answer
     }
 }
 #endif
