@@ -38,19 +38,19 @@ import TidemarkModel
         return post(server, "records/lookup", body, web: web)
     }
 
+    /// A request for the notes of a user, who has one.
+    private static func query(_ server: ServerUnderTest, web: String) async throws -> String {
+        let caller = try await server.caller(web)
+        try await server.store.saveNote(RecordID(recordName: "note"), ["text": "x"], as: caller)
+        return post(server, "records/query", #"{"query":{"recordType":"Note"}}"#, web: web)
+    }
+
     @Test func `Answers have the order of their requests, whoever answers them`() async throws {
         try await ServerUnderTest.run { server in
             let web = try await server.signIn("ann")
-            let caller = try await server.caller(web)
-            try await server.store.saveNote(RecordID(recordName: "note"), ["text": "x"], as: caller)
             let lookup = { @Sendable name in Self.lookup(server, name, web: web) }
             // A query leaves the event loop, so that later requests are there before its answer.
-            let query = Self.post(
-                server,
-                "records/query",
-                #"{"query":{"recordType":"Note"}}"#,
-                web: web
-            )
+            let query = try await Self.query(server, web: web)
             let port = try #require(server.client.port)
             try await RawConnection.open(port: port) { connection in
                 try await connection.send(
@@ -101,14 +101,7 @@ import TidemarkModel
     {
         try await ServerUnderTest.run { server in
             let web = try await server.signIn("ann")
-            let caller = try await server.caller(web)
-            try await server.store.saveNote(RecordID(recordName: "note"), ["text": "x"], as: caller)
-            let query = Self.post(
-                server,
-                "records/query",
-                #"{"query":{"recordType":"Note"}}"#,
-                web: web
-            )
+            let query = try await Self.query(server, web: web)
             let port = try #require(server.client.port)
             try await RawConnection.open(port: port) { connection in
                 try await connection.send(query + query)
