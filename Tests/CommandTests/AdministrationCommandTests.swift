@@ -343,7 +343,11 @@ import Testing
         let outcome = try await script(
             """
             fill; ops
-            happen() { "$tidemark" users set --url $address _anna --given-name Anna >set; }
+            # A new name each time: the same one again changes nothing, which no event tells.
+            happen() {
+                names=$((names + 1))
+                "$tidemark" users set --url $address _anna --given-name Anna$names >set
+            }
             open() { curl -s "$address/metrics" | sed -n 's/^tidemark_requests_open //p'; }
             "$tidemark" log tail --url $address --last 0 --count 1 --text >tail & tail=$!
             while kill -0 $tail 2>/dev/null; do happen; done
