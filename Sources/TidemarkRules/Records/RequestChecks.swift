@@ -25,16 +25,19 @@ extension ModifyRecordsRequest {
     /// content.
     package var contentBytes: [UInt8] {
         var bytes: [UInt8] = [isAtomic ? 1 : 0]
+        // Most saves have fields of some hundred bytes, and names of a few dozen.
+        bytes.reserveCapacity(16 + saves.count * 256)
         bytes.append(variableInteger: UInt64(saves.count))
-        for save in saves {
-            bytes.append(save.recordID)
-            bytes.append(string: save.recordType)
-            bytes.append(string: save.changeTag?.text ?? "")
-            bytes.append(save.policy.rawValue)
-            bytes.append(save.parent)
-            if let share = save.share { bytes.append(share) }
-            bytes.append(variableInteger: UInt64(save.fields.bytes.count))
-            bytes.append(contentsOf: save.fields.bytes)
+        // By index: a copy of each save would count all its references.
+        for index in saves.indices {
+            bytes.append(saves[index].recordID)
+            bytes.append(saves[index].typeName)
+            bytes.append(string: saves[index].changeTag?.text ?? "")
+            bytes.append(saves[index].policy.rawValue)
+            bytes.append(saves[index].parent)
+            if let share = saves[index].share { bytes.append(share) }
+            bytes.append(variableInteger: UInt64(saves[index].fields.bytes.count))
+            bytes.append(contentsOf: saves[index].fields.bytes)
         }
         for deletion in deletions {
             bytes.append(deletion.recordID)
@@ -101,9 +104,16 @@ extension [UInt8] {
     }
 
     fileprivate mutating func append(_ record: RecordID) {
-        append(string: record.zone.zoneName)
-        append(string: record.zone.ownerName)
-        append(string: record.recordName)
+        append(record.zone.name)
+        append(record.zone.owner)
+        append(record.name)
+    }
+
+    fileprivate mutating func append(_ name: Name) {
+        name.withBytes { utf8 in
+            append(variableInteger: UInt64(utf8.count))
+            append(contentsOf: utf8)
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Server
-/// The last use of each session and the time in its next token, in memory only.
+/// The last use of each session and its last tokens, in memory only.
 ///
 /// After a restart, the lifetime of a session counts from the time in the token, and the first
 /// token that arrives is accepted.
@@ -12,6 +12,8 @@ struct SessionUses {
         var last: Int64
         /// The time in the one valid token; only with ``TokenRotation/strict``.
         var nextToken: Int64?
+        /// The token that was handed out last, and the time in it.
+        var lastToken: (issued: Int64, text: String)?
     }
 
     private var uses: [String: Use] = [:]
@@ -25,8 +27,21 @@ struct SessionUses {
     mutating func nextToken(of session: Session, now: Int64) -> Int64 {
         let id = session.id.text
         if let next = uses[id]?.nextToken { return next }
-        set(Use(last: uses[id]?.last ?? now, nextToken: now), id)
+        var use = uses[id] ?? Use(last: now)
+        use.nextToken = now
+        set(use, id)
         return now
+    }
+
+    /// Returns the session's last token if it contains a time.
+    func token(of session: Session, issued: Int64) -> String? {
+        guard let last = uses[session.id.text]?.lastToken, last.issued == issued else { return nil }
+        return last.text
+    }
+
+    /// Keeps a token of a session that was used before.
+    mutating func keep(_ text: String, issued: Int64, of session: Session) {
+        uses[session.id.text]?.lastToken = (issued, text)
     }
 
     /// Returns true if a session continues; this is no use.
@@ -38,7 +53,9 @@ struct SessionUses {
     mutating func use(_ session: Session, now: Int64) -> Bool {
         guard continues(session, now: now) else { return false }
         let id = session.id.text
-        set(Use(last: now, nextToken: uses[id]?.nextToken), id)
+        var use = uses[id] ?? Use(last: now)
+        use.last = now
+        set(use, id)
         return true
     }
 

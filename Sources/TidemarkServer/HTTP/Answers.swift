@@ -32,6 +32,12 @@ extension Response {
         .cloudKitVersion: "1.0",
     ]
 
+    /// Adds the token that a client sends with its next request.
+    mutating func add(webToken: String) {
+        // Not set by name, which would search the other fields.
+        headers.append(HTTPField(name: .webAuthToken, value: webToken))
+    }
+
     /// Creates the answer with the error of a request.
     init(_ error: WebError, _ incoming: Incoming) {
         self.init(

@@ -30,8 +30,9 @@ final class Incoming: Sendable {
     /// The parts of the path, decoded.
     let path: [String]
     let query: QueryMembers
-    /// The address of the server as this client sees it: scheme, host and port.
-    let baseURL: String
+    /// The server's address in its options.
+    private let publicURL: String?
+    private let isSecure: Bool
     private let forwardedAddress: String?
     private let socketAddress: SocketAddress?
     /// The trace that a commit of the request belongs to.
@@ -63,8 +64,8 @@ final class Incoming: Sendable {
         let parts = PercentCoding.split(target: target)
         path = parts.path
         query = parts.query
-        baseURL =
-            options.publicURL ?? Incoming.baseURL(head, isSecure: options.certificate != nil)
+        publicURL = options.publicURL
+        isSecure = options.certificate != nil
     }
 
     convenience init(
@@ -76,7 +77,9 @@ final class Incoming: Sendable {
         self.init(request.head, .parts(request.body), options, from: socketAddress, trace: trace)
     }
 
-    private static func baseURL(_ head: HTTPRequest, isSecure: Bool) -> String {
+    /// The address of the server as this client sees it: scheme, host and port.
+    var baseURL: String {
+        if let publicURL { return publicURL }
         let host = head.authority ?? "localhost"
         // The client chooses this text, and answers contain it. Only bytes of a host and a port are
         // accepted: 46, 58, 91 and 93 are `.`, `:`, `[` and `]`.

@@ -64,7 +64,7 @@ extension Server {
                 UploadAssetRequest(zone: ticket.target.zone),
                 as: caller
             )
-            let host = RequestHost(server: self, baseURL: incoming.baseURL)
+            let host = RequestHost(server: self, incoming: incoming)
             let answer = WebServices(store, host: host).uploadAnswer(
                 for: asset,
                 ticket.target.target,

@@ -51,7 +51,7 @@ extension Server {
             response = Response(error, incoming)
         }
         // Also with an error: if tokens are valid once, the request has used up the previous one.
-        if let session { response.headers[.webAuthToken] = directory.webToken(of: session) }
+        if let session { response.add(webToken: directory.webToken(of: session)) }
         if let origin { response.allow(origin) }
         line.end(metrics, requestLog, status: response.status.code)
         return response
@@ -88,7 +88,7 @@ extension Server {
                     wantsSyncToken: incoming.query["getCurrentSyncToken"] == "true"
                 ),
                 endpoint,
-                RequestHost(server: self, baseURL: incoming.baseURL)
+                RequestHost(server: self, incoming: incoming)
             )
             return try await offLoop(if: incoming.takesGzip && answer.count > Self.longAnswer) {
                 () async throws(WebError) in Response(json: answer, incoming)

@@ -89,7 +89,7 @@ extension Server {
             line.code = error.code
             response = Response(error, incoming)
         }
-        if let session { response.headers[.webAuthToken] = directory.webToken(of: session) }
+        if let session { response.add(webToken: directory.webToken(of: session)) }
         if let origin { response.allow(origin) }
         line.end(metrics, requestLog, status: response.status.code)
         return response

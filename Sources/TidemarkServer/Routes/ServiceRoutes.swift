@@ -35,7 +35,7 @@ extension Server {
             call.response = Response(failure, incoming)
         }
         if let session = call.found?.session {
-            call.response.headers[.webAuthToken] = directory.webToken(of: session)
+            call.response.add(webToken: directory.webToken(of: session))
         }
         if let origin = call.origin { call.response.allow(origin) }
         call.line.end(metrics, requestLog, status: call.response.status.code)

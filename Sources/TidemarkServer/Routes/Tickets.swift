@@ -100,12 +100,12 @@ struct Receipt: Codable {
 /// The host as one client sees it.
 struct RequestHost: WebHost {
     let server: Server
-    let baseURL: String
+    let incoming: Incoming
 
     private func address(_ path: String, _ ticket: some Encodable, _ purpose: String) -> String {
         // Encoding these cannot fail: they contain only texts and integers.
         let text = (try? server.directory.secret.sealed(ticket, for: purpose)) ?? ""
-        return "\(baseURL)/assets/\(path)\(text)"
+        return "\(incoming.baseURL)/assets/\(path)\(text)"
     }
 
     func uploadURL(for target: AssetTarget, as caller: Caller) -> String {
@@ -191,7 +191,7 @@ struct RequestHost: WebHost {
         return server.directory.secret.code(of: text.utf8, for: "short GUID").prefix(16).hexadecimal
     }
 
-    func shareURL(ofToken token: String) -> String { "\(baseURL)/share/\(token)" }
+    func shareURL(ofToken token: String) -> String { "\(incoming.baseURL)/share/\(token)" }
 
     func profile(of caller: Caller) async throws(SyncError) -> UserIdentity {
         let user = try await server.store.currentUser(as: caller)

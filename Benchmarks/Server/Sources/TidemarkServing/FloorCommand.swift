@@ -5,15 +5,16 @@ import ArgumentParser
 import Foundation
 import Hummingbird
 import NIOCore
+import Tidemark
 
 /// Serves with Hummingbird what a server for the same requests has to do at least.
 struct FloorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "floor",
-        abstract: "Serves constants, appended bodies and rewritten JSON until it is stopped."
+        abstract: "Serves constants, appended bodies, rewritten JSON and repeated answers."
     )
 
-    @Option(help: "The file to which bodies are appended.")
+    @Option(help: "The file to which bodies are appended; a store is made beside it.")
     var file: String
 
     func run() async throws {
@@ -34,6 +35,13 @@ struct FloorCommand: AsyncParsableCommand {
             let value = try JSONTree(body.readableBytesView)
             return Self.json(ByteBuffer(bytes: value.written()))
         }
+        let store = try Store.open(at: file + ".tide", access: .creating)
+        let repeated = RepeatedAnswers(store)
+        router.post("/tidemark/1/:container/:environment/:database/:method") { request, context in
+            let body = try await request.body.collect(upTo: 64 << 20)
+            let method = try context.parameters.require("method")
+            return try await repeated.answer(method, request.headers[.contentType] ?? "", body)
+        }
         let application = Application(
             router: router,
             configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
@@ -43,6 +51,7 @@ struct FloorCommand: AsyncParsableCommand {
             }
         )
         try await application.runService()
+        try store.close()
     }
 
     private static func constant(_ size: Int) -> Response {
