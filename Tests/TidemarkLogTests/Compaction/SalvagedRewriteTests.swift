@@ -3,6 +3,7 @@
 
 import Foundation
 import SimulatedDisk
+import TestSupport
 import Testing
 
 @testable import TidemarkLog
@@ -204,7 +205,7 @@ import Testing
         let manifest = folder.manifest(number)
         let contents = try world.disk.contents(of: manifest)
         let end = try #require(contents.lastIndex { $0 != 0 }) + 1
-        for offset in stride(from: 0, to: end, by: 23) {
+        for offset in stride(from: 0, to: end, by: runsLongTests ? 23 : 67) {
             let disk = world.disk.crash(.keepingEverything)
             try disk.flipBit(manifest, at: offset, bit: offset % 8)
             let (salvage, copied) = try CrashWorkload.salvage(on: disk)
@@ -241,7 +242,7 @@ import Testing
             } catch {
                 cutCount += 1
             }
-            for outcome in disk.crashOutcomes(limit: 3) + [.processKilled] {
+            for outcome in disk.crashOutcomes(limit: runsLongTests ? 3 : 1) + [.processKilled] {
                 let found = disk.crash(outcome)
                 if let reader = try? LogReader(CrashWorkload.salvagedPath, fileSystem: found) {
                     if reader.durableSequence == .zero {

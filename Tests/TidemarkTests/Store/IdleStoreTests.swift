@@ -52,6 +52,9 @@ import TidemarkViews
         }
     }
 
+    /// The pause between two looks at the descriptors; each looks at those of all tests.
+    private static let pause = Duration.milliseconds(200)
+
     /// The descriptors that the process has in a store's folder.
     private func descriptors(_ name: String = "test.tide") throws -> [String] {
         let manager = FileManager.default
@@ -66,9 +69,9 @@ import TidemarkViews
 
     /// Sweeps until a store has four descriptors: background work may use it for a moment.
     private func waitUntilParked(_ name: String = "test.tide") async throws {
-        for _ in 0..<1_000 where try descriptors(name).count > 4 {
+        for _ in 0..<250 where try descriptors(name).count > 4 {
             sweep.sweep()
-            try await Task.sleep(for: .milliseconds(50))
+            try await Task.sleep(for: Self.pause)
         }
         let open = try descriptors(name)
         #expect(open.count == 4, "\(open)")
@@ -205,8 +208,8 @@ import TidemarkViews
         try await client.createZone()
         for number in 0..<3 as Range<Int64> {
             try await save(number..<number + 1, by: client)
-            for _ in 0..<1_000 where try descriptors().count > 4 {
-                try await Task.sleep(for: .milliseconds(50))
+            for _ in 0..<250 where try descriptors().count > 4 {
+                try await Task.sleep(for: Self.pause)
             }
             #expect(try descriptors().count == 4)
         }
