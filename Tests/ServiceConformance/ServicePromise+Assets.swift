@@ -9,7 +9,10 @@ extension ServicePromise {
     func assets(_ hosted: some ServiceHosting) async throws {
         let anna = try await hosted.device("anna")
         try await anna.createZone()
-        let bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        // Doubled, because a loop over three million bytes takes long in a debug build.
+        var bytes = (0..<256).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        while bytes.count < 3_000_000 { bytes += bytes }
+        bytes.removeLast(bytes.count - 3_000_000)
         let upload = UploadAssetRequest(zone: anna.zone)
         let asset = try await anna.service.uploadAsset(bytes, upload, as: anna.caller)
         var other = asset

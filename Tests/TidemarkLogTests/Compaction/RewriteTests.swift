@@ -181,7 +181,7 @@ import Testing
         try log.close()
         let expected = Self.kept(before, through: last.rawValue)
         let files = WatchedFileSystem(disk) { disk in
-            for outcome in disk.crashOutcomes(limit: runsLongTests ? 6 : 2) + [.processKilled] {
+            for outcome in disk.crashOutcomes(limit: runsLongTests ? 6 : 4) + [.processKilled] {
                 verdict.add(
                     Self.violation(on: disk.crash(outcome), form, before, expected),
                     at: "before call \(disk.callCount + 1), \(outcome)"
