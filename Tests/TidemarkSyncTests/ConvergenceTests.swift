@@ -18,7 +18,7 @@ import TidemarkModel
         .networkUnavailable, .serviceUnavailable, .requestRateLimited, .zoneBusy,
     ]
 
-    @Test(arguments: 0..<(runsLongTests ? 300 : 15) as Range<UInt64>)
+    @Test(arguments: 0..<(runsLongTests ? 300 : 8) as Range<UInt64>)
     func `Devices converge to the contents of the server`(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var server = ModelServer()

@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 1...(runsLongTests ? 200 : 16) as ClosedRange<UInt64>)
+    @Test(arguments: 1...(runsLongTests ? 200 : 8) as ClosedRange<UInt64>)
     func `A log equals the array of appended events`(_ seed: UInt64) throws {
         var life = try Life(seed: seed)
         try life.append(commitCount: 1)

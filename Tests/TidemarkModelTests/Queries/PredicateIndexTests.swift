@@ -14,7 +14,7 @@ import Testing
         return Set(candidates)
     }
 
-    @Test(arguments: 100..<(runsLongTests ? 200 : 108) as Range<UInt64>)
+    @Test(arguments: 100..<(runsLongTests ? 200 : 104) as Range<UInt64>)
     func `Every matching predicate is a candidate`(seed: UInt64) throws {
         var generator = PredicateGenerator(seed: seed)
         let predicates = (0..<80).map { _ in generator.predicate() }

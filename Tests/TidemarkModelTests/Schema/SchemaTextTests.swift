@@ -338,7 +338,7 @@ import Testing
 
     // MARK: Properties
 
-    @Test(arguments: 0..<(runsLongTests ? 200 : 12))
+    @Test(arguments: 0..<(runsLongTests ? 200 : 6))
     func `A written schema parses to an equal schema`(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<10 {
@@ -353,7 +353,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<(runsLongTests ? 200 : 12))
+    @Test(arguments: 0..<(runsLongTests ? 200 : 6))
     func `A damaged text is parsed or rejected, and never traps`(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let text = Schema.random(using: &generator).text
@@ -372,7 +372,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<(runsLongTests ? 200 : 12))
+    @Test(arguments: 0..<(runsLongTests ? 200 : 6))
     func `Words in the wrong order are parsed or rejected`(_ seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let words = Schema.random(using: &generator).text.split { $0.isWhitespace }

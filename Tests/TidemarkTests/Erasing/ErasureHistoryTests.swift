@@ -26,7 +26,7 @@ import TidemarkModel
         }
     }
 
-    @Test(arguments: 1...(runsLongTests ? 120 : 6) as ClosedRange<UInt64>)
+    @Test(arguments: 1...(runsLongTests ? 120 : 4) as ClosedRange<UInt64>)
     func `Every device converges after an erasure, whatever it had`(seed: UInt64) async throws {
         var history = try ContainerHistory(seed: 7_000 + seed, compacts: seed % 2 == 0)
         try await history.begin()

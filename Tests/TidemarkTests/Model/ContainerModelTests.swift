@@ -9,12 +9,12 @@ import TidemarkModel
 /// Histories of several users and devices over one container, against one model: every answer, what
 /// everybody sees, every delta from every token, queries, and everybody's notifications.
 @Suite struct ContainerModelTests {
-    @Test(arguments: 1...(runsLongTests ? 200 : 10) as ClosedRange<UInt64>)
+    @Test(arguments: 1...(runsLongTests ? 200 : 5) as ClosedRange<UInt64>)
     func `Results, contents and notifications agree with the model`(seed: UInt64) async throws {
         try await play(ContainerHistory(seed: seed))
     }
 
-    @Test(arguments: 301...(runsLongTests ? 360 : 308) as ClosedRange<UInt64>)
+    @Test(arguments: 301...(runsLongTests ? 360 : 304) as ClosedRange<UInt64>)
     func `A compacted store agrees with the model, or reports an expired token`(
         seed: UInt64
     ) async throws {

@@ -43,7 +43,7 @@ import TidemarkModel
         }
     }
 
-    @Test(arguments: 1...(runsLongTests ? 200 : 12) as ClosedRange<UInt64>)
+    @Test(arguments: 1...(runsLongTests ? 200 : 6) as ClosedRange<UInt64>)
     func `A device has exactly what its user may read`(seed: UInt64) async throws {
         let folder = try ScratchFolder()
         var options = StoreOptions()

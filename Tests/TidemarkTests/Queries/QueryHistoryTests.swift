@@ -54,7 +54,7 @@ import TidemarkModel
         }
     }
 
-    @Test(arguments: 0..<(runsLongTests ? 24 : 4) as Range<UInt64>, [false, true])
+    @Test(arguments: 0..<(runsLongTests ? 24 : 2) as Range<UInt64>, [false, true])
     func `The index finds all records after closing, reopening or compacting a store`(
         seed: UInt64,
         compacts: Bool

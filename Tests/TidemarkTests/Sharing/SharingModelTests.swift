@@ -10,7 +10,7 @@ import TidemarkModel
 /// Generated histories of an owner and guests, whose devices fetch by token and must end with
 /// exactly what a walk of the owner's tree says they see.
 @Suite struct SharingModelTests {
-    @Test(arguments: UInt64(1)...(runsLongTests ? 60 : 6))
+    @Test(arguments: UInt64(1)...(runsLongTests ? 60 : 4))
     func `Devices that fetch by token have what the tree shows`(seed: UInt64) async throws {
         try await play(seed, isStrict: false)
     }
@@ -20,7 +20,7 @@ import TidemarkModel
         try await play(seed, isStrict: true)
     }
 
-    @Test(arguments: UInt64(201)...(runsLongTests ? 240 : 204))
+    @Test(arguments: UInt64(201)...(runsLongTests ? 240 : 202))
     func `In a compacted store, devices have what the tree shows or start again`(
         seed: UInt64
     ) async throws {

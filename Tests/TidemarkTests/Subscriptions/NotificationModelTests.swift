@@ -11,7 +11,7 @@ import TidemarkModel
 /// which is closed and opened now and then: everybody hears what the model says, from the beginning
 /// and from every token.
 @Suite struct NotificationModelTests {
-    @Test(arguments: 1...(runsLongTests ? 60 : 5) as ClosedRange<UInt64>)
+    @Test(arguments: 1...(runsLongTests ? 60 : 3) as ClosedRange<UInt64>)
     func `Notifications of all users equal the model's`(seed: UInt64) async throws {
         try await play(NotificationHistory(seed: seed))
     }
