@@ -33,8 +33,13 @@ def proof(program, folder):
         text = SCHEMA.read_text()
         alone, both = "security:\n  - apiToken: []\n", "security:\n"
         expect(alone in text, f"{SCHEMA} does not begin its ways to sign with the API token alone")
+        text = text.replace(alone, both, 1)
+        # Streams, whose answers have no end: schemathesis would read heartbeats for ever.
+        for method in ("notifications", "accountStatuses"):
+            expect(f", {method}" in text, f"{SCHEMA} does not name the method {method}")
+            text = text.replace(f", {method}", "", 1)
         schema = folder / "openapi.yaml"
-        schema.write_text(text.replace(alone, both, 1))
+        schema.write_text(text)
         settings = folder / "schemathesis.toml"
         settings.write_text("\n".join(lines) + "\n")
         done = subprocess.run(
@@ -42,6 +47,7 @@ def proof(program, folder):
                 schemathesis, "--config-file", settings, "run", schema, "--url", server.address,
                 "--checks", "not_a_server_error", "--phases", "examples,coverage,fuzzing",
                 "--max-examples", examples, "--seed", str(seed), "--continue-on-failure",
+                "--exclude-operation-id", "getChangesStream", "--exclude-operation-id", "getCourier",
                 "--request-timeout", "30", "--suppress-health-check", "all", "--generation-database", "none",
                 "--warnings", "off", "--no-color",
             ],

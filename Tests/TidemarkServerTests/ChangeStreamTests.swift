@@ -151,42 +151,6 @@ import TidemarkModel
         }
     }
 
-    #if os(Linux)
-    /// KiB of this process that are resident.
-    private static func resident() throws -> Double {
-        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
-        let line = try #require(status.firstMatch(of: /VmRSS:\s+([0-9]+) kB/))
-        return try #require(Double(line.1))
-    }
-
-    /// 512 MiB for 10,000 listeners; optimized builds take less than the debug build that tests run in.
-    @Test(.enabled(if: runsLongTests))
-    func `An idle listener uses little memory, and all of it is freed`() async throws {
-        OpenFileLimit.raise()
-        try await ServerUnderTest.run { server in
-            let web = try await server.signIn("ann")
-            let port = try #require(server.client.port)
-            let path =
-                "\(ServerUnderTest.path)private/changes/stream?ckAPIToken=\(server.token)"
-                + "&ckWebAuthToken=\(web)"
-            let before = try Self.resident()
-            let count = 2000
-            var sockets: [RawSocket] = []
-            for _ in 0..<count {
-                let socket = try RawSocket(port: port)
-                try socket.send("GET \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                sockets.append(socket)
-            }
-            try await waitUntil { server.server.push.hub.count == count }
-            let each = (try Self.resident() - before) / Double(count)
-            print("an idle listener takes \(each) KiB in this build")
-            #expect(each < 52)
-            sockets = []
-            try await waitUntil { server.server.push.hub.count == 0 }
-        }
-    }
-    #endif
-
     @Test func `Invalid streams are rejected before the stream starts`() async throws {
         var options = ServerOptions()
         options.listenersPerUser = 1
