@@ -112,7 +112,7 @@ let package = Package(
         ),
         .systemLibrary(name: "CPlatform"),
         .target(name: "TidemarkLock", swiftSettings: shipped),
-        .target(name: "TidemarkModel", swiftSettings: shipped),
+        .target(name: "TidemarkModel", dependencies: ["CPlatform"], swiftSettings: shipped),
         .target(
             name: "TidemarkLog",
             dependencies: ["TidemarkLock", "CLZ4", "CPlatform", "CXXHash"],

@@ -23,6 +23,9 @@ extension SimulatedFileSystem {
         state.withLock { $0.faults.countByKind[kind, default: 0] }
     }
 
+    /// How many bytes all reads wanted.
+    package var readByteCount: Int { state.withLock { $0.faults.readByteCount } }
+
     /// The calls so far, up to a stop; empty if no trace is kept.
     package var trace: [SimulatedCall] { state.withLock { $0.faults.trace } }
 

@@ -82,6 +82,8 @@ struct SimulatedFaults: Sendable {
     let keepsTrace: Bool
     private(set) var callCount = 0
     private(set) var countByKind: [FileError.Call: Int] = [:]
+    /// How many bytes reads wanted.
+    private(set) var readByteCount = 0
     private(set) var trace: [SimulatedCall] = []
     /// Whether the sync that was let through last is to do nothing.
     private(set) var ignoresThisCall = false
@@ -100,6 +102,7 @@ struct SimulatedFaults: Sendable {
         callCount += 1
         let number = countByKind[call.kind, default: 0] + 1
         countByKind[call.kind] = number
+        if call.kind == .read { readByteCount += call.byteCount ?? 0 }
         guard callCount < stopsAt else {
             return .stopped
         }

@@ -116,4 +116,93 @@ import Testing
         disk.clearFaults()
         try log.close()
     }
+
+    @Test(arguments: [0, 64 << 20])
+    func `Pages of a long read have all events, also those that are read again`(
+        cacheByteCount: Int
+    ) async throws {
+        let log = try makeLog(cacheByteCount: cacheByteCount)
+        let all = try log.lines().map { SequenceNumber(rawValue: $0.sequence) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            // The readers take each other's place as the one whose blocks are decoded ahead.
+            for reader in 0..<3 {
+                group.addTask {
+                    var numbers = SeededGenerator(seed: UInt64(reader))
+                    var start = 0
+                    for _ in 0..<40 {
+                        let end = min(start + Int.random(in: 200...700, using: &numbers), all.count)
+                        let page = all[start..<end]
+                        var found: [SequenceNumber] = []
+                        try log.read(Array(page)) { event in
+                            found.append(event.sequence)
+                            return true
+                        }
+                        #expect(found[...] == page)
+                        // As a device that lost an answer, goes on, or begins again.
+                        switch Int.random(in: 0..<6, using: &numbers) {
+                        case 0: break
+                        case 1: start = Int.random(in: 0..<all.count - 1, using: &numbers)
+                        default: start = end == all.count ? 0 : end
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        try log.close()
+    }
+
+    /// The blocks of a log of a hundred, and the reader of their segment.
+    private func readBlocks(
+        on disk: SimulatedFileSystem,
+        _ body: (SegmentLog, SegmentReader, [BlockEntry]) throws -> Void
+    ) throws {
+        let log = try makeLog(on: disk, cacheByteCount: 0)
+        log.backgroundWork.wait()
+        let segment = try #require(log.files.segments.first)
+        let reader = try #require(try log.files.reader(of: segment))
+        try body(log, reader, reader.entries(from: 0, count: 100))
+        try log.close()
+    }
+
+    @Test func `A block that could not be read ahead is read again when it is wanted`() throws {
+        let disk = SimulatedFileSystem(keepsTrace: false)
+        try readBlocks(on: disk) { log, reader, entries in
+            let bad = entries[8]
+            let range = Int(bad.offset)..<Int(bad.end)
+            try disk.failReads(of: log.folder.segment(reader.id), in: range, with: EIO)
+            let decoding = SharedDecoding(entries, of: reader.id, mapping: false)
+            // One read of the file gets all blocks, fails, and is followed by one for each block.
+            #expect(try decoding.take(0, reader).get().entry == entries[0])
+            disk.clearFaults()
+            for index in 1..<20 {
+                #expect(try decoding.take(index, reader).get().entry == entries[index])
+            }
+        }
+    }
+
+    @Test func `A read continues with the blocks that were decoded ahead, and with no others`()
+        throws
+    {
+        try readBlocks(on: SimulatedFileSystem(keepsTrace: false)) { _, reader, entries in
+            let readAhead = ReadAhead()
+            let decoding = SharedDecoding(Array(entries[..<30]), of: reader.id, mapping: false)
+            for index in 0..<20 { _ = try decoding.take(index, reader).get() }
+            readAhead.give(decoding)
+            // Only the last blocks that were taken are still there.
+            #expect(readAhead.take(Array(entries[3..<25]), of: reader) == nil)
+            #expect(readAhead.take([entries[22], entries[24]], of: reader) == nil)
+            #expect(!readAhead.mayBegin())
+            let taken = try #require(readAhead.take(Array(entries[4..<40]), of: reader))
+            #expect(taken.decoding === decoding)
+            for index in 4..<40 {
+                let block = taken.decoding.take(taken.index + index - 4, reader)
+                #expect(try block.get().entry == entries[index])
+            }
+            #expect(readAhead.mayBegin())
+            // A read that never continues loses its place.
+            readAhead.give(decoding)
+            #expect((0..<20).contains { _ in readAhead.mayBegin() })
+        }
+    }
 }

@@ -227,8 +227,11 @@ final class BlockDecoder: @unchecked Sendable {
         stored.deallocate()
     }
 
+    /// The most bytes of neighbouring blocks that are read at once.
+    static let readByteCount = 3 * Layout.blockByteCount
+
     /// True if the decoder had to grow its buffer for an unusually long block.
-    var isGrown: Bool { stored.count > Layout.blockByteCount }
+    var isGrown: Bool { stored.count > Self.readByteCount }
 
     /// Returns a buffer for the stored form of a block, which is valid until the next call.
     func room(byteCount: Int) -> UnsafeMutableRawBufferPointer {

@@ -126,11 +126,13 @@ struct BlockCursor {
     /// Appends the wanted events of the block, whose positions ascend; stops at a defect, and with
     /// `stopsAtMiss` at the first position that the block does not have.
     ///
-    /// A map makes a lookup of few events cheap, and a walk past all of them dear.
+    /// A map makes a lookup of few events cheap, and a walk past all of them dear. While it walks, it
+    /// prefetches the bytes of the next block, which may be empty.
     mutating func collect(
         _ wanted: ArraySlice<SequenceNumber>,
         by map: BlockMap?,
         stopsAtMiss: Bool,
+        before next: [UInt8],
         into rows: inout [EventRow]
     ) throws(Malformed) {
         // Before its first event, the cursor is at the position before the block.
@@ -150,11 +152,15 @@ struct BlockCursor {
         // A copy outside of the loop: each event changes it.
         var place = place
         let bytes = event.block.span.bytes
+        // Each event's place depends on the one before it, so the processor cannot load them ahead.
+        // A block ahead, memory answers in time.
+        let upcoming = next.span.bytes
+        var fetched = 0
         for target in within {
             if place.sequence < target {
                 guard try place.advance(in: bytes, to: target) else { return try checkEnd(place) }
-                // The next event's header and the texts of its record; a page reads no more.
-                bytes.prefetchLines(at: place.offset)
+                upcoming.prefetch(at: fetched, byteCount: place.offset - fetched)
+                fetched = place.offset
             }
             // If a position holds no event, the place is already at a later one.
             if place.sequence == target {

@@ -133,6 +133,9 @@ package struct BlockEntry: Hashable, Sendable {
     /// True if the block holds no events but a map of the stripe's blocks.
     package var isMap = false
 
+    /// The offset behind the stored bytes.
+    var end: UInt64 { UInt64(offset) + UInt64(storedByteCount) }
+
     /// The last position that the block covers.
     package var last: SequenceNumber {
         (first + Int(positionCount)).previous

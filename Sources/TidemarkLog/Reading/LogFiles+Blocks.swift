@@ -40,13 +40,15 @@ extension LogFiles {
 
     /// Returns some blocks of a segment, from the cache or the file.
     ///
-    /// `isLong` is true for a part of a long read, however few blocks it has.
+    /// `isLong` is true for a part of a long read, however few blocks it has. A read that is likely to go
+    /// on with the block at an index says so.
     func blocks(
         _ entries: [BlockEntry],
         in reader: SegmentReader,
         keeping: Bool = true,
         mapping: Bool = false,
-        isLong: Bool = false
+        isLong: Bool = false,
+        before following: Int? = nil
     ) -> BlocksAhead {
         let kept = entries.map { (entry) -> DecodedBlock? in
             let key = BlockCache.Key(segment: reader.id, offset: entry.offset)
@@ -62,7 +64,8 @@ extension LogFiles {
             kept: kept,
             mapping: mapping,
             isLong: isLong,
-            keeping: keeping ? cache : nil
+            keeping: keeping ? cache : nil,
+            before: following.map { ($0, readAhead) }
         )
     }
 

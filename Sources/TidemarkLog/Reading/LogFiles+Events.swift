@@ -32,7 +32,12 @@ extension LogFiles {
                 let entries = reader.entries(from: blockIndex, count: count)
                     .prefix { $0.first <= last && !$0.isMap }
                 if entries.isEmpty { break }
-                let ahead = blocks(Array(entries), in: reader, keeping: false)
+                let ahead = blocks(
+                    Array(entries),
+                    in: reader,
+                    keeping: false,
+                    before: blockIndex + entries.count
+                )
                 while ahead.advance() != nil {
                     guard let block = try takeSound(ahead) else { continue }
                     var cursor = BlockCursor(block)

@@ -54,7 +54,12 @@ extension LogFiles {
         // One for all blocks, so that its rows are allocated once; a block rarely has more.
         var run = EventRun(block: [], rows: [])
         run.rows.reserveCapacity(min(rest.count, 128))
-        let ahead = blocks(wanted.entries, in: reader, mapping: wanted.isSparse)
+        let ahead = blocks(
+            wanted.entries,
+            in: reader,
+            mapping: wanted.isSparse,
+            before: wanted.following
+        )
         while let entry = ahead.advance() {
             let end = rest.firstIndex(after: entry.last)
             let covered = rest[..<end]
@@ -87,6 +92,7 @@ extension LogFiles {
                 wanted,
                 by: isSparse ? block.map : nil,
                 stopsAtMiss: stopsAtMiss,
+                before: ahead.upcoming,
                 into: &run.rows
             )
         } catch {
@@ -97,18 +103,20 @@ extension LogFiles {
     /// The number of positions per wanted position above which blocks get maps.
     private static let sparseness = 8
 
-    /// Returns the entries of the next blocks of one segment that hold wanted positions, and true
-    /// if those are few of the positions in the blocks.
+    /// Returns the entries of the next blocks of one segment that hold wanted positions, true if those
+    /// are few of the positions in the blocks, and the index of the block that follows, if the blocks
+    /// are neighbours.
     private func wanted(
         by sequences: ArraySlice<SequenceNumber>,
         in reader: SegmentReader
-    ) -> (entries: [BlockEntry], isSparse: Bool) {
+    ) -> (entries: [BlockEntry], isSparse: Bool, following: Int?) {
         var entries: [BlockEntry] = []
         // Most reads need few blocks.
         entries.reserveCapacity(min(sequences.count, 8))
         var rest = sequences
         // The index behind that of the last block, which is often the next one.
         var index = 0
+        var first: Int?
         while let sequence = rest.first, entries.count < BlocksAhead.countLimit {
             var next = entries.isEmpty ? nil : reader.entry(at: index)
             if next.map({ $0.isMap || $0.last < sequence }) ?? true {
@@ -118,12 +126,14 @@ extension LogFiles {
             // A position between two blocks ends the loop, so that the events stay in order.
             guard let entry = next, entry.first <= sequence, !entry.isMap else { break }
             entries.append(entry)
+            if first == nil { first = index }
             index += 1
             rest = rest[rest.firstIndex(after: entry.last)...]
         }
+        let following = first.flatMap { index - $0 == entries.count ? index : nil }
         let positionCount = entries.reduce(0) { $0 + Int($1.positionCount) }
         let wantedCount = rest.startIndex - sequences.startIndex
-        return (entries, wantedCount * Self.sparseness < positionCount)
+        return (entries, wantedCount * Self.sparseness < positionCount, following)
     }
 }
 

@@ -34,6 +34,7 @@ final class LogFiles: Sendable {
     let folder: StoreFolder
     let fileSystem: any FileSystem
     let cache: BlockCache
+    let readAhead = ReadAhead()
     /// True if damage is recorded and skipped instead of thrown.
     let isTolerant: Bool
     private let state: Lock<State>
@@ -66,6 +67,8 @@ final class LogFiles: Sendable {
     /// Changes the list of segments.
     func update(_ change: (inout [Segment]) -> Void) {
         state.withLock { change(&$0.segments) }
+        // It may have the file of a segment that is gone.
+        readAhead.clear()
     }
 
     /// Throws the damage, or records it.
@@ -127,6 +130,7 @@ final class LogFiles: Sendable {
 
     /// Closes the finished segments until their next use.
     func closeFinished() {
+        readAhead.clear()
         state.withLock { $0.closeLeastUsed(limit: 0) }
     }
 

@@ -89,14 +89,25 @@ final class SegmentReader: Sendable {
     func firstBytes(_ count: Int, of entry: BlockEntry) throws(LogError) -> [UInt8] {
         let decoder = takeDecoder()
         defer { giveBack(decoder) }
-        let offset = UInt64(entry.offset)
         let room = decoder.room(byteCount: Int(entry.storedByteCount))
-        let byteCount = try LogError.wrapping(at: offset) { () throws(FileError) in
-            try file.read(into: room, at: offset)
+        let byteCount = try LogError.wrapping(at: UInt64(entry.offset)) { () throws(FileError) in
+            try file.read(into: room, at: UInt64(entry.offset))
         }
-        let stored = UnsafeRawBufferPointer(room).bytes
-        guard byteCount == stored.byteCount,
-            xxh3(stored, seed: Layout.seed(salt: header.salt, offset: offset)) == entry.checksum
+        // Shorter than the block at the end of a file that was cut.
+        let stored = UnsafeRawBufferPointer(rebasing: room[..<byteCount])
+        return try firstBytes(count, of: entry, stored: stored, by: decoder)
+    }
+
+    /// Checks a block that was read, and decodes as many of its first bytes, or all that it has.
+    private func firstBytes(
+        _ count: Int,
+        of entry: BlockEntry,
+        stored: UnsafeRawBufferPointer,
+        by decoder: BlockDecoder
+    ) throws(LogError) -> [UInt8] {
+        let seed = Layout.seed(salt: header.salt, offset: UInt64(entry.offset))
+        let stored = stored.bytes
+        guard stored.byteCount == entry.storedByteCount, xxh3(stored, seed: seed) == entry.checksum
         else { throw damaged(entry, "fails its checksum") }
         // After the checksum: for many wrong inputs, LZ4 returns wrong bytes of the right length.
         guard
@@ -107,8 +118,47 @@ final class SegmentReader: Sendable {
 
     /// Reads, checks and decodes a block, with a map if `mapping` is true.
     func decoded(_ entry: BlockEntry, mapping: Bool) -> Result<DecodedBlock, LogError> {
+        decoded(entry, mapping: mapping) { () throws(LogError) in
+            try firstBytes(.max, of: entry)
+        }
+    }
+
+    /// Does the same for neighbouring blocks, which are read at once.
+    func decoded(
+        _ neighbours: ArraySlice<BlockEntry>,
+        mapping: Bool
+    ) -> [Result<DecodedBlock, LogError>] {
+        guard neighbours.count > 1, let first = neighbours.first, let last = neighbours.last else {
+            return neighbours.map { decoded($0, mapping: mapping) }
+        }
+        let decoder = takeDecoder()
+        defer { giveBack(decoder) }
+        let room = decoder.room(byteCount: Int(last.end - UInt64(first.offset)))
+        guard (try? file.read(into: room, at: UInt64(first.offset))) == room.count else {
+            // Only some of the blocks may be unreadable.
+            return neighbours.map { decoded($0, mapping: mapping) }
+        }
+        return neighbours.map { entry in
+            decoded(entry, mapping: mapping) { () throws(LogError) in
+                let start = Int(entry.offset - first.offset)
+                let stored = room[start..<start + Int(entry.storedByteCount)]
+                return try firstBytes(
+                    .max,
+                    of: entry,
+                    stored: UnsafeRawBufferPointer(rebasing: stored),
+                    by: decoder
+                )
+            }
+        }
+    }
+
+    private func decoded(
+        _ entry: BlockEntry,
+        mapping: Bool,
+        _ bytes: () throws(LogError) -> [UInt8]
+    ) -> Result<DecodedBlock, LogError> {
         Result { () throws(LogError) in
-            let block = try decode(entry)
+            let block = DecodedBlock(bytes: try bytes(), entry: entry)
             // Now, while the block is in the processor's cache.
             return mapping ? block.mapped() : block
         }

@@ -331,6 +331,7 @@ package final class SegmentLog: EventSource {
             // The next open must not run while this one still seals a segment or, after a failed
             // flush, while a compaction is still about to replace segments.
             backgroundWork.wait()
+            files.readAhead.clear()
             disk.withLock { $0.isClosed = true }
             // Last: another writer may open the store as soon as the lock is free.
             lockFile.close()
