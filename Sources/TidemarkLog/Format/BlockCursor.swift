@@ -127,7 +127,7 @@ struct BlockCursor {
     /// `stopsAtMiss` at the first position that the block does not have.
     ///
     /// A map makes a lookup of few events cheap, and a walk past all of them dear. While it walks, it
-    /// prefetches the bytes of the next block, which may be empty.
+    /// prefetches the bytes of the next block, or of this one if the next one is empty.
     mutating func collect(
         _ wanted: ArraySlice<SequenceNumber>,
         by map: BlockMap?,
@@ -159,8 +159,13 @@ struct BlockCursor {
         for target in within {
             if place.sequence < target {
                 guard try place.advance(in: bytes, to: target) else { return try checkEnd(place) }
-                upcoming.prefetch(at: fetched, byteCount: place.offset - fetched)
-                fetched = place.offset
+                if next.isEmpty {
+                    // The next event's header and the texts of its record.
+                    bytes.prefetchLines(at: place.offset)
+                } else {
+                    upcoming.prefetch(at: fetched, byteCount: place.offset - fetched)
+                    fetched = place.offset
+                }
             }
             // If a position holds no event, the place is already at a later one.
             if place.sequence == target {

@@ -106,9 +106,12 @@ final class BlocksAhead {
         return entries[next - 1]
     }
 
-    /// The bytes of the block after the one to which ``advance()`` moved, if it needs no decoding;
-    /// else empty.
-    var upcoming: [UInt8] { next < kept.count ? kept[next]?.bytes ?? [] : [] }
+    /// The bytes of the block after the one to which ``advance()`` moved, if the read is long and the
+    /// block needs no decoding; else empty.
+    var upcoming: [UInt8] {
+        let isLong = kept.count >= SharedDecoding.helpedBlockCount
+        return isLong && next < kept.count ? kept[next]?.bytes ?? [] : []
+    }
 
     /// Takes the block to which ``advance()`` moved; may be called once for each.
     ///

@@ -103,9 +103,12 @@ extension LogFiles {
     /// The number of positions per wanted position above which blocks get maps.
     private static let sparseness = 8
 
+    /// The number of positions per wanted position up to which a read is likely to want what follows.
+    private static let density = 4
+
     /// Returns the entries of the next blocks of one segment that hold wanted positions, true if those
-    /// are few of the positions in the blocks, and the index of the block that follows, if the blocks
-    /// are neighbours.
+    /// are few of the positions in the blocks, and the index of the block that follows, if the read
+    /// is likely to want it.
     private func wanted(
         by sequences: ArraySlice<SequenceNumber>,
         in reader: SegmentReader
@@ -130,9 +133,10 @@ extension LogFiles {
             index += 1
             rest = rest[rest.firstIndex(after: entry.last)...]
         }
-        let following = first.flatMap { index - $0 == entries.count ? index : nil }
         let positionCount = entries.reduce(0) { $0 + Int($1.positionCount) }
         let wantedCount = rest.startIndex - sequences.startIndex
+        let isDense = wantedCount * Self.density >= positionCount
+        let following = first.flatMap { isDense && index - $0 == entries.count ? index : nil }
         return (entries, wantedCount * Self.sparseness < positionCount, following)
     }
 }
