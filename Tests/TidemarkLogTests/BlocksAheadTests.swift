@@ -205,4 +205,26 @@ import Testing
             #expect((0..<20).contains { _ in readAhead.mayBegin() })
         }
     }
+
+    @Test func `Only a long and dense read keeps blocks ahead, until the log is parked or closed`()
+        throws
+    {
+        let log = try makeLog(cacheByteCount: 0)
+        log.backgroundWork.wait()
+        let readAhead = log.files.readAhead
+        let all = (1...log.lastSequence.rawValue).map(SequenceNumber.init(rawValue:))
+        // Three blocks; then one event in five, of as many blocks as a long read has.
+        try log.read(Array(all[..<60])) { _ in true }
+        #expect(readAhead.mayBegin())
+        try log.read(stride(from: 0, to: 400, by: 5).map { all[$0] }) { _ in true }
+        #expect(readAhead.mayBegin())
+        try log.read(Array(all[..<300])) { _ in true }
+        #expect(!readAhead.mayBegin())
+        log.closeFinishedSegments()
+        #expect(readAhead.mayBegin())
+        try log.read(Array(all[..<300])) { _ in true }
+        #expect(!readAhead.mayBegin())
+        try log.close()
+        #expect(readAhead.mayBegin())
+    }
 }

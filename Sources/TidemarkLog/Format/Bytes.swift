@@ -34,14 +34,11 @@ extension RawSpan {
     /// Without prefetching, it waits for memory at each event.
     @inline(__always)
     func prefetch(at offset: Int, byteCount wanted: Int) {
-        let end = min(offset + min(wanted, 1 << 10), byteCount)
+        let count = min(wanted, byteCount - offset)
+        guard count > 0 else { return }
         withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress else { return }
-            var place = offset
-            while place < end {
-                tidemark_prefetch(base + place)
-                place += 64
-            }
+            tidemark_prefetch_bytes(base + offset, count)
         }
     }
 

@@ -72,8 +72,8 @@ final class BlocksAhead {
             continued?.decoding ?? SharedDecoding(missing, of: reader.id, mapping: mapping)
         self.shared = shared
         firstShared = continued?.index ?? 0
-        let isHelped = missing.count >= SharedDecoding.helpedBlockCount && !mapping
-        if let following, continued != nil || isHelped && following.readAhead.mayBegin() {
+        let begins = missing.count >= SharedDecoding.helpedBlockCount && !mapping
+        if let following, continued != nil || begins && following.readAhead.mayBegin() {
             readAhead = following.readAhead
             let knownCount = shared.count(from: firstShared) - missing.count
             shared.append(

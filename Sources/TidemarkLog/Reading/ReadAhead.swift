@@ -36,7 +36,7 @@ final class ReadAhead: Sendable {
             return state.decoding
         }
         guard let found else { return nil }
-        if let index = found.continues(with: wanted) { return (found, index) }
+        if let index = found.move(to: wanted) { return (found, index) }
         give(found)
         return nil
     }

@@ -93,9 +93,11 @@ final class SharedDecoding: Sendable {
 
     // MARK: The blocks
 
-    /// Returns the index of the first of some blocks, if these are the ones to be taken next, and adds
-    /// those of them that are not known yet; forgets the blocks before them.
-    func continues(with wanted: [BlockEntry]) -> Int? {
+    /// Moves to some blocks, and returns the index of the first; `nil` if they are not among those that
+    /// can be taken next.
+    ///
+    /// Adds those of them that are not known yet, and forgets the blocks before them.
+    func move(to wanted: [BlockEntry]) -> Int? {
         state.withLock { state in
             guard let first = wanted.first, let place = state.entries.firstIndex(of: first),
                 state.base + place >= state.taken || state.done[place] != nil

@@ -199,12 +199,7 @@ extension RecordRows {
         guard row.block != Row.made else { return }
         blocks[Int(row.block)].withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress else { return }
-            var place = Int(row.start)
-            let end = min(Int(row.end), place + (1 << 10))
-            while place < end {
-                tidemark_prefetch(base + place)
-                place += 64
-            }
+            tidemark_prefetch_bytes(base + Int(row.start), Int(row.end - row.start))
         }
     }
 
