@@ -24,27 +24,41 @@ extension LMDBEnvironment {
     ) throws(ViewIndexError) -> ViewState {
         // The slot of a killed reader would keep its pages forever.
         mdb_reader_check(handle, nil)
+        return try commit("a checkpoint") { transaction throws(ViewIndexError) in
+            try write(&batch, in: transaction)
+            let state = ViewState(
+                transaction: UInt64(mdb_txn_id(transaction)),
+                store: store,
+                checkpoint: checkpoint
+            )
+            // In the same transaction as the entries, so that the index is never at another
+            // position than its state says.
+            let code = put(state, in: transaction)
+            guard code == 0 else { throw .lmdb(code, "writing its state", path) }
+            return state
+        }
+    }
+
+    /// Writes a batch to an index without a state, which counts as unfinished until it has one.
+    func write(_ batch: consuming ViewBatch) throws(ViewIndexError) {
+        try commit("its entries") { transaction throws(ViewIndexError) in
+            try write(&batch, in: transaction)
+        }
+    }
+
+    /// Calls a closure with a write transaction, and commits it if the closure does not throw.
+    private func commit<Result>(
+        _ what: String,
+        _ body: (OpaquePointer) throws(ViewIndexError) -> Result
+    ) throws(ViewIndexError) -> Result {
         var begun: OpaquePointer?
         var code = mdb_txn_begin(handle, nil, 0, &begun)
         guard code == 0, let transaction = begun else {
-            throw .lmdb(code, "starting a checkpoint", path)
+            throw .lmdb(code, "starting to write \(what)", path)
         }
-        let state = ViewState(
-            transaction: UInt64(mdb_txn_id(transaction)),
-            store: store,
-            checkpoint: checkpoint
-        )
+        let result: Result
         do throws(ViewIndexError) {
-            for table in ViewTable.allCases {
-                let changes = batch.takeSorted(table)
-                if changes.isEmpty { continue }
-                code = write(changes, of: batch, to: table, in: transaction)
-                guard code == 0 else { throw .lmdb(code, "writing table \(table)", path) }
-            }
-            // In the same transaction as the entries, so that the index is never at another
-            // position than its state says.
-            code = put(state, in: transaction)
-            guard code == 0 else { throw .lmdb(code, "writing its state", path) }
+            result = try body(transaction)
         } catch {
             mdb_txn_abort(transaction)
             throw error
@@ -53,11 +67,29 @@ extension LMDBEnvironment {
         code = mdb_txn_commit(transaction)
         // An I/O error of LMDB is usually a short write on a full disk.
         if code == EIO, files.isDiskFull { code = ENOSPC }
-        guard code == 0 else { throw .lmdb(code, "committing a checkpoint", path) }
-        return state
+        guard code == 0 else { throw .lmdb(code, "committing \(what)", path) }
+        return result
     }
 
-    /// Writes one table's sorted changes with one cursor, which usually stays on its page.
+    /// Writes the changes of a batch, table by table.
+    private func write(
+        _ batch: inout ViewBatch,
+        in transaction: OpaquePointer
+    ) throws(ViewIndexError) {
+        for table in ViewTable.allCases {
+            let changes = batch.takeSorted(table)
+            if changes.isEmpty { continue }
+            if table.hasWords {
+                var writer = try LMDBGroupWriter(transaction, handle(of: table), table, path)
+                try writer.write(changes)
+            } else {
+                let code = write(changes, of: batch, to: table, in: transaction)
+                guard code == 0 else { throw .lmdb(code, "writing table \(table)", path) }
+            }
+        }
+    }
+
+    /// Writes the sorted changes of a table whose values are bytes.
     private func write(
         _ changes: [ViewBatch.Change],
         of batch: borrowing ViewBatch,
@@ -68,67 +100,35 @@ extension LMDBEnvironment {
         var code = mdb_cursor_open(transaction, handle(of: table), &opened)
         guard code == 0, let cursor = opened else { return code }
         defer { mdb_cursor_close(cursor) }
-        var last: ViewKey?
-        code = lastKey(cursor, &last)
-        guard code == 0 else { return code }
         let room = ViewEntryFormat.maximumKeyByteCount + 8 + ViewEntryFormat.maximumValueByteCount
         return withUnsafeTemporaryAllocation(byteCount: room + 8, alignment: 8) { buffer in
             guard let keyStart = buffer.baseAddress else { return MDB_PANIC }
             // An encoded key takes up to 26 bytes while it is written, because its words are stored
             // eight bytes at a time. 32 is the next multiple of eight.
             let valueStart = keyStart + 32
-            // `last` stays the last key from before the batch. Changes ascend and have distinct
-            // keys, so a change after `last` is also after every key that this loop appends.
             for change in changes {
                 var key = MDB_val(
                     mv_size: ViewEntryFormat.encode(change.key, at: keyStart),
                     mv_data: keyStart
                 )
                 var value = MDB_val(mv_size: 0, mv_data: valueStart)
-                // After the last key, pages are filled in sequence instead of being split.
-                let isBeyond = last.map { $0 < change.key } ?? true
-                switch change.form {
-                case .remove:
-                    // The key cannot be in the table.
-                    if isBeyond { continue }
+                if change.form == .remove {
                     code = mdb_cursor_get(cursor, &key, &value, MDB_SET)
                     if code == 0 { code = mdb_cursor_del(cursor, 0) }
                     if code == MDB_NOTFOUND { code = 0 }
-                case .word:
-                    value.mv_size = ViewEntryFormat.encode(
-                        change.word,
-                        tag: change.tag,
-                        of: change.key,
-                        in: table,
-                        at: valueStart
-                    )
-                    code = mdb_cursor_put(cursor, &key, &value, isBeyond ? appending : 0)
-                case .bytes:
+                } else {
                     value.mv_size = ViewEntryFormat.encode(
                         batch.bytes(of: change),
                         of: change.key,
                         in: table,
                         at: valueStart
                     )
-                    code = mdb_cursor_put(cursor, &key, &value, isBeyond ? appending : 0)
+                    code = mdb_cursor_put(cursor, &key, &value, 0)
                 }
                 guard code == 0 else { return code }
             }
             return 0
         }
-    }
-
-    private var appending: UInt32 { UInt32(MDB_APPEND) }
-
-    /// Returns the last key of a table; `nil` if it is empty.
-    private func lastKey(_ cursor: OpaquePointer, _ last: inout ViewKey?) -> Int32 {
-        var key = MDB_val()
-        var value = MDB_val()
-        let code = mdb_cursor_get(cursor, &key, &value, MDB_LAST)
-        if code == MDB_NOTFOUND { return 0 }
-        guard code == 0 else { return code }
-        last = ViewEntryFormat.decodeKey(key.bytes)
-        return last == nil ? MDB_CORRUPTED : 0
     }
 
     private func put(_ state: ViewState, in transaction: OpaquePointer) -> Int32 {

@@ -8,12 +8,11 @@ protocol EntryRun {
     /// True once the run has as many entries as it may have.
     var isFull: Bool { get }
 
-    /// Decodes and adds an entry; `false` if its check does not match.
-    mutating func append(
-        _ value: UnsafeRawBufferPointer,
-        of key: ViewKey,
-        in table: ViewTable
-    ) -> Bool
+    /// Adds entries of a group until the run is full, and returns how many.
+    mutating func append(_ group: EntryGroup, _ indexes: Range<Int>) -> Int
+
+    /// Adds an entry whose value is bytes.
+    mutating func append(_ bytes: [UInt8], of key: ViewKey)
 }
 
 /// The number of entries of a long run.
@@ -44,24 +43,24 @@ struct ScanRun: EntryRun {
 
     var isFull: Bool { entries.count == limit }
 
-    mutating func append(
-        _ value: UnsafeRawBufferPointer,
-        of key: ViewKey,
-        in table: ViewTable
-    ) -> Bool {
-        if value.count <= ViewEntryFormat.maximumWordByteCount {
-            guard let (word, tag) = ViewEntryFormat.decodeWord(value, of: key, in: table) else {
-                return false
-            }
-            entries.append(Entry(key: key, word: word, tag: tag, isBytes: false))
-        } else {
-            guard let bytes = ViewEntryFormat.decodeBytes(value, of: key, in: table) else {
-                return false
-            }
-            entries.append(Entry(key: key, word: UInt64(larger.count), tag: 0, isBytes: true))
-            larger.append(bytes)
+    mutating func append(_ group: EntryGroup, _ indexes: Range<Int>) -> Int {
+        let indexes = indexes.prefix(limit - entries.count)
+        for index in indexes {
+            entries.append(
+                Entry(
+                    key: group.key(at: index),
+                    word: group.word(at: index),
+                    tag: group.tag(at: index),
+                    isBytes: false
+                )
+            )
         }
-        return true
+        return indexes.count
+    }
+
+    mutating func append(_ bytes: [UInt8], of key: ViewKey) {
+        entries.append(Entry(key: key, word: UInt64(larger.count), tag: 0, isBytes: true))
+        larger.append(bytes)
     }
 
     /// Returns the value of one of the entries.
@@ -97,17 +96,22 @@ struct WordRun: EntryRun {
 
     var isFull: Bool { words.count == limit }
 
-    mutating func append(
-        _ value: UnsafeRawBufferPointer,
-        of key: ViewKey,
-        in table: ViewTable
-    ) -> Bool {
-        guard value.count <= ViewEntryFormat.maximumWordByteCount,
-            let (word, tag) = ViewEntryFormat.decodeWord(value, of: key, in: table)
-        else { return false }
-        words.append(ViewWord(low: key.low, word: word, tag: tag))
-        return true
+    mutating func append(_ group: EntryGroup, _ indexes: Range<Int>) -> Int {
+        let indexes = indexes.prefix(limit - words.count)
+        for index in indexes {
+            words.append(
+                ViewWord(
+                    low: group.low(at: index),
+                    word: group.word(at: index),
+                    tag: group.tag(at: index)
+                )
+            )
+        }
+        return indexes.count
     }
+
+    /// Does nothing: a table of words has no such entry.
+    mutating func append(_ bytes: [UInt8], of key: ViewKey) {}
 
     /// Makes room for another run; `false` if the current one is the last.
     mutating func startNext() -> Bool {

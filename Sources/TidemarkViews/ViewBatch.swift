@@ -38,14 +38,16 @@ package struct ViewBatch: Sendable {
         changes[Int(table.rawValue)].reserveCapacity(changeCount)
     }
 
-    /// Sets the value of a key.
+    /// Sets the value of a key: a word or bytes, whichever the table has.
     ///
     /// O(1).
     package mutating func put(_ value: ViewValue, in table: ViewTable, for key: ViewKey) {
         switch value {
         case .word(let word, let tag):
+            precondition(table.hasWords, "a word in a table of bytes")
             append(.word, word, tag, to: table, for: key)
         case .bytes(let bytes):
+            precondition(!table.hasWords, "bytes in a table of words")
             precondition(bytes.count <= ViewValue.maximumByteCount, "a view value is too long")
             append(
                 .bytes,

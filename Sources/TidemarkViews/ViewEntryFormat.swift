@@ -11,9 +11,7 @@ import TidemarkLog
 package enum ViewEntryFormat {
     /// The length of the longest key.
     package static let maximumKeyByteCount = 18
-    /// The length of the longest entry that is a word; longer entries are bytes.
-    static let maximumWordByteCount = 11
-    /// The length of the header before the bytes of a value that is not a word.
+    /// The length of the header before the bytes of a value.
     static let bytesHeaderByteCount = 12
     /// The length of the longest value.
     package static let maximumValueByteCount = bytesHeaderByteCount + ViewValue.maximumByteCount
@@ -31,11 +29,11 @@ package enum ViewEntryFormat {
     /// Writes a word: the number of following bytes in the first four bits, then the word,
     /// big-endian, in the other four bits and those bytes.
     ///
-    /// Larger words have larger first bits, so that the order is kept.
-    private static func encode(_ word: UInt64, at start: UnsafeMutableRawPointer) -> Int {
-        // The first byte holds four bits of the word. A word of b bits therefore needs (b - 4) / 8
-        // more bytes, rounded up.
-        let following = (UInt64.bitWidth - word.leadingZeroBitCount + 3) / 8
+    /// Larger words have larger first bits, so that the order is kept. There must be nine bytes of
+    /// room.
+    @inline(__always)
+    static func encode(_ word: UInt64, at start: UnsafeMutableRawPointer) -> Int {
+        let following = byteCount(of: word) - 1
         if following == 8 {
             start.storeBytes(of: 0x80, as: UInt8.self)
             (start + 1).storeBytes(of: word.bigEndian, as: UInt64.self)
@@ -49,6 +47,14 @@ package enum ViewEntryFormat {
         return following + 1
     }
 
+    /// Returns the length of a word as it is written.
+    @inline(__always)
+    static func byteCount(of word: UInt64) -> Int {
+        // The first byte holds four bits of the word. A word of b bits therefore needs (b - 4) / 8
+        // more bytes, rounded up.
+        (UInt64.bitWidth - word.leadingZeroBitCount + 3) / 8 + 1
+    }
+
     /// Reads a key; `nil` if the bytes are not one.
     @inline(__always)
     package static func decodeKey(_ bytes: UnsafeRawBufferPointer) -> ViewKey? {
@@ -59,8 +65,9 @@ package enum ViewEntryFormat {
         return ViewKey(high, low)
     }
 
+    /// Reads a word and moves behind it; `nil` if the bytes end before.
     @inline(__always)
-    private static func decodeWord(
+    static func decodeWord(
         _ bytes: UnsafeRawBufferPointer,
         _ position: inout Int
     ) -> UInt64? {
@@ -93,24 +100,6 @@ package enum ViewEntryFormat {
 
     // MARK: Values
 
-    /// Writes a word with its tag and check, and returns the length: three bytes, then the word,
-    /// little-endian, without its leading zero bytes.
-    ///
-    /// There must be 11 bytes of room.
-    package static func encode(
-        _ word: UInt64,
-        tag: UInt8,
-        of key: ViewKey,
-        in table: ViewTable,
-        at start: UnsafeMutableRawPointer
-    ) -> Int {
-        start.storeBytes(of: tag, as: UInt8.self)
-        let check = self.check(table, key, word, tag)
-        (start + 1).storeBytes(of: check.littleEndian, as: UInt16.self)
-        (start + 3).storeBytes(of: word.littleEndian, as: UInt64.self)
-        return 3 + (UInt64.bitWidth - word.leadingZeroBitCount + 7) / 8
-    }
-
     /// Writes the check and count of bytes, then the bytes, and returns the length.
     package static func encode(
         _ value: ArraySlice<UInt8>,
@@ -131,37 +120,6 @@ package enum ViewEntryFormat {
     }
 
     /// Reads the value of a key; `nil` if its check does not match.
-    package static func decodeValue(
-        _ bytes: UnsafeRawBufferPointer,
-        of key: ViewKey,
-        in table: ViewTable
-    ) -> ViewValue? {
-        if bytes.count <= maximumWordByteCount {
-            return decodeWord(bytes, of: key, in: table).map { .word($0.word, tag: $0.tag) }
-        }
-        return decodeBytes(bytes, of: key, in: table).map { .bytes($0) }
-    }
-
-    /// Reads a value of at most `maximumWordByteCount` bytes.
-    @inline(__always)
-    static func decodeWord(
-        _ bytes: UnsafeRawBufferPointer,
-        of key: ViewKey,
-        in table: ViewTable
-    ) -> (word: UInt64, tag: UInt8)? {
-        guard bytes.count >= 3 else { return nil }
-        var word: UInt64 = 0
-        if bytes.count == maximumWordByteCount {
-            word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 3, as: UInt64.self))
-        } else {
-            for index in 3..<bytes.count { word |= UInt64(bytes[index]) << UInt64(8 * (index - 3)) }
-        }
-        let tag = bytes[0]
-        let stored = UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 1, as: UInt16.self))
-        return stored == check(table, key, word, tag) ? (word, tag) : nil
-    }
-
-    /// Reads a value of more than `maximumWordByteCount` bytes.
     static func decodeBytes(
         _ bytes: UnsafeRawBufferPointer,
         of key: ViewKey,
@@ -175,22 +133,6 @@ package enum ViewEntryFormat {
             return nil
         }
         return [UInt8](value)
-    }
-
-    // MARK: Checks
-
-    /// Returns a 16-bit check of the whole entry, from two long multiplications: entries are read
-    /// too often for a hash of bytes.
-    private static func check(
-        _ table: ViewTable,
-        _ key: ViewKey,
-        _ word: UInt64,
-        _ tag: UInt8
-    ) -> UInt16 {
-        let beside = UInt64(table.rawValue) << 8 | UInt64(tag)
-        let first = fold(key.high ^ 0x9E37_79B9_7F4A_7C15, key.low ^ 0xBF58_476D_1CE4_E5B9)
-        let second = fold(first ^ word ^ 0x94D0_49BB_1331_11EB, beside ^ 0xD6E8_FEB8_6659_FD93)
-        return UInt16(truncatingIfNeeded: second >> 32)
     }
 
     /// Returns the seed of the check of a value that is bytes.

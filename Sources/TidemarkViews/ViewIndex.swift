@@ -179,11 +179,14 @@ package enum ViewTable: UInt8, CaseIterable, Sendable {
     case references = 7
     /// (zone, record slot) → the audience of the share that the record is under.
     case audiences = 8
+
+    /// True for a table whose values are words; the values of the others are bytes.
+    package var hasWords: Bool { self != .zones }
 }
 
-/// A value: one word with an 8-bit tag, or bytes if a word is too small (zones).
+/// A value: a word with an 8-bit tag, or bytes in the table of zones.
 package enum ViewValue: Hashable, Sendable {
-    /// A word and a small tag, as in nearly every entry; small words take less space.
+    /// A word and a small tag.
     case word(UInt64, tag: UInt8)
     /// Any bytes, at most `maximumByteCount`.
     case bytes([UInt8])

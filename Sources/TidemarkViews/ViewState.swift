@@ -16,7 +16,7 @@ package struct ViewState: Equatable {
     /// The key of the record in LMDB's unnamed table.
     package static let key: StaticString = "state"
     /// The version of everything in the index's folder.
-    package static let formatVersion: UInt32 = 3
+    package static let formatVersion: UInt32 = 4
     /// The length of the record.
     package static let byteCount = 56
 

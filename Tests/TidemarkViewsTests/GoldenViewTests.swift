@@ -29,26 +29,56 @@ struct GoldenViewTests {
             "checks": hexadecimal(checks.encoded),
             "state": hexadecimal(state.encoded),
             "stateOfEmpty": hexadecimal(empty.encoded),
-            "wordEntry": entry(.word(300, tag: 1), ViewKey(5, 0x0123_4567_89AB_CDEF), .names),
-            "syncEntry": entry(.word(0x0123_4567_89AB_CDEF, tag: 1), ViewKey(5, 300), .sync),
-            "zeroEntry": entry(.word(0, tag: 0), ViewKey(0, 0), .requests),
-            "bytesEntry": entry(.bytes([0x61, 0x62, 0x63]), ViewKey(5, 0), .zones),
+            "namesGroup": group(
+                [
+                    (ViewKey(5, 0x0123_4567_89AB_CDEF), 300, 1),
+                    (ViewKey(5, 0x0123_4567_89AC_0000), 299, 2),
+                ],
+                .names
+            ),
+            "syncGroup": group(
+                [
+                    (ViewKey(5, 299), 0x0123_4567_89AC_0000, 2),
+                    (ViewKey(5, 300), 0x0123_4567_89AB_CDEF, 2),
+                    (ViewKey(70_000, 301), 1, 2),
+                ],
+                .sync
+            ),
+            "oneEntry": group([(ViewKey(0, 0), 0, 0)], .requests),
+            "widestEntries": group(
+                [(ViewKey(0, .max), 0, 0), (ViewKey(.max, 0), .max, 255)],
+                .references
+            ),
+            "zoneEntry": zoneEntry([0x61, 0x62, 0x63], ViewKey(5, 0)),
         ]
     }
 
-    private static func entry(_ value: ViewValue, _ key: ViewKey, _ table: ViewTable) -> String {
+    private static func group(
+        _ entries: [(key: ViewKey, word: UInt64, tag: UInt8)],
+        _ table: ViewTable
+    ) -> String {
+        let entries = entries.map {
+            ViewBatch.Change(key: $0.key, word: $0.word, tag: $0.tag, form: .word)
+        }
+        var room = [UInt8](repeating: 0, count: EntryGroup.maximumByteCount + 8)
+        return room.withUnsafeMutableBytes { room in
+            guard let start = room.baseAddress, let shape = EntryGroup.shape(of: entries[...]),
+                let last = entries.last
+            else { return "" }
+            let keyCount = ViewEntryFormat.encode(last.key, at: start)
+            let keyText = hexadecimal([UInt8](room[..<keyCount]))
+            let count = shape.write(entries, in: table, at: start)
+            return keyText + ":" + hexadecimal([UInt8](room[..<count]))
+        }
+    }
+
+    private static func zoneEntry(_ value: [UInt8], _ key: ViewKey) -> String {
         var room = [UInt8](repeating: 0, count: 64)
         return room.withUnsafeMutableBytes { room in
             guard let start = room.baseAddress else { return "" }
             let keyCount = ViewEntryFormat.encode(key, at: start)
             let keyText = hexadecimal([UInt8](room[..<keyCount]))
-            let count =
-                switch value {
-                case .word(let word, let tag):
-                    ViewEntryFormat.encode(word, tag: tag, of: key, in: table, at: start)
-                case .bytes(let bytes):
-                    ViewEntryFormat.encode(bytes[...], of: key, in: table, at: start)
-                }
+            let count = ViewEntryFormat.encode(value[...], of: key, in: .zones, at: start)
             return keyText + ":" + hexadecimal([UInt8](room[..<count]))
         }
     }

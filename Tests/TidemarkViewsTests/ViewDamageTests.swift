@@ -28,7 +28,7 @@ struct ViewDamageTests {
             var batch = ViewBatch()
             for _ in 0..<120 {
                 let table = ViewTable.allCases.randomElement(using: &random) ?? .names
-                let (key, value) = (random.key(), random.value())
+                let (key, value) = (random.key(), random.value(in: table))
                 batch.put(value, in: table, for: key)
                 model.tables[table, default: [:]][key] = value
             }
@@ -145,8 +145,9 @@ struct ViewDamageTests {
         do {
             let index = try LMDBViewIndex.open(folder, access: .writing, store: .sample)
             var batch = ViewBatch()
-            for number in 0..<400_000 as Range<UInt64> {
-                batch.put(.word(number, tag: 1), in: .sync, for: ViewKey(3, number))
+            for number in 0..<600_000 as Range<UInt64> {
+                let slot = number &* 0x9E37_79B9_7F4A_7C15
+                batch.put(.word(slot, tag: 1), in: .sync, for: ViewKey(3, number))
             }
             try index.apply(batch, checkpoint: .at(1))
         }
@@ -250,16 +251,18 @@ struct ViewDamageTests {
             let index = try LMDBViewIndex.open(folder, access: .writing, store: .sample)
             for step in 1...5 as ClosedRange<UInt64> {
                 var batch = ViewBatch()
-                for low in 0..<2000 as Range<UInt64> {
-                    batch.put(.word(step, tag: 0), in: .names, for: ViewKey(low, 1))
-                    model.tables[.names, default: [:]][ViewKey(low, 1)] = .word(step, tag: 0)
+                for low in 0..<6000 as Range<UInt64> {
+                    let value = ViewValue.word(low &* 0x9E37_79B9_7F4A_7C15 &+ step, tag: 0)
+                    batch.put(value, in: .names, for: ViewKey(low, 1))
+                    model.tables[.names, default: [:]][ViewKey(low, 1)] = value
                 }
                 try index.apply(batch, checkpoint: .at(step))
             }
             before = try IndexFiles(folder)
             var batch = ViewBatch()
-            for low in 0..<2000 as Range<UInt64> {
-                batch.put(.word(6, tag: 0), in: .names, for: ViewKey(low, 1))
+            for low in 0..<6000 as Range<UInt64> {
+                let word = low &* 0x9E37_79B9_7F4A_7C15 &+ 6
+                batch.put(.word(word, tag: 0), in: .names, for: ViewKey(low, 1))
             }
             try index.apply(batch, checkpoint: .at(6))
             after = try IndexFiles(folder)

@@ -93,13 +93,16 @@ extension SeededGenerator {
         )
     }
 
-    /// Any value; now and then one that is bytes.
-    mutating func value() -> ViewValue {
-        if Int.random(in: 0..<8, using: &self) > 0 {
-            return .word(word(), tag: UInt8.random(in: 0...255, using: &self))
-        }
+    /// Any value that a table may have.
+    mutating func value(in table: ViewTable) -> ViewValue {
+        guard table.hasWords else { return .bytes(bytes()) }
+        return .word(word(), tag: UInt8.random(in: 0...255, using: &self))
+    }
+
+    /// A value of bytes, of any length.
+    mutating func bytes() -> [UInt8] {
         let counts = [0, 1, 2, 12, 100, 2000, 4096]
         let count = counts[Int.random(in: 0..<counts.count, using: &self)]
-        return .bytes((0..<count).map { _ in UInt8.random(in: 0...255, using: &self) })
+        return (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) }
     }
 }
