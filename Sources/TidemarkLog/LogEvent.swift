@@ -3,7 +3,7 @@
 
 /// One event in the log, with its commit.
 ///
-/// The event shares the bytes of a decoded block: keeping an event keeps 16 KiB. It has only one
+/// The event shares the bytes of a decoded block: keeping an event keeps 16 or 32 KiB. It has only one
 /// reference to the block, since millions of events are passed on.
 package struct LogEvent: Sendable {
     /// The event's position.

@@ -52,7 +52,10 @@ struct CompactedSegment: ~Copyable {
         self.header = header
         compressor = FrameCompressor(dictionary: sample.bytes, level: .high)
         measure = FrameCompressor(dictionary: sample.bytes, level: .fast)
-        builder = FrameBuilder(first: id.first)
+        builder = FrameBuilder(
+            first: id.first,
+            blockByteCount: Layout.compactedBlockByteCount
+        )
         stripe = groupsByZone ? StripeBuilder(first: id.first) : nil
         offset = UInt64(header.framesOffset)
         chain = header.chain
@@ -153,7 +156,10 @@ struct CompactedSegment: ~Copyable {
 
     private mutating func writeFrame() throws(LogError) {
         let frame = builder.frame()
-        builder = FrameBuilder(first: builder.next)
+        builder = FrameBuilder(
+            first: builder.next,
+            blockByteCount: Layout.compactedBlockByteCount
+        )
         try write(frame)
     }
 

@@ -244,7 +244,7 @@ extension SegmentLog {
             byteCount += reader.entries(0..<reader.blockCount)
                 .reduce(0) { $0 + Int($1.rawByteCount) }
         }
-        return zones.count > 1 && byteCount > Layout.blockByteCount
+        return zones.count > 1 && byteCount > Layout.compactedBlockByteCount
     }
 
     /// Pieces of the blocks of all segments of a group, for the dictionary of the one that replaces

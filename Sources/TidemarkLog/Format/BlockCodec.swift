@@ -67,7 +67,7 @@ final class BlockCompressor: @unchecked Sendable {
     private let level: CompressionLevel
     private let dictionaryByteCount: Int
     private let buffer: UnsafeMutableRawBufferPointer
-    private static let inputByteCount = 2 * Layout.blockByteCount
+    private static let inputByteCount = Layout.compactedBlockByteCount
     /// The longest block that the template is attached to; for longer ones LZ4 would copy it.
     private static let attachedByteCount = 4096
 
@@ -213,7 +213,7 @@ final class BlockDecoder: @unchecked Sendable {
     private let dictionaryByteCount: Int
     private let buffer: UnsafeMutableRawBufferPointer
     private var stored: UnsafeMutableRawBufferPointer
-    private static let outputByteCount = 2 * Layout.blockByteCount
+    private static let outputByteCount = Layout.compactedBlockByteCount
 
     init(dictionary: [UInt8]) {
         dictionaryByteCount = dictionary.count

@@ -16,9 +16,12 @@ struct FrameBuilder: Sendable {
     private var openCommit: SequenceNumber?
     private var raw: [UInt8] = []
     private var blocks: [RawFrame.Block] = []
+    /// The maximum number of raw bytes in a block, unless one event alone is longer.
+    private let blockByteCount: Int
 
-    init(first: SequenceNumber) {
+    init(first: SequenceNumber, blockByteCount: Int = Layout.blockByteCount) {
         self.first = first
+        self.blockByteCount = blockByteCount
     }
 
     /// True if nothing has been gathered.
@@ -110,7 +113,7 @@ struct FrameBuilder: Sendable {
         let needed =
             payload.count + 21 + (openCommit == event.commit.first ? 0 : 64 + envelope.count)
         if blocks.isEmpty
-            || raw.count - blocks[blocks.count - 1].start + needed > Layout.blockByteCount,
+            || raw.count - blocks[blocks.count - 1].start + needed > blockByteCount,
             blocks.last?.positionCount != 0
         {
             blocks.append(RawFrame.Block(start: raw.count, first: next))
@@ -141,7 +144,7 @@ struct FrameBuilder: Sendable {
         guard position.rawValue >= end else { return nil }
         appendGap(before: SequenceNumber(rawValue: end))
         let frame = self.frame()
-        self = FrameBuilder(first: next)
+        self = FrameBuilder(first: next, blockByteCount: blockByteCount)
         return frame
     }
 
@@ -163,7 +166,7 @@ struct FrameBuilder: Sendable {
     ) {
         let needed = byteCount + (isFirst ? 64 + draft.envelope.count : 0)
         if let block = blocks.last,
-            raw.count - block.start + needed <= Layout.blockByteCount || block.positionCount == 0
+            raw.count - block.start + needed <= blockByteCount || block.positionCount == 0
         {
             if isFirst { appendCommit(draft, eventIndex: eventIndex) }
         } else {

@@ -32,8 +32,10 @@ package enum Layout {
     /// The unit that a disk writes whole.
     package static let sectorByteCount = 512
 
-    /// A block holds at most this many raw bytes, unless one event alone is larger.
+    /// A block of new commits holds at most this many raw bytes, unless one event alone is larger.
     package static let blockByteCount = 16 << 10
+    /// The same for a block of a compacted segment.
+    package static let compactedBlockByteCount = 32 << 10
     /// A dictionary has at most this many raw bytes: as far back as LZ4 can refer.
     package static let dictionaryByteCount = 64 << 10
     /// One commit has at most this many raw bytes; lengths in a frame are 32 bits.

@@ -74,13 +74,16 @@ struct StripeBuilder {
             return false
         }
         // With a single block, a reader decodes all events in either order.
-        return byteCountBound(of: events.indices) > Layout.blockByteCount
+        return byteCountBound(of: events.indices) > Layout.compactedBlockByteCount
     }
 
     /// Returns the gathered events as ordinary frames.
     func frames() -> [RawFrame] {
         var frames: [RawFrame] = []
-        var builder = FrameBuilder(first: first)
+        var builder = FrameBuilder(
+            first: first,
+            blockByteCount: Layout.compactedBlockByteCount
+        )
         var previous: Int?
         for event in events {
             let isFirst = event.commit != previous
@@ -88,7 +91,10 @@ struct StripeBuilder {
             if isFirst, builder.isFull {
                 let next = builder.next
                 frames.append(builder.frame())
-                builder = FrameBuilder(first: next)
+                builder = FrameBuilder(
+                    first: next,
+                    blockByteCount: Layout.compactedBlockByteCount
+                )
             }
             let commit = commits[event.commit]
             builder.append(
@@ -178,7 +184,7 @@ struct StripeBuilder {
             if byteCount >= ownBlockByteCount {
                 groups.append(Array(order[start..<end]))
             } else {
-                if sharedByteCount + byteCount > Layout.blockByteCount {
+                if sharedByteCount + byteCount > Layout.compactedBlockByteCount {
                     // Sorted back into position order, which every block has. `shared` has one zone
                     // after another.
                     groups.append(shared.sorted())
@@ -250,7 +256,7 @@ private struct StripeLayout {
     /// Returns true if the open block is not empty and has no room for more bytes.
     func lacksRoom(for byteCount: Int) -> Bool {
         guard isOpen, let block = blocks.last else { return false }
-        return raw.count - block.start + byteCount > Layout.blockByteCount
+        return raw.count - block.start + byteCount > Layout.compactedBlockByteCount
     }
 
     /// Moves to an event's position, in a new block if none is open.

@@ -5,7 +5,7 @@
 ///
 /// A page from a store refers to the log's blocks that hold its records. A line, its record and its
 /// change tag are created on access, in O(1) and without copying the record. A record of a page
-/// retains its block, usually 16 KiB.
+/// retains its block, usually 16 or 32 KiB.
 public struct RecordChanges: Sendable {
     private enum Storage: Sendable {
         case rows(RecordRows, zone: ZoneID, FieldSelection?)

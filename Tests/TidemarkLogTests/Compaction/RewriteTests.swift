@@ -43,8 +43,8 @@ import Testing
         case striped
 
         /// How large the segments become.
-        var segmentByteCount: Int { self == .plain ? 6 << 10 : 96 << 10 }
-        var payload: ClosedRange<Int> { self == .plain ? 0...500 : 1_000...3_000 }
+        var segmentByteCount: Int { self == .plain ? 6 << 10 : 256 << 10 }
+        var payload: ClosedRange<Int> { self == .plain ? 0...500 : 4_000...8_000 }
         /// Commits before every call is tried.
         var commitCount: Int { self == .plain ? 14 : 8 }
     }

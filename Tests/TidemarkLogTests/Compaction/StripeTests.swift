@@ -288,7 +288,7 @@ import Testing
         let striped = try StripedLog(
             .random,
             zoneCount: zoneCount,
-            commitCount: 6_000,
+            commitCount: 12_000,
             payload: 60...400
         )
         try striped.compact()
@@ -352,7 +352,7 @@ import Testing
     @Test func `Pages of some zones leave the blocks of others in the cache`() throws {
         let striped = try Self.compactedLog(zoneCount: 12)
         try striped.log.close()
-        let log = try StripedLog.open(striped.disk, seed: 9, cacheByteCount: 1 << 20)
+        let log = try StripedLog.open(striped.disk, seed: 9, cacheByteCount: 2 << 20)
         let segment = try #require(log.files.segments.first { $0.id.generation > 0 })
         let reader = try #require(try log.files.reader(of: segment))
         func isKept(_ entry: BlockEntry) -> Bool {
