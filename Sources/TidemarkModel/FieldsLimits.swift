@@ -17,6 +17,14 @@ extension Limits {
         }
     }
 
+    /// Returns true if fields that a schema has admitted are surely allowed.
+    ///
+    /// A schema has valid names only, and no list has more elements than bytes. O(1).
+    @inline(__always)
+    package func allow(admitted fields: Fields) -> Bool {
+        identifierByteCount >= 255 && fields.bytes.count <= elementsPerList
+    }
+
     private func checkList(_ field: Fields.Element) throws(SyncError) {
         guard field.type?.element != nil, let count = field.value?.elementCount,
             count > elementsPerList

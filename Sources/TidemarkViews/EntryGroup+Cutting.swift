@@ -3,13 +3,8 @@
 
 /// Cutting a run of entries into groups.
 extension EntryGroup {
-    /// Returns true if entries are too few for a group of their own, where others follow.
-    static func isSmall(_ entries: [ViewBatch.Change]) -> Bool {
-        guard entries.count < maximumByteCount / 4, let shape = shape(of: entries[...]) else {
-            return entries.isEmpty
-        }
-        return shape.byteCount < maximumByteCount / 4
-    }
+    /// The fewest entries of a group that another one follows, if an entry was removed from it.
+    static let fewestCount = 8
 
     /// Returns the number of bytes that the entries of a stored value take, without verifying it.
     static func entriesByteCount(_ value: UnsafeRawBufferPointer, in table: ViewTable) -> Int {
@@ -38,40 +33,39 @@ extension EntryGroup {
     ) throws(ViewIndexError) {
         guard let whole = shape(of: entries[...]) else { return }
         if whole.byteCount <= maximumByteCount { return try visit(whole, entries[...]) }
+        // As many fit in any case, because no part is wider than the whole.
+        let fitting = max(1, (maximumByteCount - longestHeaderByteCount) / whole.entryByteCount)
+        func group(from start: Int, limit: Int) -> (shape: EntryGroupShape, end: Int)? {
+            let rest = entries[start...].prefix(limit)
+            var end = start + min(fitting, rest.count)
+            guard var shape = shape(of: entries[start..<end]) else { return nil }
+            while end < rest.endIndex {
+                var longer = shape
+                longer.add(entries[end])
+                guard longer.byteCount <= maximumByteCount else { break }
+                shape = longer
+                end += 1
+            }
+            return (shape, end)
+        }
         var limit = entries.count
         if !isFilled {
             var groupCount = 0
             var start = 0
-            while start < entries.count {
-                start = longest(entries, from: start, limit: limit).end
+            while let group = group(from: start, limit: limit) {
+                start = group.end
                 groupCount += 1
             }
             limit = (entries.count + groupCount - 1) / groupCount
         }
         var start = 0
-        while start < entries.count {
-            let group = longest(entries, from: start, limit: limit)
+        while let group = group(from: start, limit: limit) {
             try visit(group.shape, entries[start..<group.end])
             start = group.end
         }
     }
 
-    /// Returns the longest group from a place on that has at most `limit` entries, and where it
-    /// ends.
-    private static func longest(
-        _ entries: [ViewBatch.Change],
-        from start: Int,
-        limit: Int
-    ) -> (shape: EntryGroupShape, end: Int) {
-        var shape = EntryGroupShape(entries[start])
-        var end = start + 1
-        while end < entries.count, end - start < limit {
-            var longer = shape
-            longer.add(entries[end])
-            guard longer.byteCount <= maximumByteCount else { break }
-            shape = longer
-            end += 1
-        }
-        return (shape, end)
-    }
+    /// The length of the longest header, with the longest key.
+    private static let longestHeaderByteCount =
+        fixedHeaderByteCount + 3 * 9 + ViewEntryFormat.maximumKeyByteCount
 }

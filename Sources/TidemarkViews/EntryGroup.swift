@@ -115,13 +115,13 @@ struct EntryGroup {
     @inline(__always)
     func tag(at index: Int) -> UInt8 { UInt8(truncatingIfNeeded: number(tag, at: index)) }
 
-    /// Returns the index of the first entry whose key is not before another; `count` if there is
-    /// none.
+    /// Returns the index of the first entry from a place on whose key is not before another; `count`
+    /// if there is none.
     ///
     /// O(log n).
     @inline(__always)
-    func firstIndex(notBefore other: ViewKey) -> Int {
-        var start = 0
+    func firstIndex(notBefore other: ViewKey, from start: Int = 0) -> Int {
+        var start = start
         var end = count
         while start < end {
             let middle = (start + end) / 2
@@ -175,6 +175,12 @@ struct EntryGroupShape {
             + ViewEntryFormat.byteCount(of: fields.word.base)
             + count * (fields.high.width + fields.low.width + fields.word.width + tagWidth)
             + ViewEntryFormat.byteCount(of: last.high) + ViewEntryFormat.byteCount(of: last.low)
+    }
+
+    /// The length of an entry.
+    var entryByteCount: Int {
+        let fields = self.fields
+        return fields.high.width + fields.low.width + fields.word.width + tagWidth
     }
 
     private struct Field {

@@ -46,6 +46,7 @@ struct LMDBGroupWriter: ~Copyable {
         self.cursor = cursor
         self.table = table
         self.path = path
+        entries.reserveCapacity(1024)
         room = .allocate(byteCount: 32 + EntryGroup.maximumByteCount + 8, alignment: 8)
     }
 
@@ -60,7 +61,7 @@ struct LMDBGroupWriter: ~Copyable {
         while next < changes.count {
             var place = try take(changes, &next, at: changes[next].key)
             // Entries that are too few join the group after them.
-            while !place.isLast, let key = place.key, EntryGroup.isSmall(entries) {
+            while !place.isLast, let key = place.key, entries.count < EntryGroup.fewestCount {
                 try remove(key)
                 place = try take(changes, &next, at: key)
             }
@@ -108,15 +109,24 @@ struct LMDBGroupWriter: ~Copyable {
         _ changes: [ViewBatch.Change],
         _ next: inout Int
     ) {
-        for index in 0..<group.count {
-            let key = group.key(at: index)
-            while next < changes.count, changes[next].key < key { take(changes[next], &next) }
-            if next < changes.count, changes[next].key == key {
-                take(changes[next], &next)
-            } else {
+        var index = 0
+        while index < group.count {
+            guard next < changes.count else { return keep(group, index..<group.count) }
+            let end = group.firstIndex(notBefore: changes[next].key, from: index)
+            keep(group, index..<end)
+            guard end < group.count else { return }
+            index = end + (group.key(at: end) == changes[next].key ? 1 : 0)
+            take(changes[next], &next)
+        }
+    }
+
+    /// Adds entries of a group as they are.
+    private mutating func keep(_ group: EntryGroup, _ indexes: Range<Int>) {
+        entries.append(addingCapacity: indexes.count) { entries in
+            for index in indexes {
                 entries.append(
                     ViewBatch.Change(
-                        key: key,
+                        key: group.key(at: index),
                         word: group.word(at: index),
                         tag: group.tag(at: index),
                         form: .word

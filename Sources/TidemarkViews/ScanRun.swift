@@ -45,15 +45,17 @@ struct ScanRun: EntryRun {
 
     mutating func append(_ group: EntryGroup, _ indexes: Range<Int>) -> Int {
         let indexes = indexes.prefix(limit - entries.count)
-        for index in indexes {
-            entries.append(
-                Entry(
-                    key: group.key(at: index),
-                    word: group.word(at: index),
-                    tag: group.tag(at: index),
-                    isBytes: false
+        entries.append(addingCapacity: indexes.count) { entries in
+            for index in indexes {
+                entries.append(
+                    Entry(
+                        key: group.key(at: index),
+                        word: group.word(at: index),
+                        tag: group.tag(at: index),
+                        isBytes: false
+                    )
                 )
-            )
+            }
         }
         return indexes.count
     }
@@ -98,14 +100,16 @@ struct WordRun: EntryRun {
 
     mutating func append(_ group: EntryGroup, _ indexes: Range<Int>) -> Int {
         let indexes = indexes.prefix(limit - words.count)
-        for index in indexes {
-            words.append(
-                ViewWord(
-                    low: group.low(at: index),
-                    word: group.word(at: index),
-                    tag: group.tag(at: index)
+        words.append(addingCapacity: indexes.count) { words in
+            for index in indexes {
+                words.append(
+                    ViewWord(
+                        low: group.low(at: index),
+                        word: group.word(at: index),
+                        tag: group.tag(at: index)
+                    )
                 )
-            )
+            }
         }
         return indexes.count
     }

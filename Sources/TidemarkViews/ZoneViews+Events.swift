@@ -41,11 +41,11 @@ extension ZoneViews {
                 return Found(zone: commit.events[index].zone, payload: commit.payload(at: index))
             }
         }
-        let order = found.indices.filter { found[$0] == nil }
-            // The log reads ascending positions, each once. `order` leads back to the order of the
-            // caller.
-            .sorted { sequences[$0] < sequences[$1] }
-        guard !order.isEmpty else { return found }
+        let missing = found.indices.filter { found[$0] == nil }
+        guard !missing.isEmpty else { return found }
+        // The log reads ascending positions, each once. `order` leads back to the order of the caller.
+        let order = AscendingOrder.indexes(of: missing.map { sequences[$0].rawValue })
+            .map { missing[$0] }
         var wanted: [SequenceNumber] = []
         for index in order where wanted.last != sequences[index] { wanted.append(sequences[index]) }
         var position = 0

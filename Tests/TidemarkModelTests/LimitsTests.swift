@@ -85,6 +85,17 @@ import Testing
         )
     }
 
+    @Test func `Fields of a schema are surely allowed if no limit could refuse them`() throws {
+        let fields = try Fields(["n": 1])
+        var limits = Limits()
+        #expect(limits.allow(admitted: fields))
+        limits.identifierByteCount = 254
+        #expect(!limits.allow(admitted: fields))
+        limits = Limits()
+        limits.elementsPerList = fields.bytes.count - 1
+        #expect(!limits.allow(admitted: fields))
+    }
+
     @Test func `Type and field names must be identifiers`() {
         for name in ["Note", "a1_b", "cloudkit.share", "A"] {
             let type = Name(name)

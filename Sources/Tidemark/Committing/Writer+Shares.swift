@@ -141,7 +141,7 @@ extension Writer {
             fields: try share.fields(beside: Fields()),
             policy: .changedKeys
         )
-        try plan.save(found.item, in: key, save, author, audience: place)
+        try plan.save(found.item, in: key, save, BodyAuthor(author), audience: place)
         return plan
     }
 

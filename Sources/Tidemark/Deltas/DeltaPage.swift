@@ -138,10 +138,9 @@ struct DeltaPage {
 
     /// Puts the rows in the order of their entries.
     private mutating func sort() {
-        // One number for a place and its row, each below 2^32: numbers are sorted without a closure.
-        let order = places.enumerated().map { UInt64($1) << 32 | UInt64($0) }.sorted()
-        lines.rows.reorder(order.map { Int($0 & UInt64(UInt32.max)) })
-        places = order.map { Int($0 >> 32) }
+        let order = AscendingOrder.indexes(of: places.map(UInt64.init))
+        lines.rows.reorder(order)
+        places = order.map { places[$0] }
     }
 
     /// Cuts the page after the row that fills it, or after the row that was read last.

@@ -85,8 +85,8 @@ extension RecordBody {
         append(
             named: header.recordName,
             type: header.recordType,
-            created: header.created,
-            modified: header.modified,
+            created: BodyAuthor(header.created),
+            modified: BodyAuthor(header.modified),
             parentName: header.parentName,
             shareName: header.shareName,
             setting: fields,
@@ -97,12 +97,12 @@ extension RecordBody {
         )
     }
 
-    /// Does the same with the parts of a header, because a header copies its authors.
+    /// Does the same with the parts of a header, whose authors many records may share.
     package static func append(
         named name: Name,
         type: Name,
-        created: Authorship,
-        modified: Authorship,
+        created: BodyAuthor,
+        modified: BodyAuthor,
         parentName: Name?,
         shareName: Name?,
         setting fields: Fields,
@@ -111,10 +111,10 @@ extension RecordBody {
         of oldSequence: UInt64,
         to bytes: inout [UInt8]
     ) {
-        var texts = name.byteCount + type.byteCount + modified.textByteCount
+        var texts = name.byteCount + type.byteCount + modified.texts.count
         texts += (parentName?.byteCount ?? 0) + (shareName?.byteCount ?? 0)
         // More than the texts that are kept, which are the creator's.
-        texts += old?.textEnd ?? created.textByteCount
+        texts += old?.textEnd ?? created.texts.count
         // The texts are gathered first, because an append to an array costs more than a short text.
         withUnsafeTemporaryAllocation(byteCount: headerByteCount + texts, alignment: 1) { buffer in
             var end = headerByteCount
@@ -133,15 +133,9 @@ extension RecordBody {
                 buffer.put(.createdUser, of: old, at: &end)
                 buffer.put(.createdDevice, of: old, at: &end)
             } else {
-                if let user = created.user { buffer.put(user.name, as: .createdUser, at: &end) }
-                if let device = created.deviceName {
-                    buffer.put(device, as: .createdDevice, at: &end)
-                }
+                buffer.put(created, as: .createdUser, .createdDevice, at: &end)
             }
-            if let user = modified.user { buffer.put(user.name, as: .modifiedUser, at: &end) }
-            if let device = modified.deviceName {
-                buffer.put(device, as: .modifiedDevice, at: &end)
-            }
+            buffer.put(modified, as: .modifiedUser, .modifiedDevice, at: &end)
             if let parentName { buffer.put(parentName, as: .parent, at: &end) }
             if let shareName { buffer.put(shareName, as: .share, at: &end) }
             bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<end]))
@@ -150,10 +144,20 @@ extension RecordBody {
     }
 }
 
-extension Authorship {
-    /// The number of bytes of both texts.
-    fileprivate var textByteCount: Int {
-        (user?.name.byteCount ?? 0) + (deviceName?.byteCount ?? 0)
+/// The time and the texts of an ``Authorship`` as a body has them, made once for all records of a
+/// commit.
+package struct BodyAuthor: Sendable {
+    fileprivate let time: Int64
+    /// The name of the user, then that of the device.
+    fileprivate let texts: [UInt8]
+    fileprivate let userByteCount: Int
+
+    /// Encodes the texts, each of at most 65,535 bytes.
+    package init(_ authorship: Authorship) {
+        time = authorship.time
+        let user = authorship.user.map { Array($0.name.string.utf8) } ?? []
+        userByteCount = user.count
+        texts = user + (authorship.deviceName.map { Array($0.string.utf8) } ?? [])
     }
 }
 
@@ -172,6 +176,22 @@ extension UnsafeMutableRawBufferPointer {
     fileprivate func put(_ text: Name, as place: RecordBody.Text, at end: inout Int) {
         let start = end
         end += text.withBytes { put(UnsafeRawBufferPointer($0), as: place, at: start) }
+    }
+
+    /// Stores both texts of an author, which follow one another.
+    fileprivate func put(
+        _ author: BodyAuthor,
+        as user: RecordBody.Text,
+        _ device: RecordBody.Text,
+        at end: inout Int
+    ) {
+        let deviceByteCount = author.texts.count - author.userByteCount
+        store(UInt16(truncatingIfNeeded: author.userByteCount), at: user.lengthOffset)
+        store(UInt16(truncatingIfNeeded: deviceByteCount), at: device.lengthOffset)
+        author.texts.withUnsafeBytes {
+            UnsafeMutableRawBufferPointer(rebasing: self[end...]).copyMemory(from: $0)
+        }
+        end += author.texts.count
     }
 
     /// Stores a text of another version.

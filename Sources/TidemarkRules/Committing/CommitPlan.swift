@@ -170,7 +170,7 @@ package struct CommitPlan: Sendable {
         anew: Bool = false,
         in zone: ZoneKey,
         _ save: RecordSave,
-        _ author: Authorship,
+        _ author: BodyAuthor,
         share: ShareLink = .unchanged,
         audience: AudiencePlace? = nil
     ) throws(SyncError) {
@@ -194,7 +194,7 @@ package struct CommitPlan: Sendable {
         in zone: ZoneKey,
         _ saves: [RecordSave],
         at index: Int,
-        _ author: Authorship,
+        _ author: BodyAuthor,
         share: ShareLink = .unchanged,
         audience: AudiencePlace? = nil
     ) throws(SyncError) {

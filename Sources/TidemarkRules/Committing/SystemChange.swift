@@ -58,6 +58,7 @@ extension CommitPlan {
         try consulted.settle(newcomers, in: zones, facts)
         for item in consulted.items { restsOn(item.slot, in: zones[zone].key) }
         let key = zones[zone].key ?? createZone(zones[zone])
+        let author = BodyAuthor(author)
         for (save, item) in zip(change.saves, consulted.items) {
             // No rule has read the body that is replaced, and `save` does not check it.
             _ = try item.live?.readBody()

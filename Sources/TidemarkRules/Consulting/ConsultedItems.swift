@@ -214,6 +214,14 @@ package struct SlotOrder: Sendable {
 
     fileprivate init(_ indexes: some Collection<Int>, of items: [ConsultedItem]) {
         if indexes.count < 2 { return }
+        if let zone = items.first?.zone, items.allSatisfy({ $0.zone == zone }) {
+            let indexes = Array(indexes)
+            let slots = indexes.map { items[$0].slot.rawValue }
+            places = AscendingOrder.indexes(of: slots).map { place in
+                Place(slot: slots[place], zone: zone, index: indexes[place])
+            }
+            return
+        }
         places = indexes.map { index in
             Place(slot: items[index].slot.rawValue, zone: items[index].zone, index: index)
         }

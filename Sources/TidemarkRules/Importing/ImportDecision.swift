@@ -48,7 +48,9 @@ package struct ImportDecision {
         plan.changesSystemZone = reading.epochs.contains {
             $0.zone.identity.systemZone?.isRestedOn ?? false
         }
-        let author = Authorship(time: line.time, user: line.user, device: line.device)
+        let author = BodyAuthor(
+            Authorship(time: line.time, user: line.user, device: line.device)
+        )
         let zones = ConsultedZones(reading.epochs.map(\.zone))
         var consulted = try ConsultedItems(reading.items, in: zones, facts)
         try consulted.settle(
@@ -166,7 +168,7 @@ package struct ImportDecision {
         _ items: [ConsultedItem],
         _ saves: [RecordSave?],
         by rules: RecordRules,
-        _ author: Authorship,
+        _ author: BodyAuthor,
         _ facts: any Facts
     ) throws(SyncError) {
         for epoch in reading.epochs.indices {
@@ -209,7 +211,7 @@ package struct ImportDecision {
         _ item: ConsultedItem,
         _ save: RecordSave?,
         by rules: RecordRules,
-        _ author: Authorship,
+        _ author: BodyAuthor,
         _ facts: any Facts
     ) throws(SyncError) {
         let step = reading.steps[index]

@@ -107,13 +107,14 @@ package struct RecordDecision: ~Copyable, Sendable {
             let change = try SystemChange.schema(from: grown.old, to: grown.new)
             try plan.add(change, of: caller.database, by: author, over: facts)
         }
+        let bodyAuthor = BodyAuthor(author)
         for (index, verdict) in verdicts.enumerated() {
             switch verdict {
             case .save:
-                let event = try save(index, request, author, &passages)
+                let event = try save(index, request, bodyAuthor, &passages)
                 outcomes.append(.event(event))
             case .delete:
-                let event = try delete(index, request, author, &passages)
+                let event = try delete(index, request, bodyAuthor, &passages)
                 outcomes.append(.event(event))
                 for item in cascades[index] ?? [] { try cascade(item, &passages) }
             case .nothingToDo:
@@ -129,7 +130,7 @@ package struct RecordDecision: ~Copyable, Sendable {
             }
         }
         if rules.touchesTargets { try touch(request, verdicts, cascades, &passages) }
-        try passages.finish(&plan, zones, author)
+        try passages.finish(&plan, zones, bodyAuthor)
     }
 
     /// Gives new tags to the targets of references.
@@ -199,7 +200,9 @@ package struct RecordDecision: ~Copyable, Sendable {
                     request.saves[index].parent.isSet
                     || request.saves[index].boxedShare.hasContent
                     || request.saves[index].typeName == Share.typeName
-                    || items[index].bodyReadBefore?.hasToDoWithShares ?? false
+                    // Asked first, because the version is copied to be looked at.
+                    || items[index].isLive
+                        && items[index].bodyReadBefore?.hasToDoWithShares ?? false
             case .delete:
                 concerns = try items[index].live?.readBody().hasToDoWithShares ?? false
             case .nothingToDo, .refused, .conflict:
@@ -277,9 +280,16 @@ package struct RecordDecision: ~Copyable, Sendable {
                 let deletion = request.deletions[index - saves.count]
                 verdicts.append(rules.verdict(on: deletion, items[index]))
             } else {
-                let verdict = try rules.verdict(on: saves, items, at: index, over: facts)
+                let isAdmitted = schema?.surelyAdmits(saves, at: index) ?? false
+                let verdict = try rules.verdict(
+                    on: saves,
+                    items,
+                    at: index,
+                    over: facts,
+                    isAdmitted: isAdmitted
+                )
                 if case .save = verdict,
-                    let error = try refusal(of: saves, at: index, rules.limits)
+                    let error = try refusal(of: saves, at: index, rules.limits, isAdmitted)
                 {
                     verdicts.append(.refused(error))
                 } else {
@@ -320,7 +330,8 @@ package struct RecordDecision: ~Copyable, Sendable {
     private mutating func refusal(
         of saves: [RecordSave],
         at index: Int,
-        _ limits: Limits
+        _ limits: Limits,
+        _ isAdmitted: Bool
     ) throws(SyncError) -> SyncError? {
         if let access, !items[index].isLive,
             let error = try access.refusal(ofCreating: saves[index].typeName)
@@ -328,6 +339,7 @@ package struct RecordDecision: ~Copyable, Sendable {
             return error
         }
         if let error = plan.assets?.refusals[index] { return error }
+        if isAdmitted { return nil }
         // Last, because it takes note of what the schema would need for this save.
         return try schema?.refusal(of: saves, at: index, limits)
     }
@@ -370,7 +382,7 @@ package struct RecordDecision: ~Copyable, Sendable {
     private mutating func save(
         _ index: Int,
         _ request: ModifyRecordsRequest,
-        _ author: Authorship,
+        _ author: BodyAuthor,
         _ passages: inout ShareTransitions
     ) throws(SyncError) -> Int {
         let item = items[index]
@@ -396,7 +408,7 @@ package struct RecordDecision: ~Copyable, Sendable {
     private mutating func delete(
         _ index: Int,
         _ request: ModifyRecordsRequest,
-        _ author: Authorship,
+        _ author: BodyAuthor,
         _ passages: inout ShareTransitions
     ) throws(SyncError) -> Int {
         let item = items[index]

@@ -38,17 +38,19 @@ package struct RecordRules: Sendable {
     /// Returns the verdict on the save with an index, which is read member by member: a copy of a
     /// save retains ten texts.
     ///
-    /// The facts are read for a merge only, for the version that the client held.
+    /// The facts are read for a merge only, for the version that the client held. `isAdmitted` is true
+    /// if the schema has all of the save's fields.
     package func verdict(
         on saves: [RecordSave],
         _ items: [ConsultedItem],
         at index: Int,
-        over facts: any Facts
+        over facts: any Facts,
+        isAdmitted: Bool = false
     ) throws(SyncError) -> Verdict {
         do throws(SyncError) {
             // First what needs no version, so that a malformed save gets the same error in every
             // state.
-            try check(saves, at: index)
+            try check(saves, at: index, isAdmitted)
         } catch {
             return .refused(error)
         }
@@ -161,21 +163,25 @@ package struct RecordRules: Sendable {
 
 extension RecordRules {
     /// Rejects invalid names, fields and sizes.
-    private func check(_ saves: [RecordSave], at index: Int) throws(SyncError) {
+    private func check(
+        _ saves: [RecordSave],
+        at index: Int,
+        _ isAdmitted: Bool
+    ) throws(SyncError) {
         let type = saves[index].typeName
         let fields = saves[index].fields
         // The names in system zones belong to the store.
         if !(isImport && saves[index].recordID.zone.isSystem) {
             try limits.check(recordName: saves[index].recordID.name)
         }
-        try limits.check(recordType: type)
+        if !isAdmitted { try limits.check(recordType: type) }
         if !isImport, scope == .public || type == Schema.RecordType.usersName {
             try checkUsers(saves[index])
         }
         if case .set(let parent) = saves[index].parent { try limits.check(recordName: parent) }
         if type == Share.typeName {
             try limits.check(fields.withoutShare())
-        } else {
+        } else if !isAdmitted || !limits.allow(admitted: fields) {
             try limits.check(fields)
         }
         if fields.hasEncrypted { try saves[index].checkEncrypted(in: scope) }

@@ -56,6 +56,18 @@ package struct GrowingSchema: Sendable {
         return try refusal(ofGrowing: stored, for: saves[index], at: index, limits)
     }
 
+    /// Returns true if a save has the type of the save judged before it and fits that type, without
+    /// removing a field; false says nothing.
+    ///
+    /// Reads nothing. It is mutating so that a caller's optional schema is not copied for the call.
+    package mutating func surelyAdmits(_ saves: [RecordSave], at index: Int) -> Bool {
+        guard let last, lastName == saves[index].typeName,
+            // The schema need not know a field that is removed.
+            !saves[index].fields.mayHave(.removals)
+        else { return false }
+        return last.checks.admit(saves[index].fields, as: lastName, in: scope)
+    }
+
     private mutating func refusal(
         ofGrowing stored: StoredSchema,
         for save: RecordSave,

@@ -100,7 +100,7 @@ package struct ShareTransitions {
     package mutating func finish(
         _ plan: inout CommitPlan,
         _ zones: ConsultedZones,
-        _ author: Authorship
+        _ author: BodyAuthor
     ) throws(SyncError) {
         guard let rules else { return }
         // Roots that begin or cease to name a share, and shares that end with their root.

@@ -262,6 +262,27 @@ import TidemarkModel
         try store.close()
     }
 
+    @Test func `Field names are checked in every record of a request`() async throws {
+        try await anna.modify([try anna.save("first", ["n": 0])])
+        let results = try await anna.modify([
+            try anna.save("a", ["n": 1]),
+            try anna.save("b", ["n": 2]),
+            try anna.save("c", ["1a": nil, "n": 3]),
+            try anna.save("d", ["n": 4, "a b": 1]),
+            try anna.save("e", ["n": nil]),
+            try anna.save("f", ["n": "a text"]),
+        ]).saves
+        let codes = results.map { $0.error?.code }
+        // One item that is refused lets all others of the zone fail.
+        #expect(
+            codes == [
+                .batchRequestFailed, .batchRequestFailed, .invalidArguments, .invalidArguments,
+                .batchRequestFailed, .invalidArguments,
+            ]
+        )
+        try store.close()
+    }
+
     @Test func `Callers are rejected where they have no access`() async throws {
         var nobody = anna
         nobody.caller.user = nil
