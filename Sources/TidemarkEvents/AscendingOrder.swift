@@ -6,14 +6,19 @@
 package enum AscendingOrder {
     /// As many buckets as a few hundred numbers fill with one or two each.
     private static let bucketBitCount = 9
-    /// The longest bucket in which numbers are still ordered by insertion.
-    private static let longestBucket = 32
+    /// The largest number of numbers that are ordered by insertion.
+    private static let fewCount = 32
 
     /// Returns the indexes of numbers in the ascending order of the numbers; equal numbers keep their
     /// order.
     ///
-    /// O(n) for numbers that are spread evenly, else O(n log n).
+    /// O(n) for up to some thousand numbers that are spread evenly, else O(n log n).
     package static func indexes(of numbers: [UInt64]) -> [Int] {
+        if numbers.count <= fewCount {
+            var order = Array(numbers.indices)
+            insert(&order, by: numbers)
+            return order
+        }
         guard let least = numbers.min(), let greatest = numbers.max() else { return [] }
         let bitCount = UInt64.bitWidth - (greatest - least).leadingZeroBitCount
         let shift = UInt64(max(0, bitCount - bucketBitCount))
@@ -22,7 +27,7 @@ package enum AscendingOrder {
         for number in numbers { ends[Int((number - least) >> shift)] += 1 }
         var end = 0
         for bucket in ends.indices {
-            guard ends[bucket] <= longestBucket || shift == 0 else { return sorted(numbers) }
+            guard ends[bucket] <= fewCount || shift == 0 else { return sorted(numbers) }
             end += ends[bucket]
             ends[bucket] = end
         }

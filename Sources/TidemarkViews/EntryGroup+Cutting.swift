@@ -3,10 +3,11 @@
 
 /// Cutting a run of entries into groups.
 extension EntryGroup {
-    /// The fewest entries of a group that another one follows, if an entry was removed from it.
+    /// The fewest entries of a changed group that another one follows, before it is cut.
     static let fewestCount = 8
 
-    /// Returns the number of bytes that the entries of a stored value take, without verifying it.
+    /// Returns the number of bytes that the entries of a stored value take beside the bases, without
+    /// verifying it.
     static func entriesByteCount(_ value: UnsafeRawBufferPointer, in table: ViewTable) -> Int {
         guard table.hasWords, value.count > fixedHeaderByteCount else { return value.count }
         let count = value.loadUnaligned(fromByteOffset: 4, as: UInt16.self)
@@ -32,7 +33,7 @@ extension EntryGroup {
         _ visit: (EntryGroupShape, ArraySlice<ViewBatch.Change>) throws(ViewIndexError) -> Void
     ) throws(ViewIndexError) {
         guard let whole = shape(of: entries[...]) else { return }
-        if whole.byteCount <= maximumByteCount { return try visit(whole, entries[...]) }
+        if whole.fits { return try visit(whole, entries[...]) }
         // As many fit in any case, because no part is wider than the whole.
         let fitting = max(1, (maximumByteCount - longestHeaderByteCount) / whole.entryByteCount)
         func group(from start: Int, limit: Int) -> (shape: EntryGroupShape, end: Int)? {
@@ -42,7 +43,7 @@ extension EntryGroup {
             while end < rest.endIndex {
                 var longer = shape
                 longer.add(entries[end])
-                guard longer.byteCount <= maximumByteCount else { break }
+                guard longer.fits else { break }
                 shape = longer
                 end += 1
             }

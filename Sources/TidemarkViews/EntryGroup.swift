@@ -177,6 +177,9 @@ struct EntryGroupShape {
             + ViewEntryFormat.byteCount(of: last.high) + ViewEntryFormat.byteCount(of: last.low)
     }
 
+    /// True if the group is not too long.
+    var fits: Bool { byteCount <= EntryGroup.maximumByteCount }
+
     /// The length of an entry.
     var entryByteCount: Int {
         let fields = self.fields
@@ -238,10 +241,10 @@ struct EntryGroupShape {
             store(entry.word &- word.base, word.width)
             store(UInt64(entry.tag &- tagBase), tagWidth)
         }
-        let count = end - start
-        let hashed = UnsafeRawBufferPointer(start: start + 4, count: count - 4)
+        let byteCount = end - start
+        let hashed = UnsafeRawBufferPointer(start: start + 4, count: byteCount - 4)
         let check = UInt32(truncatingIfNeeded: xxh3(hashed.bytes, seed: 0))
         start.storeBytes(of: check.littleEndian, as: UInt32.self)
-        return count
+        return byteCount
     }
 }

@@ -6,8 +6,9 @@ import TidemarkEvents
 
 /// Writes the changes of a table whose values are words, group by group.
 ///
-/// A group has all entries of the table after the group before it, up to its own key. An entry after
-/// all groups belongs to the last one.
+/// A group has all entries of the table after the group before it, up to its own key. A new entry
+/// that lies between two groups belongs to the second, unless it is the last one with its first
+/// word: then it belongs to the group of those. An entry after all groups belongs to the last one.
 struct LMDBGroupWriter: ~Copyable {
     private let cursor: OpaquePointer
     private let table: ViewTable
@@ -19,16 +20,16 @@ struct LMDBGroupWriter: ~Copyable {
     /// The index in `entries` of the last one that a change has put there.
     private var lastPut: Int?
 
-    /// A group of the table.
+    /// A group that was taken.
     private struct Place {
-        /// The key of the group; `nil` for a place after all groups.
+        /// The key of the group that the entries replace; `nil` if none is stored.
         var key: ViewKey?
-        /// True if no group follows.
+        /// True if no group is after the changes taken.
         var isLast: Bool
     }
 
-    /// The number of changes after all groups that are taken at once, since their entries are in
-    /// memory twice.
+    /// The number of changes after all groups that are taken at once: a new index has only those,
+    /// and their entries are in memory twice.
     private static let changesAtOnce = 4096
 
     /// Opens a cursor on a table.
@@ -71,36 +72,62 @@ struct LMDBGroupWriter: ~Copyable {
         }
     }
 
-    /// Adds the entries of the first group that is not before a key, merged with the changes that
-    /// belong there.
+    /// Adds the entries of the group that a key belongs to, merged with the changes that do.
     private mutating func take(
         _ changes: [ViewBatch.Change],
         _ next: inout Int,
         at key: ViewKey
     ) throws(ViewIndexError) -> Place {
-        var place = Place(key: nil, isLast: false)
         var stored = store(key)
         var value = MDB_val()
         var code = mdb_cursor_get(cursor, &stored, &value, MDB_SET_RANGE)
         if code == MDB_NOTFOUND {
-            place.isLast = true
             // What was taken before was the last group, if anything was.
-            code = entries.isEmpty ? mdb_cursor_get(cursor, &stored, &value, MDB_LAST) : code
-        }
-        if code == 0 {
-            guard let key = ViewEntryFormat.decodeKey(stored.bytes),
-                let group = EntryGroup(value.bytes, under: key, in: table)
-            else { throw .damaged("\(path): a group of table \(table) is not what was written") }
-            place.key = key
-            merge(group, changes, &next)
-        } else if code != MDB_NOTFOUND {
-            throw .lmdb(code, "writing table \(table)", path)
-        }
-        if place.isLast {
+            if entries.isEmpty { code = mdb_cursor_get(cursor, &stored, &value, MDB_LAST) }
+            let group = try self.group(code, stored, value)
+            if let group { merge(group, changes, &next) }
             let end = min(changes.count, next + Self.changesAtOnce)
             while next < end { take(changes[next], &next) }
+            return Place(key: group?.lastKey, isLast: true)
         }
-        return place
+        guard let group = try self.group(code, stored, value) else { return Place(isLast: true) }
+        let first = group.key(at: 0)
+        if entries.isEmpty, key.high != first.high, key < first,
+            let before = try groupBefore(key)
+        {
+            merge(before, changes, &next)
+            while next < changes.count, changes[next].key < first,
+                changes[next].key.high == key.high
+            {
+                take(changes[next], &next)
+            }
+            return Place(key: before.lastKey, isLast: false)
+        }
+        merge(group, changes, &next)
+        return Place(key: group.lastKey, isLast: false)
+    }
+
+    /// Returns the group before the cursor's if it ends with a key's first word.
+    private func groupBefore(_ key: ViewKey) throws(ViewIndexError) -> EntryGroup? {
+        var stored = MDB_val()
+        var value = MDB_val()
+        let code = mdb_cursor_get(cursor, &stored, &value, MDB_PREV)
+        let group = try self.group(code, stored, value)
+        return group?.lastKey.high == key.high ? group : nil
+    }
+
+    /// Returns the group that LMDB has found; `nil` if there is none.
+    private func group(
+        _ code: Int32,
+        _ stored: MDB_val,
+        _ value: MDB_val
+    ) throws(ViewIndexError) -> EntryGroup? {
+        if code == MDB_NOTFOUND { return nil }
+        guard code == 0 else { throw .lmdb(code, "writing table \(table)", path) }
+        guard let key = ViewEntryFormat.decodeKey(stored.bytes),
+            let group = EntryGroup(value.bytes, under: key, in: table)
+        else { throw .damaged("\(path): a group of table \(table) is not what was written") }
+        return group
     }
 
     /// Adds the entries of a group, each as the changes leave it.
@@ -146,12 +173,25 @@ struct LMDBGroupWriter: ~Copyable {
 
     /// Writes the entries in place of the group at a place.
     private mutating func put(at place: Place) throws(ViewIndexError) {
-        // The last group keeps its key if nothing was put after it.
+        // A group keeps its key if its last entry stays.
         let keepsKey = place.key != nil && place.key == entries.last?.key
         if let key = place.key, !keepsKey { try remove(key) }
         let flags = place.isLast && !keepsKey ? UInt32(MDB_APPEND) : 0
-        let (cursor, table, path, room) = (cursor, table, path, room)
-        try EntryGroup.cut(entries, isFilled: isAtEnd) { shape, group throws(ViewIndexError) in
+        // Later entries follow the last one that was put, if positions are what grows, or if nothing
+        // follows it. The groups up to it are filled then.
+        guard let lastPut, table.hasGrowingKeys || place.isLast,
+            EntryGroup.shape(of: entries[...])?.fits == false
+        else { return try put(entries, isFilled: false, flags) }
+        try put(Array(entries[...lastPut]), isFilled: true, flags)
+        try put(Array(entries[(lastPut + 1)...]), isFilled: false, flags)
+    }
+
+    private func put(
+        _ entries: [ViewBatch.Change],
+        isFilled: Bool,
+        _ flags: UInt32
+    ) throws(ViewIndexError) {
+        try EntryGroup.cut(entries, isFilled: isFilled) { shape, group throws(ViewIndexError) in
             guard let last = group.last, let start = room.baseAddress else { return }
             var key = MDB_val(mv_size: ViewEntryFormat.encode(last.key, at: start), mv_data: start)
             var value = MDB_val(
@@ -161,13 +201,6 @@ struct LMDBGroupWriter: ~Copyable {
             let code = mdb_cursor_put(cursor, &key, &value, flags)
             guard code == 0 else { throw .lmdb(code, "writing table \(table)", path) }
         }
-    }
-
-    /// True if no entry with the same first word follows the last one that was put: more will
-    /// usually be put after it.
-    private var isAtEnd: Bool {
-        guard let lastPut, lastPut + 1 < entries.count else { return lastPut != nil }
-        return entries[lastPut].key.high != entries[lastPut + 1].key.high
     }
 
     private func remove(_ key: ViewKey) throws(ViewIndexError) {

@@ -223,7 +223,7 @@ package final class LMDBViewIndex: ViewIndex {
     }
 
     /// Rewrites the index into new files with full pages in key order, if the current files are
-    /// more than twice as long or have more unused bytes than a limit.
+    /// more than half as long again as necessary or have more unused bytes than a limit.
     ///
     /// For a writer's last call: processes that have the old files open keep them, and no batch can
     /// be applied afterwards. If the call is interrupted, the index is unchanged, or counts as

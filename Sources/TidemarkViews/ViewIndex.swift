@@ -28,7 +28,7 @@ package protocol ViewIndex: AnyObject, Sendable {
     /// Called by one thread at a time; existing snapshots stay valid.
     func apply(_ batch: consuming ViewBatch, checkpoint: ViewCheckpoint) throws(ViewIndexError)
 
-    /// Compacts the index if it is more than twice as long as necessary, or has more unused bytes
+    /// Compacts the index if it is more than half as long again as necessary, or has more unused bytes
     /// than a limit.
     ///
     /// The last call by an owner that has the index open for writing; snapshots stay valid.
@@ -182,6 +182,9 @@ package enum ViewTable: UInt8, CaseIterable, Sendable {
 
     /// True for a table whose values are words; the values of the others are bytes.
     package var hasWords: Bool { self != .zones }
+
+    /// True for a table whose new keys are the greatest with their first word: positions.
+    package var hasGrowingKeys: Bool { self == .sync || self == .zoneHeads }
 }
 
 /// A value: a word with an 8-bit tag, or bytes in the table of zones.

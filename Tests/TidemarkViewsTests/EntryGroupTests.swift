@@ -228,6 +228,26 @@ struct EntryGroupTests {
         #expect(index.byteCount - index.spareByteCount < filled / 8)
     }
 
+    @Test func `Entries that are put one by one leave no small groups behind`() throws {
+        let index = try makeIndex()
+        var random = SeededGenerator(seed: 34)
+        // Requests have random first words. The zones are appended to in turns, one position at a
+        // time, and each has the first entries of the next one behind its last.
+        let count: UInt64 = 6_000
+        for sequence in 1...count {
+            var batch = ViewBatch()
+            let request = ViewKey(random.next(), random.next())
+            batch.put(.word(sequence, tag: 0), in: .requests, for: request)
+            let key = ViewKey(1 + sequence % 50, sequence)
+            batch.put(.word(random.next(), tag: 1), in: .sync, for: key)
+            try index.apply(batch, checkpoint: .at(sequence))
+        }
+        // A request and a position take some 40 bytes in groups and pages that are partly full.
+        #expect(index.byteCount - index.spareByteCount < count * 53)
+        #expect(try index.snapshot().entries(.sync).count == Int(count))
+        #expect(try index.snapshot().entries(.requests).count == Int(count))
+    }
+
     @Test func `Groups keep room where entries come between others`() throws {
         let index = try makeIndex()
         var random = SeededGenerator(seed: 33)
