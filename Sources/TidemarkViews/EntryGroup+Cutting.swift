@@ -6,7 +6,7 @@ extension EntryGroup {
     /// The fewest entries of a changed group that another one follows, before it is cut.
     static let fewestCount = 8
 
-    /// Returns the number of bytes that the entries of a stored value take beside the bases, without
+    /// Returns the number of bytes that the entries of a stored value take besides the bases, without
     /// verifying it.
     static func entriesByteCount(_ value: UnsafeRawBufferPointer, in table: ViewTable) -> Int {
         guard table.hasWords, value.count > fixedHeaderByteCount else { return value.count }
