@@ -23,6 +23,13 @@ extension EntryGroup {
         return shape
     }
 
+    /// Returns true if all entries, ascending by key, fit into one group.
+    static func fit(_ entries: [ViewBatch.Change]) -> Bool {
+        // More need no look: an entry has a byte at least, as no two keys are equal.
+        guard entries.count < maximumByteCount else { return false }
+        return shape(of: entries[...])?.fits ?? true
+    }
+
     /// Cuts entries, ascending by key, into groups and visits them in order.
     ///
     /// `isFilled` makes each group as long as possible, for entries after which no others are

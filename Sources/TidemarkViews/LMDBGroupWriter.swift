@@ -179,9 +179,9 @@ struct LMDBGroupWriter: ~Copyable {
         let flags = place.isLast && !keepsKey ? UInt32(MDB_APPEND) : 0
         // Later entries follow the last one that was put, if positions are what grows, or if nothing
         // follows it. The groups up to it are filled then.
-        guard let lastPut, table.hasGrowingKeys || place.isLast,
-            EntryGroup.shape(of: entries[...])?.fits == false
-        else { return try put(entries, isFilled: false, flags) }
+        guard let lastPut, table.hasGrowingKeys || place.isLast, !EntryGroup.fit(entries) else {
+            return try put(entries, isFilled: false, flags)
+        }
         try put(Array(entries[...lastPut]), isFilled: true, flags)
         try put(Array(entries[(lastPut + 1)...]), isFilled: false, flags)
     }

@@ -184,8 +184,12 @@ extension RecordRules {
         } else if !isAdmitted || !limits.allow(admitted: fields) {
             try limits.check(fields)
         }
-        if fields.hasEncrypted { try saves[index].checkEncrypted(in: scope) }
-        if !isImport, fields.namesZones { try checkZones(of: saves[index]) }
+        if fields.mayHave(.encrypted), fields.hasEncrypted {
+            try saves[index].checkEncrypted(in: scope)
+        }
+        if !isImport, fields.mayHave(.references), fields.namesZones {
+            try checkZones(of: saves[index])
+        }
         // The encoded size is an upper bound, so the exact one is computed near the limit only.
         if fields.bytes.count > limits.bytesPerRecord || fields.count > limits.fieldsPerRecord {
             try checkSize(of: fields, saves[index].recordID)

@@ -21,6 +21,8 @@ package struct GrowingSchema: Sendable {
     private let scope: DatabaseScope
     /// The current schema of the last save's type, since the next save usually has the same type.
     private var last: StoredSchema?
+    /// The place of that type in the schema's checks; `nil` if the schema does not have it.
+    private var lastPlace: RecordChecks.TypePlace?
     private var lastName = Name("")
     /// Empty unless the schema grows.
     private var places: [Place] = []
@@ -61,11 +63,11 @@ package struct GrowingSchema: Sendable {
     ///
     /// Reads nothing. It is mutating so that a caller's optional schema is not copied for the call.
     package mutating func surelyAdmits(_ saves: [RecordSave], at index: Int) -> Bool {
-        guard let last, lastName == saves[index].typeName,
+        guard let last, let lastPlace, lastName == saves[index].typeName,
             // The schema need not know a field that is removed.
             !saves[index].fields.mayHave(.removals)
         else { return false }
-        return last.checks.admit(saves[index].fields, as: lastName, in: scope)
+        return last.checks.admit(saves[index].fields, at: lastPlace, in: scope)
     }
 
     private mutating func refusal(
@@ -136,6 +138,7 @@ package struct GrowingSchema: Sendable {
         if let last, lastName == name { return last }
         let stored = try types.excerpt(name)
         last = stored
+        lastPlace = stored.checks.place(of: name)
         lastName = name
         return stored
     }

@@ -67,6 +67,25 @@ public struct RecordChecks: Sendable {
         }
     }
 
+    /// The place of a record type in a schema's checks.
+    package struct TypePlace: Sendable {
+        fileprivate let fields: Range<Int>
+    }
+
+    /// Returns the place of a record type; `nil` if the schema has no such type.
+    package func place(of recordType: Name) -> TypePlace? {
+        recordType.withBytes { name in
+            names.withUnsafeBytes { names in
+                fields(of: UnsafeRawBufferPointer(name), names).map { TypePlace(fields: $0) }
+            }
+        }
+    }
+
+    /// Returns true if a save fits the record type at a place of these checks.
+    package func admit(_ saved: Fields, at place: TypePlace, in scope: DatabaseScope) -> Bool {
+        names.withUnsafeBytes { names in admit(saved, place.fields, names, in: scope) }
+    }
+
     /// Returns true if a record fits the schema.
     package func admit(_ body: RecordBody, in scope: DatabaseScope = .private) -> Bool {
         body.recordTypeBytes.withUnsafeBytes { admit(body.fields, as: $0, in: scope) }
@@ -79,15 +98,24 @@ public struct RecordChecks: Sendable {
     ) -> Bool {
         names.withUnsafeBytes { names in
             guard let rows = fields(of: recordType, names) else { return false }
-            return saved.bytes.withUnsafeBytes { saved in
-                fields.withUnsafeBufferPointer { fields in
-                    Self.walk(
-                        saved,
-                        UnsafeBufferPointer(rebasing: fields[rows]),
-                        names,
-                        allowsEncrypted: scope != .public
-                    )
-                }
+            return admit(saved, rows, names, in: scope)
+        }
+    }
+
+    private func admit(
+        _ saved: Fields,
+        _ rows: Range<Int>,
+        _ names: UnsafeRawBufferPointer,
+        in scope: DatabaseScope
+    ) -> Bool {
+        saved.bytes.withUnsafeBytes { saved in
+            fields.withUnsafeBufferPointer { fields in
+                Self.walk(
+                    saved,
+                    UnsafeBufferPointer(rebasing: fields[rows]),
+                    names,
+                    allowsEncrypted: scope != .public
+                )
             }
         }
     }
