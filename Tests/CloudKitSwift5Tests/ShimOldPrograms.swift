@@ -39,7 +39,9 @@ extension CKDatabase {
         let saved: CKRecord = try await withCheckedThrowingContinuation { continuation in
             cancellable = database.savePublisher(record)
                 .retry(1)
-                .receive(on: DispatchQueue.global())
+                // A serial queue: on a concurrent one, OpenCombine may deliver the completion before
+                // the value, which is then lost.
+                .receive(on: DispatchQueue(label: "saved records"))
                 .sink(
                     receiveCompletion: { completion in
                         if case .failure(let error) = completion {
