@@ -1,12 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// The order of numbers that are spread evenly, such as slots: positions by which values are visited
-/// without being moved.
+/// The order of numbers, for numbers that are spread evenly, such as slots.
 package enum AscendingOrder {
     /// As many buckets as a few hundred numbers fill with one or two each.
     private static let bucketBitCount = 9
-    /// The largest number of numbers that are ordered by insertion.
+    /// The maximum count that is ordered by insertion.
     private static let fewCount = 32
 
     /// Returns the indexes of numbers in the ascending order of the numbers; equal numbers keep their

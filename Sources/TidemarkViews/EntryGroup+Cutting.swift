@@ -3,7 +3,7 @@
 
 /// Cutting a run of entries into groups.
 extension EntryGroup {
-    /// The fewest entries of a changed group that another one follows, before it is cut.
+    /// A changed group with fewer entries is joined with the next one before it is cut.
     static let fewestCount = 8
 
     /// Returns the number of bytes that the entries of a stored value take besides the bases, without

@@ -19,7 +19,7 @@ struct EntryGroup {
     /// The number of entries, at least one.
     let count: Int
     /// The length of an entry.
-    let entryByteCount: Int
+    private let entryByteCount: Int
     private let entries: UnsafeRawPointer
     private let high: Column
     private let low: Column

@@ -177,8 +177,8 @@ struct LMDBGroupWriter: ~Copyable {
         let keepsKey = place.key != nil && place.key == entries.last?.key
         if let key = place.key, !keepsKey { try remove(key) }
         let flags = place.isLast && !keepsKey ? UInt32(MDB_APPEND) : 0
-        // Later entries follow the last one that was put, if positions are what grows, or if nothing
-        // follows it. The groups up to it are filled then.
+        // Where keys grow, and at the end of the table, later entries come after the last one that
+        // was put, so the groups up to it need no room.
         guard let lastPut, table.hasGrowingKeys || place.isLast, !EntryGroup.fit(entries) else {
             return try put(entries, isFilled: false, flags)
         }

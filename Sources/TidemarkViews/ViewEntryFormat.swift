@@ -4,10 +4,10 @@
 package import TidemarkEvents
 import TidemarkLog
 
-/// The encoding of keys and values in the index's file, as described in `Docs/formats/views.md`.
+/// The encoding of keys, and of values that are bytes, as described in `Docs/formats/views.md`; see
+/// ``EntryGroup`` for other values.
 ///
-/// Encoded keys sort as bytes in key order, and take as little space as their words allow: a record
-/// has two entries here, and most words are small.
+/// Encoded keys sort as bytes in key order, and take as little space as their words allow.
 package enum ViewEntryFormat {
     /// The length of the longest key.
     package static let maximumKeyByteCount = 18
