@@ -180,7 +180,7 @@ import Testing
                 try await Task.sleep(for: .seconds(seconds))
                 received = 0
                 while true {
-                    let piece = socket.receive(within: 10_000)
+                    let piece = try await socket.receive(within: 10_000)
                     if piece.isEmpty { break }
                     received += piece.count
                 }

@@ -247,7 +247,7 @@ import TidemarkModel
             var bytes: [UInt8] = []
             let last = Array(#""rid":"n599.""#.utf8)
             while bytes.firstRange(of: last) == nil {
-                let more = socket.receive(within: 5000)
+                let more = try await socket.receive(within: 30_000)
                 if more.isEmpty { break }
                 bytes += more
             }

@@ -155,7 +155,7 @@ import TidemarkWire
             var kinds: Set<String> = []
             var tail = Data()
             while !kinds.contains("answer") {
-                let piece = slow.receive(within: 120_000)
+                let piece = try await slow.receive(within: 120_000)
                 if piece.isEmpty { break }
                 let window = tail + Data(piece)
                 for kind in ["progress", "piece", "answer", "error"]
@@ -167,7 +167,7 @@ import TidemarkWire
             do {
                 let lost = try RawSocket(port: port)
                 try lost.send(request)
-                #expect(!lost.receive(within: 120_000).isEmpty)
+                #expect(try await !lost.receive(within: 120_000).isEmpty)
             }
             try await waitUntil {
                 lines.all.contains { line in

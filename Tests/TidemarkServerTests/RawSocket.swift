@@ -54,27 +54,27 @@ final class RawSocket: Sendable {
     }
 
     /// The bytes that come within some milliseconds; empty if none do or the other side has closed.
-    func receive(within milliseconds: Int32) -> [UInt8] {
+    ///
+    /// Blocks no thread: the tasks of the server, which share the threads, may need it.
+    func receive(within milliseconds: Int) async throws -> [UInt8] {
+        let end = ContinuousClock.now + .milliseconds(milliseconds)
         var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        guard Foundation.poll(&poll, 1, milliseconds) > 0 else { return [] }
+        while Foundation.poll(&poll, 1, 0) <= 0 {
+            guard ContinuousClock.now < end else { return [] }
+            try await Task.sleep(for: .milliseconds(2))
+        }
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         let count = read(descriptor, &bytes, bytes.count)
         return Array(bytes.prefix(max(count, 0)))
     }
 
-    /// The next answer, head and body, which may come in several pieces.
-    ///
-    /// Returns what there is after some milliseconds. Blocks no thread: the server's tasks may need
-    /// it.
+    /// The next answer, head and body, which may come in several pieces; what has come of it if the
+    /// next piece does not come within some milliseconds.
     func answer(within milliseconds: Int) async throws -> String {
         var answer = ""
-        let end = ContinuousClock.now + .milliseconds(milliseconds)
-        while ContinuousClock.now < end {
-            let piece = receive(within: 0)
-            guard !piece.isEmpty else {
-                try await Task.sleep(for: .milliseconds(5))
-                continue
-            }
+        while true {
+            let piece = try await receive(within: milliseconds)
+            guard !piece.isEmpty else { return answer }
             answer += String(decoding: piece, as: UTF8.self)
             guard let head = answer.range(of: "\r\n\r\n") else { continue }
             let length = answer[..<head.lowerBound].lowercased()
@@ -83,7 +83,6 @@ final class RawSocket: Sendable {
                 .flatMap { Int($0.dropFirst("content-length:".count).drop { $0 == " " }) }
             if answer[head.upperBound...].utf8.count >= length ?? 0 { return answer }
         }
-        return answer
     }
 }
 #endif
