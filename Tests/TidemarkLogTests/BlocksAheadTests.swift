@@ -84,6 +84,30 @@ import Testing
         try log.close()
     }
 
+    @Test func `A long read goes around a full cache behind its first page`() throws {
+        let log = try makeLog(cacheByteCount: 64 << 10)
+        log.backgroundWork.wait()
+        let segment = try #require(log.files.segments.first)
+        let reader = try #require(try log.files.reader(of: segment))
+        try #require(reader.blockCount >= 100)
+        let entries = reader.entries(0..<100)
+        for entry in entries[40...] { try log.read([entry.first]) { _ in true } }
+        func isKept(_ entry: BlockEntry) -> Bool {
+            let key = BlockCache.Key(segment: reader.id, offset: entry.offset)
+            return log.files.cache.block(key) != nil
+        }
+        // Otherwise the cache is not full.
+        try #require(entries[40...].contains { !isKept($0) })
+        let all = (1...log.lastSequence.rawValue).map(SequenceNumber.init(rawValue:))
+        try log.read(all.filter { $0 < entries[15].first }) { _ in true }
+        let kept = entries[..<15].filter(isKept)
+        #expect(!kept.isEmpty)
+        try log.read(all.filter { $0 >= entries[15].first && $0 < entries[30].first }) { _ in true }
+        #expect(entries[..<15].filter(isKept) == kept)
+        #expect(entries[15..<30].filter(isKept) == [])
+        try log.close()
+    }
+
     @Test func `A block that cannot be read ends a read before its events, and not earlier`()
         throws
     {

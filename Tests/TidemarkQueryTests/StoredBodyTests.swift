@@ -13,8 +13,8 @@ import TidemarkModel
         return (sequence, bytes)
     }
 
-    /// The lengths leave every number of bytes behind the last whole word.
-    @Test(arguments: 1...8)
+    /// The lengths leave every number of words behind the last four, and of bytes behind the last word.
+    @Test(arguments: 1...32)
     func `A stored body is read as it was, and every changed bit is found`(length: Int) throws {
         let name = String(repeating: "n", count: length)
         let body = RecordBody(named: name, try Fields(["title": "Hello"]))

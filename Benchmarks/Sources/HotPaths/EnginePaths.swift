@@ -10,7 +10,7 @@ extension HotPath {
     /// The whole engine, through its door; nothing is synced.
     static let engine = [
         saveOne, insertBatch, insertBatchJournalled, updateBatch, unchangedBatch, refusedBatch,
-        firstSync, smallDelta, smallDeltaJournalled, interleavedDelta, emptyDelta,
+        firstSync, participantSync, smallDelta, smallDeltaJournalled, interleavedDelta, emptyDelta,
         emptyDeltaJournalled,
         queryEqual, queryRange, replay,
     ]
@@ -72,6 +72,15 @@ extension HotPath {
     /// Reads all records of a zone; one operation is one record.
     private static let firstSync = HotPath(name: "engine.firstSync") { count in
         let store = try ScratchStore(recordCount: count, reopened: true)
+        return Prepared { count in
+            try blocking { try demand(try await store.readAll(atMost: count) >= count) }
+        }
+    }
+
+    /// Reads a tree of records that was shared with a participant after it was saved, page by page,
+    /// as the participant; one operation is one record.
+    private static let participantSync = HotPath(name: "engine.firstSync.participant") { count in
+        let store = try SharedStore(recordCount: count)
         return Prepared { count in
             try blocking { try demand(try await store.readAll(atMost: count) >= count) }
         }

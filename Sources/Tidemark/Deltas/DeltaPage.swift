@@ -18,6 +18,8 @@ struct DeltaPage {
     private var lines: DeltaRows
     private var rowCount = 0
     private let byteLimit: Int
+    /// True if events of shares may be in the list: it is of another user's zone.
+    private let isShared: Bool
     private var byteCount = 0
     /// Of each row, the place of its entry in the list; empty while that is the row's own index.
     private var places: [Int] = []
@@ -32,6 +34,7 @@ struct DeltaPage {
 
     init(_ list: DeltaList, line: IncarnationLine, byteLimit: Int, shownTo access: ZoneAccess?) {
         self.byteLimit = byteLimit
+        isShared = access != nil
         lines = DeltaRows(line: line, shownTo: access, capacity: list.entries.count)
     }
 
@@ -47,7 +50,7 @@ struct DeltaPage {
             try take(run, for: entries, &reading)
         }
         if !reading.versions.isEmpty {
-            var reading = PageReading(EntryOrder(reading.versions))
+            var reading = PageReading(reading.versions.order)
             try source.visitRuns(reading.order.sequences) { (run) throws(EventFormatError) in
                 try take(run, for: nil, &reading)
             }
@@ -74,10 +77,10 @@ struct DeltaPage {
             while let place = reading.place(of: row.sequence) {
                 let payload = bytes.extracting(row.payloadRange)
                 let isGone = entries?[place].isGone ?? false
-                let start = try RecordEvent.start(of: payload)
-                if case .audience = start, entries != nil {
+                if isShared, AudienceEvent.isOne(payload), entries != nil {
                     try takeAudienceEvent(row, payload, at: place, isGone: isGone, &reading)
                 } else {
+                    let start = try RecordEvent.start(of: payload)
                     noteRow(of: row, at: place)
                     try lines.append(row, in: block, payload, start, isGone: isGone)
                 }
@@ -104,7 +107,7 @@ struct DeltaPage {
     ) throws(EventFormatError) {
         let (state, version) = try AudienceEvent.version(in: payload)
         if state == .live, !isGone {
-            reading.versions.append((version, place))
+            reading.versions.append(version, at: place)
         } else {
             noteRow(of: row, at: place)
             lines.append(gone: try AudienceEvent(payload))
@@ -184,7 +187,7 @@ struct DeltaPage {
 private struct PageReading {
     let order: EntryOrder
     /// The versions that shares show, for places of the list.
-    var versions: [(sequence: SequenceNumber, place: Int)] = []
+    var versions = ShownVersions()
     /// The index in the order of the next position to read.
     private var next = 0
 
@@ -200,6 +203,28 @@ private struct PageReading {
         guard next < sequences.count, sequences[next] == sequence else { return nil }
         defer { next += 1 }
         return order.place(next)
+    }
+}
+
+/// The versions that events of shares name, each with the place of such an event in the list.
+private struct ShownVersions {
+    private var sequences: [SequenceNumber] = []
+    private var places: [Int] = []
+    private var ascends = true
+
+    var isEmpty: Bool { sequences.isEmpty }
+
+    @inline(__always)
+    mutating func append(_ sequence: SequenceNumber, at place: Int) {
+        if let last = sequences.last, last > sequence { ascends = false }
+        sequences.append(sequence)
+        places.append(place)
+    }
+
+    /// The order in which the versions lie in the log.
+    var order: EntryOrder {
+        if ascends { return EntryOrder(sequences: sequences, places: places) }
+        return EntryOrder(Array(zip(sequences, places)))
     }
 }
 
@@ -230,16 +255,14 @@ private struct EntryOrder {
         }
     }
 
-    /// The order of versions that are for places of a list.
-    init(_ versions: [(sequence: SequenceNumber, place: Int)]) {
-        var versions = versions
-        // The log is read in ascending order. Versions that ascend already are not sorted.
-        let ascends = zip(versions, versions.dropFirst()).allSatisfy { $0.sequence <= $1.sequence }
-        if !ascends { versions.sort { $0.sequence < $1.sequence } }
-        self.init(sequences: versions.map(\.sequence), places: versions.map(\.place))
+    /// The order of positions for places of a list.
+    init(_ positions: [(sequence: SequenceNumber, place: Int)]) {
+        let sorted = positions.sorted { $0.sequence < $1.sequence }
+        self.init(sequences: sorted.map(\.sequence), places: sorted.map(\.place))
     }
 
-    private init(sequences: [SequenceNumber], places: [Int]?) {
+    /// The same of positions that ascend.
+    init(sequences: [SequenceNumber], places: [Int]?) {
         self.sequences = sequences
         self.places = places
     }

@@ -165,10 +165,11 @@ extension SharedDelta: BackwardDelta {
 extension [DeltaEntry] {
     /// Adds entries of an audience, but for those at some positions.
     fileprivate mutating func append(
-        _ versions: some Sequence<RecordVersion>,
+        _ versions: ArraySlice<RecordVersion>,
         but untold: Set<SequenceNumber>,
         isGone: Bool
     ) {
+        if isEmpty { reserveCapacity(versions.count) }
         for version in versions where untold.isEmpty || !untold.contains(version.sequence) {
             append(DeltaEntry(slot: version.slot, sequence: version.sequence, isGone: isGone))
         }
@@ -306,8 +307,11 @@ extension SharedDelta {
             var (versions, end) = (scan.entries, scan.end)
             if !walk.isLeaving {
                 // Later entries are listed after all walks, together with those of the others.
-                versions = Array(versions.prefix { $0.sequence <= start })
-                if versions.count < scan.entries.count || end ?? 0 > start { end = nil }
+                if let last = versions.last, last.sequence > start {
+                    versions = Array(versions.prefix { $0.sequence <= start })
+                    end = nil
+                }
+                if end ?? 0 > start { end = nil }
             }
             let told = versions.prefix(room)
             let untoldHere = try untold.positions(
@@ -349,7 +353,7 @@ extension SharedDelta {
                 picture
             )
             bound = min(bound, listed.end ?? bound)
-            found += listed.entries
+            if found.isEmpty { found = listed.entries } else { found += listed.entries }
             untoldHere.formUnion(
                 try untold.positions(among: listed.entries, in: audience, isLeaving: false)
             )

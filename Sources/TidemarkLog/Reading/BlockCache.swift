@@ -19,7 +19,20 @@ package struct CacheUse: Hashable, Sendable {
 /// Long reads bring blocks that may never be asked for again. These pass through an eighth of the
 /// cache: a longer read uses the rest only if that has room, and removes nobody's blocks. A block that
 /// is asked for again soon after it was removed is kept like any other.
+///
+/// A read that continues page after page goes around a full cache behind its first page. Its blocks
+/// would remove each other, and each new one would take memory that the processor's cache has no
+/// more.
 final class BlockCache: Sendable {
+    /// The read that brings a block.
+    enum Read {
+        case short
+        /// One of many neighbouring blocks that were not in the cache.
+        case long
+        /// One that continues a long read.
+        case continued
+    }
+
     /// The identity of a block while its file exists.
     struct Key: Hashable {
         // A rewritten segment has another generation, so a block never takes the key of one that it
@@ -93,13 +106,12 @@ final class BlockCache: Sendable {
     }
 
     /// Adds a block, replacing one without a map; a block larger than the whole limit is not added.
-    ///
-    /// `isPassing` is true for a block of a long read.
-    func keep(_ block: DecodedBlock, _ key: Key, isPassing: Bool = false) {
+    func keep(_ block: DecodedBlock, _ key: Key, of read: Read = .short) {
         // Otherwise one block would evict all others and then itself.
         guard block.byteCount <= budget else { return }
         state.withLock { state in
-            var ring = isPassing ? Ring.passing : .used
+            if read == .continued, !state.hasRoom(for: block, in: budget) { return }
+            var ring = read == .short ? Ring.used : .passing
             if let index = state.places[key] {
                 ring = state.slots[index].ring
                 // Two threads may have decoded the same block. Without a map, the new one has no
@@ -157,6 +169,11 @@ extension BlockCache.State {
             remove(oldest)
         }
         while byteCount(.passed) > budget, let oldest = oldest(in: .passed) { remove(oldest) }
+    }
+
+    /// Returns true if a block can be added without removing another one.
+    fileprivate func hasRoom(for block: DecodedBlock, in budget: Int) -> Bool {
+        byteCount(.used) + byteCount(.passing) + block.byteCount <= budget
     }
 
     private func byteCount(_ ring: BlockCache.Ring) -> Int { byteCounts[ring.rawValue] }

@@ -21,8 +21,8 @@ final class BlocksAhead {
     private let entries: [BlockEntry]
     /// The blocks that need no decoding, in the order of their entries; empty if there are none.
     private let kept: [DecodedBlock?]
-    /// True for a long read, whose blocks pass through a part of the cache.
-    private let isPassing: Bool
+    /// The kind of the read, by which the cache keeps the blocks.
+    private let read: BlockCache.Read
     /// The decoding of the blocks that need it; `nil` for none or one.
     private let shared: SharedDecoding?
     /// The index there of the first of them.
@@ -36,7 +36,7 @@ final class BlocksAhead {
 
     /// A read of so many neighbouring blocks that are not in the cache is a long one: a page of a
     /// first sync has ten.
-    private static let passingBlockCount = 4
+    private static let longBlockCount = 4
 
     /// Creates the sequence of some blocks, of which those that are kept need no decoding.
     ///
@@ -61,9 +61,10 @@ final class BlocksAhead {
             missing.append(entries[index])
         }
         // Blocks with maps are those of scattered records.
-        isPassing = (isLong || missing.count >= Self.passingBlockCount) && !mapping
+        let isLong = (isLong || missing.count >= Self.longBlockCount) && !mapping
         let continued =
             mapping || missing.isEmpty ? nil : following?.readAhead.take(missing, of: reader)
+        read = continued != nil ? .continued : isLong ? .long : .short
         guard missing.count > 1 || continued != nil else {
             (shared, firstShared, readAhead) = (nil, 0, nil)
             return
@@ -128,6 +129,6 @@ final class BlocksAhead {
     private func keep(_ block: Result<DecodedBlock, LogError>) {
         guard let cache, case .success(let block) = block else { return }
         let key = BlockCache.Key(segment: reader.id, offset: block.entry.offset)
-        cache.keep(block, key, isPassing: isPassing)
+        cache.keep(block, key, of: read)
     }
 }

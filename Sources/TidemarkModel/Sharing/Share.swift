@@ -7,6 +7,8 @@ public struct Share: Hashable, Sendable {
     public static let recordType = "cloudkit.share"
     /// The record type as a name, for comparisons.
     package static let typeName = Name(recordType)
+    /// The number of bytes of ``recordType``, a literal: it is compared once per record of a delta.
+    static let recordTypeByteCount: UInt16 = 14
     /// The record name of a share of a whole zone.
     public static let zoneWideName = "cloudkit.zoneshare"
     /// The name of the record whose tree is shared; `nil` for a whole zone.

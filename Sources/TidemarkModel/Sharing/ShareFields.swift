@@ -222,7 +222,9 @@ extension RecordBody {
     ///
     /// The frame of the body must be sound.
     package static func isShare(_ payload: RawSpan, from offset: Int) -> Bool {
-        hasType(Share.typeName, payload.extracting(offset..<payload.byteCount))
+        // Most records have a type of another length.
+        payload.word16(at: offset + Text.recordType.lengthOffset) == Share.recordTypeByteCount
+            && hasType(Share.typeName, payload.extracting(offset..<payload.byteCount))
     }
 }
 

@@ -115,7 +115,7 @@ struct TypeTable: Sendable {
 /// The existing tables and indexes, and the position up to which the log has been applied.
 struct Catalog: Sendable {
     /// Incremented whenever tables or meanings change: an index of another format is emptied.
-    static let format = 6
+    static let format = 7
 
     var position = IndexPosition()
     var types: [TypeTable] = []

@@ -53,23 +53,33 @@ enum StoredBody {
     /// change within one word is always found.
     private static func checksum(of bytes: RawSpan, at sequence: UInt64) -> UInt64 {
         bytes.withUnsafeBytes { bytes in
-            var hash = mix(sequence, UInt64(bytes.count))
+            // Four chains: a processor multiplies for one while it waits for the product of another.
+            var chain = (mix(sequence, UInt64(bytes.count)), 1 as UInt64, 2 as UInt64, 3 as UInt64)
             let last = bytes.count - 8
             var offset = 0
+            while offset < last - 24 {
+                chain.0 = mix(chain.0, word(of: bytes, at: offset))
+                chain.1 = mix(chain.1, word(of: bytes, at: offset + 8))
+                chain.2 = mix(chain.2, word(of: bytes, at: offset + 16))
+                chain.3 = mix(chain.3, word(of: bytes, at: offset + 24))
+                offset += 32
+            }
             while offset < last {
-                hash = mix(hash, word(of: bytes, at: offset))
+                chain.0 = mix(chain.0, word(of: bytes, at: offset))
                 offset += 8
             }
             // The last eight bytes, some of which the word before may have too.
-            return mix(hash, word(of: bytes, at: last))
+            let end = mix(chain.0, word(of: bytes, at: last))
+            return mix(mix(mix(end, chain.1), chain.2), chain.3)
         }
     }
 
     private static func mix(_ hash: UInt64, _ word: UInt64) -> UInt64 {
-        let product = (hash ^ word) &* 0xD6E8_FEB8_6659_FD93
+        let sum = hash ^ word
         // A multiplication only carries changes to higher bits. The rotation is not by whole bytes,
         // so that a changed byte which is in both of the last two words does not cancel itself.
-        return product << 29 | product >> 35
+        // It is before the multiplication: behind it, LLVM makes two multiplications of both.
+        return (sum << 29 | sum >> 35) &* 0xD6E8_FEB8_6659_FD93
     }
 
     private static func word(of bytes: UnsafeRawBufferPointer, at offset: Int) -> UInt64 {
