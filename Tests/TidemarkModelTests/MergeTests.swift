@@ -137,7 +137,12 @@ import Testing
         let fields = try Fields(["b": "x", "a": 1])
         var event: [UInt8] = [9, 9, 9]
         RecordBody.append(
-            header,
+            named: header.recordName,
+            type: header.recordType,
+            created: BodyAuthor(header.created),
+            modified: BodyAuthor(header.modified),
+            parentName: header.parentName,
+            shareName: header.shareName,
             setting: fields,
             extent: .changedFields,
             over: nil,

@@ -101,7 +101,13 @@ extension Writer {
         // A conflict's client record has the time and author of the request. With those of the
         // first one, this result equals the first result.
         let author = Authorship(time: answer.received, user: caller.user, device: caller.device)
-        let conflicts = Conflicts(of: request, by: author, reader.line, sight, picture.facts)
+        let conflicts = Conflicts(
+            of: request,
+            by: BodyAuthor(author),
+            reader.line,
+            sight,
+            picture.facts
+        )
         for (index, outcome) in answer.outcomes.enumerated() {
             let isSave = index < request.saves.count
             switch outcome {

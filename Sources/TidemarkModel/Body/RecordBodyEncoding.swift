@@ -56,33 +56,8 @@ extension RecordBody {
         over old: RecordBody?,
         of oldSequence: UInt64
     ) {
-        var bytes: [UInt8] = []
-        let texts = header.recordName.byteCount + header.recordType.byteCount + 128
-        bytes.reserveCapacity(
-            Self.headerByteCount + texts + fields.bytes.count + (old?.bytes.count ?? 0) / 2
-        )
+        var bytes = Self.room(for: header.recordName, header.recordType, fields, old)
         Self.append(
-            header,
-            setting: fields,
-            extent: extent,
-            over: old,
-            of: oldSequence,
-            to: &bytes
-        )
-        self.init(sound: bytes[...])
-    }
-
-    /// Appends a version's bytes to others, such as an event's: see
-    /// ``init(_:setting:extent:over:of:)``.
-    package static func append(
-        _ header: RecordHeader,
-        setting fields: Fields,
-        extent: SaveExtent,
-        over old: RecordBody?,
-        of oldSequence: UInt64,
-        to bytes: inout [UInt8]
-    ) {
-        append(
             named: header.recordName,
             type: header.recordType,
             created: BodyAuthor(header.created),
@@ -95,9 +70,53 @@ extension RecordBody {
             of: oldSequence,
             to: &bytes
         )
+        self.init(sound: bytes[...])
     }
 
-    /// Does the same with the parts of a header, whose authors many records may share.
+    /// Encodes a version by an author that many versions share, without a parent or a share.
+    package init(
+        named name: Name,
+        type: Name,
+        by author: BodyAuthor,
+        setting fields: Fields,
+        extent: SaveExtent,
+        over old: RecordBody?,
+        of oldSequence: UInt64
+    ) {
+        var bytes = Self.room(for: name, type, fields, old)
+        Self.append(
+            named: name,
+            type: type,
+            created: author,
+            modified: author,
+            parentName: nil,
+            shareName: nil,
+            setting: fields,
+            extent: extent,
+            over: old,
+            of: oldSequence,
+            to: &bytes
+        )
+        self.init(sound: bytes[...])
+    }
+
+    /// Returns no bytes yet, with room for those of a usual version.
+    private static func room(
+        for name: Name,
+        _ type: Name,
+        _ fields: Fields,
+        _ old: RecordBody?
+    ) -> [UInt8] {
+        var bytes: [UInt8] = []
+        let texts = name.byteCount + type.byteCount + 128
+        bytes.reserveCapacity(
+            headerByteCount + texts + fields.bytes.count + (old?.bytes.count ?? 0) / 2
+        )
+        return bytes
+    }
+
+    /// Appends a version's bytes to others, such as an event's: see
+    /// ``init(_:setting:extent:over:of:)``.
     package static func append(
         named name: Name,
         type: Name,

@@ -8,7 +8,7 @@ package import TidemarkModel
 /// The conflicts of a request, and the versions that the caller may see.
 package struct Conflicts {
     private let request: ModifyRecordsRequest
-    private let author: Authorship
+    private let author: BodyAuthor
     private let line: IncarnationLine
     private let sight: VersionAccess
     private let facts: any Facts
@@ -21,7 +21,7 @@ package struct Conflicts {
     ///   - facts: The state of the store at the request.
     package init(
         of request: ModifyRecordsRequest,
-        by author: Authorship,
+        by author: BodyAuthor,
         _ line: IncarnationLine,
         _ sight: VersionAccess,
         _ facts: any Facts
@@ -76,12 +76,9 @@ package struct Conflicts {
         if isSave {
             let save = request.saves[index]
             body = RecordBody(
-                RecordHeader(
-                    recordName: Name(id.recordName),
-                    recordType: Name(save.recordType),
-                    created: author,
-                    modified: author
-                ),
+                named: Name(id.recordName),
+                type: Name(save.recordType),
+                by: author,
                 setting: save.fields,
                 extent: save.policy.extent,
                 over: ancestorRecord?.body,

@@ -124,7 +124,7 @@ package struct RecordDecision: ~Copyable, Sendable {
             case .conflict:
                 let live = items[index].live
                 let sight = VersionAccess(access: access, shared: zones.shared)
-                let error = try Conflicts(of: request, by: author, rules.line, sight, facts)
+                let error = try Conflicts(of: request, by: bodyAuthor, rules.line, sight, facts)
                     .error(at: index, against: live)
                 outcomes.append(.refused(error, against: live?.sequence ?? .zero))
             }

@@ -45,14 +45,7 @@ struct GoldenEvents {
             previousState: .tombstone,
             held: .other(TagContent(sequence: SequenceNumber(rawValue: 5), incarnationBits: 6))
         ).append(to: &saved)
-        RecordBody.append(
-            header,
-            setting: fields,
-            extent: .wholeRecord,
-            over: nil,
-            of: 0,
-            to: &saved
-        )
+        saved += RecordBody(header, fields: fields).bytes
         savedPayload = saved
         var deleted: [UInt8] = []
         RecordEvent(state: .tombstone, previous: 8, previousState: .live, held: .previous)
