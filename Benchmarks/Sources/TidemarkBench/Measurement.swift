@@ -55,6 +55,8 @@ enum Bar {
     /// At most this part of SQLite's figure.
     case shareOfSQLite(Double)
     case atLeast(Double)
+    /// At least a figure, or at least this part of SQLite's.
+    case atLeastOr(Double, shareOfSQLite: Double)
     case atMost(Double)
     /// At most one `fdatasync` of the same run, and so many microseconds.
     case syncAnd(Double)
@@ -68,6 +70,8 @@ enum Bar {
         case .timesSQLite(let times): sqlite.map { tidemark >= times * $0 }
         case .shareOfSQLite(let share): sqlite.map { tidemark <= share * $0 }
         case .atLeast(let least): tidemark >= least
+        case .atLeastOr(let least, let share):
+            tidemark >= least ? true : sqlite.map { tidemark >= share * $0 }
         case .atMost(let most): tidemark <= most
         case .syncAnd(let more): sync.map { tidemark <= $0 + more }
         case .none: nil
@@ -79,6 +83,8 @@ enum Bar {
         case .timesSQLite(let times): "≥ \(times.short) × SQLite"
         case .shareOfSQLite(let share): "≤ \(share.short) × SQLite"
         case .atLeast(let least): "≥ \(least.short) \(unit)"
+        case .atLeastOr(let least, let share):
+            "≥ \(least.short) \(unit) or \(share.short) × SQLite"
         case .atMost(let most): "≤ \(most.short) \(unit)"
         case .syncAnd(let more): "≤ fdatasync + \(more.short) \(unit)"
         case .none: ""
@@ -185,7 +191,11 @@ struct Measurement: Encodable {
             Measurement(name: Name.queryEqual, unit: "µs", bar: .shareOfSQLite(1.5)),
             Measurement(name: Name.queryRange, unit: "µs", bar: .shareOfSQLite(1.5)),
             Measurement(name: Name.queryIndexFresh, unit: "records/s", bar: .atLeast(100_000)),
-            Measurement(name: Name.queryIndexReplaced, unit: "records/s", bar: .atLeast(40_000)),
+            Measurement(
+                name: Name.queryIndexReplaced,
+                unit: "records/s",
+                bar: .atLeastOr(40_000, shareOfSQLite: 0.5)
+            ),
             Measurement(name: Name.shareFirstSync, unit: "× owner's", bar: .atMost(2)),
             Measurement(name: Name.shareDelta, unit: "× owner's", bar: .atMost(2)),
             Measurement(name: Name.history, unit: "MB", bar: .shareOfSQLite(0.38)),

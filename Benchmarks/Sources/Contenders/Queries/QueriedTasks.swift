@@ -16,7 +16,7 @@ package protocol QueriedTasks: AnyObject {
     /// How many records a second an index takes in that did not exist; `nil` where an index is never
     /// behind.
     func freshSpeed() async throws -> Double?
-    /// How many replaced records a second an index takes in; `nil` where it is never behind.
+    /// How many replaced records a second an index takes in; `nil` where nothing is measured.
     func replacementSpeed(version: Int) async throws -> Double?
 
     /// Closes the store.

@@ -12,7 +12,9 @@ package struct SQLiteError: Error, CustomStringConvertible {
 /// One connection.
 final class SQLiteDatabase {
     let handle: OpaquePointer
-    private(set) var isOpen = true
+    private var isOpen = true
+    /// Those that programs have prepared; full-text tables have more of their own.
+    fileprivate var statements: Set<OpaquePointer> = []
 
     init(_ path: String) throws {
         var opened: OpaquePointer?
@@ -31,7 +33,8 @@ final class SQLiteDatabase {
     func close() {
         guard isOpen else { return }
         isOpen = false
-        while let statement = sqlite3_next_stmt(handle, nil) { sqlite3_finalize(statement) }
+        for statement in statements { sqlite3_finalize(statement) }
+        statements = []
         sqlite3_close_v2(handle)
     }
 
@@ -78,9 +81,10 @@ final class SQLiteStatement {
         guard let prepared else { throw SQLiteError(description: "nothing in: \(sql)") }
         self.database = database
         handle = prepared
+        database.statements.insert(prepared)
     }
 
-    deinit { if database.isOpen { sqlite3_finalize(handle) } }
+    deinit { if database.statements.remove(handle) != nil { sqlite3_finalize(handle) } }
 
     @inline(__always)
     func bind(_ index: Int32, _ number: Int64) {
