@@ -261,7 +261,7 @@ private struct EntryOrder {
         self.init(sequences: sorted.map(\.sequence), places: sorted.map(\.place))
     }
 
-    /// The same of positions that ascend.
+    /// Creates the order of positions that ascend, without sorting them.
     init(sequences: [SequenceNumber], places: [Int]?) {
         self.sequences = sequences
         self.places = places
