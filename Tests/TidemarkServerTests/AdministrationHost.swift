@@ -168,7 +168,7 @@ extension ServerUnderTest {
 
 /// A transport to a server that runs, by a client that gathers each answer whole.
 struct SocketTransport: AdministrationTransport {
-    let client: any TestClientProtocol
+    let client: PatientClient
     let secret: String
 
     func send(
@@ -176,13 +176,15 @@ struct SocketTransport: AdministrationTransport {
         to name: String,
         receive: ([UInt8]) async throws -> Void
     ) async throws {
-        let body = try await client.execute(
+        let answer = try await client.execute(
             uri: "/tidemark/1/administration/" + name,
             method: .post,
             headers: [.authorization: "Bearer \(secret)"],
             body: ByteBuffer(bytes: call)
-        ) { response in Array(response.body.readableBytesView) }
-        for line in body.split(separator: UInt8(ascii: "\n")) { try await receive(Array(line)) }
+        )
+        for line in answer.body.split(separator: UInt8(ascii: "\n")) {
+            try await receive(Array(line))
+        }
     }
 }
 #endif

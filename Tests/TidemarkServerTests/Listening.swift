@@ -68,7 +68,7 @@ final class StreamReader: Sendable {
         if let id { request.headers.add(name: "Last-Event-ID", value: id) }
         if let bearer { request.headers.add(name: "Authorization", value: "Bearer \(bearer)") }
         request.headers.add(name: "Origin", value: "https://app.example.org")
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
+        let response = try await HTTPClient.shared.execute(request, timeout: .minutes(10))
         status = response.status.code
         headers = Dictionary(response.headers.map { ($0.name.lowercased(), $0.value) }) { $1 }
         let state = SharedState()

@@ -68,7 +68,7 @@ import TidemarkWire
             request.method = .POST
             request.headers.add(name: "Authorization", value: "Bearer \(secret)")
             request.body = .bytes(ByteBuffer(bytes: call))
-            let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
+            let response = try await HTTPClient.shared.execute(request, timeout: .minutes(10))
             let body = try await response.body.collect(upTo: 1 << 20)
             for line in body.readableBytesView.split(separator: UInt8(ascii: "\n")) {
                 try await receive(Array(line))

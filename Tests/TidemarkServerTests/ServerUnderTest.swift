@@ -23,7 +23,7 @@ struct ServerUnderTest {
     let folder: String
     /// A token for the standard container in development.
     let token: String
-    let client: any TestClientProtocol
+    let client: PatientClient
     let key: P256.Signing.PrivateKey
     let keyID: String
 
@@ -70,17 +70,19 @@ struct ServerUnderTest {
         try await server.push.begin()
         try await server.makeApplication().test(setup) { client in
             do {
-                try await body(
-                    ServerUnderTest(
-                        server: server,
-                        store: store,
-                        folder: path,
-                        token: token,
-                        client: client,
-                        key: key,
-                        keyID: keyID
+                try await PatientClient.run(over: client) { client in
+                    try await body(
+                        ServerUnderTest(
+                            server: server,
+                            store: store,
+                            folder: path,
+                            token: token,
+                            client: client,
+                            key: key,
+                            keyID: keyID
+                        )
                     )
-                )
+                }
             } catch {
                 await server.push.end()
                 throw error
@@ -189,13 +191,7 @@ struct ServerUnderTest {
             method: method,
             headers: headers,
             body: ByteBuffer(bytes: body)
-        ) { response in
-            Answer(
-                status: response.status.code,
-                headers: response.headers,
-                body: Array(response.body.readableBytesView)
-            )
-        }
+        )
     }
 
     /// The path of an address of the server, which is reached at another host here.

@@ -18,7 +18,7 @@ import TidemarkLog
             store: try Store.open(at: folder.path(), access: .creating, options: options)
         )
         try await client.createZone()
-        for start in stride(from: 0, to: 60_000, by: 400) {
+        for start in stride(from: 0, to: 100_000, by: 400) {
             let saves = try (start..<start + 400).map { try client.save("r\($0)", ["n": 1]) }
             try await client.modify(saves)
         }
@@ -32,7 +32,7 @@ import TidemarkLog
         let after = try again.store.figures()
         #expect(after.viewSpareByteCount < 1 << 18)
         #expect(after.liveRecordCount == before.liveRecordCount)
-        #expect(try await again.fetch("r59999")[0].get()["n"] == .int64(1))
+        #expect(try await again.fetch("r99999")[0].get()["n"] == .int64(1))
         try again.store.close()
     }
 }
