@@ -116,7 +116,10 @@ extension QueryIndex {
     /// Every statement reads one state of the database, so that no transaction is needed.
     private func read<Answer>(_ body: (Database) throws -> Answer) throws -> Answer {
         guard let readers else { return try database.unsafeRead(body) }
-        return try readers.read(body) { closed in
+        let content = catalog.withLock {
+            QueryReaders.Content(sequence: $0.position.sequence, byteCount: $0.byteCount)
+        }
+        return try readers.read(content, body) { closed in
             prepared.withLock { $0[closed] = nil }
         }
     }

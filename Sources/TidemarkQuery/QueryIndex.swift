@@ -29,18 +29,29 @@ package final class QueryIndex: Sendable {
     /// Opens the index at a path, or creates it; without a path, the index is in memory.
     ///
     /// An index of another format, or of another store (`identity` differs), is emptied. The owner
-    /// must check by ``position`` that the store still has the events of the index.
-    package init(path: String?, identity: String) throws(QueryIndexError) {
+    /// must check by ``position`` that the store still has the events of the index. A connection for
+    /// reading has a cache of so many bytes.
+    package init(
+        path: String?,
+        identity: String,
+        readerCacheByteCount: Int = 8 << 20
+    ) throws(QueryIndexError) {
         do {
             if let path {
                 database = try DatabasePool(path: path, configuration: Self.configuration)
-                readers = QueryReaders(path: path, configuration: Self.configuration)
+                readers = QueryReaders(
+                    path: path,
+                    configuration: Self.configuration,
+                    cacheByteCount: readerCacheByteCount
+                )
             } else {
                 database = try DatabaseQueue(configuration: Self.configuration)
                 readers = nil
             }
             let catalog = try database.write { database in
-                try Catalog.open(database, identity: identity)
+                var catalog = try Catalog.open(database, identity: identity)
+                try catalog.measure(database)
+                return catalog
             }
             self.catalog = Mutex(catalog)
         } catch {
@@ -56,16 +67,16 @@ package final class QueryIndex: Sendable {
         configuration.prepareDatabase { database in
             // Only data that is also in the log can be lost, so no commit waits for the disk.
             // The writer accesses all indexes at random, and would read them repeatedly with a
-            // small cache.
+            // small cache. `QueryReaders` says when a reader uses its own.
             //
-            // Readers share the system's file cache instead of having one each.
-            let isReader = database.configuration.readonly
+            // A log that an update of many changes made long is cut after it was moved.
             try database.execute(
                 sql: """
+                    PRAGMA page_size = 8192;
                     PRAGMA synchronous = NORMAL;
-                    PRAGMA cache_size = -\(isReader ? 8 << 10 : 64 << 10);
-                    PRAGMA mmap_size = \(isReader ? Int64.max : 0);
-                    PRAGMA wal_autocheckpoint = 16384;
+                    PRAGMA cache_size = -65536;
+                    PRAGMA wal_autocheckpoint = 8192;
+                    PRAGMA journal_size_limit = 67108864;
                     PRAGMA threads = 1;
                     """
             )
@@ -88,29 +99,40 @@ package final class QueryIndex: Sendable {
     ///
     /// Changes must be in ascending order; those up to ``position`` are skipped. Without a
     /// position, the changes are a part of an index that is being built: until a position is given,
-    /// the next open starts over.
+    /// the next open starts over. If the task is cancelled, this applies nothing and throws an error
+    /// with the reason `failed`.
     package func apply(
         _ changes: [IndexedChange],
         through position: IndexPosition?
     ) async throws(QueryIndexError) {
+        let cancellation = Cancellation()
         do {
-            try await database.write { [self] database in
-                // SQLite runs one write at a time, and the catalog changes only in writes. This
-                // copy is therefore still right when it is published.
-                var writer = try RowWriter(database, catalog.withLock { $0 })
-                let known = writer.catalog.position.sequence
-                let new = changes.firstIndex { $0.sequence > known } ?? changes.endIndex
-                try writer.apply(changes[new...])
-                try writer.finish(through: position)
-                // Published only after the commit: a write that is rolled back leaves the catalog
-                // that matches the tables.
-                let written = writer.catalog
-                database.afterNextTransaction { [self] _ in catalog.withLock { $0 = written } }
+            try await withTaskCancellationHandler {
+                try await database.write { [self] database in
+                    // SQLite runs one write at a time, and the catalog changes only in writes. This
+                    // copy is therefore still right when it is published.
+                    let catalog = catalog.withLock { $0 }
+                    var writer = try RowWriter(database, catalog, cancellation)
+                    let known = writer.catalog.position.sequence
+                    let new = changes.firstIndex { $0.sequence > known } ?? changes.endIndex
+                    try writer.apply(changes[new...])
+                    try writer.finish(through: position)
+                    // Published only after the commit: a write that is rolled back leaves the
+                    // catalog that matches the tables.
+                    let written = writer.catalog
+                    database.afterNextTransaction { [self] _ in
+                        self.catalog.withLock { $0 = written }
+                    }
+                }
+            } onCancel: {
+                cancellation.request()
             }
         } catch {
+            let isCancelled = Task.isCancelled
             let error = QueryIndexError("applying changes", error)
             // No client can cause this, so a value that cannot be written is damaged.
-            throw error.reason == .full ? error : QueryIndexError(.damaged, error.message)
+            throw error.reason == .full || isCancelled
+                ? error : QueryIndexError(.damaged, error.message)
         }
     }
 
@@ -163,8 +185,9 @@ package final class QueryIndex: Sendable {
             // Another query may have created some of them since `missing` was read. `make` skips
             // those.
             for index in missing { try maker.make(index) }
-            let written = maker.catalog
-            database.afterNextTransaction { [self] _ in
+            var written = maker.catalog
+            try written.measure(database)
+            database.afterNextTransaction { [self, written] _ in
                 catalog.withLock { $0 = written }
                 sorting.withLock { $0 = [:] }
             }

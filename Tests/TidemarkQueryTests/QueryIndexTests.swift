@@ -192,6 +192,66 @@ import TidemarkModel
         for text in texts { #expect(try await find(text, in: index) == [2]) }
     }
 
+    #if os(Linux)
+    @Test func `An index larger than a reader's cache is mapped until it changes`() async throws {
+        let folder = try ScratchFolder()
+        let path = folder.path("index.sqlite")
+        let index = try QueryIndex(path: path, identity: "x", readerCacheByteCount: 0)
+        func isMapped() throws -> Bool {
+            let file = try #require(FileHandle(forReadingAtPath: "/proc/self/maps"))
+            var maps = Data()
+            // Each read returns a page of it.
+            while let part = try file.read(upToCount: 1 << 16), !part.isEmpty { maps += part }
+            try file.close()
+            return maps.split(separator: UInt8(ascii: "\n")).contains {
+                String(decoding: $0, as: UTF8.self).hasSuffix(path)
+            }
+        }
+        let changes = try (1...3_000).map { try save("r\($0)", ["n": 1], at: $0) }
+        try await index.apply(changes, through: IndexPosition(sequence: 3_000))
+        // What is only in SQLite's own log is not mapped.
+        try await index.settle()
+        // Each time other pages, because a few stay in the smallest cache.
+        func check(_ number: UInt64, at sequence: UInt64, isMapped mapped: Bool) async throws {
+            #expect(try await find("recordID == 'r\(number)'", in: index) == [sequence])
+            #expect(try isMapped() == mapped)
+        }
+        try await check(7, at: 7, isMapped: false)
+        try await check(1_500, at: 1_500, isMapped: true)
+        let change = try save("r7", ["n": 1], at: 3_001, over: 7)
+        try await index.apply([change], through: IndexPosition(sequence: 3_001))
+        try await check(7, at: 3_001, isMapped: false)
+        try await check(2_900, at: 2_900, isMapped: true)
+        try await check(7, at: 3_001, isMapped: true)
+        index.close()
+    }
+    #endif
+
+    @Test func `A cancelled update changes nothing and is no damage`() async throws {
+        let folder = try ScratchFolder()
+        let index = try QueryIndex(path: folder.path("index.sqlite"), identity: "x")
+        let first = try save("a", ["n": 1], at: 1)
+        try await index.apply([first], through: IndexPosition(sequence: 1))
+        let second = try save("a", ["n": 1], at: 2, over: 1)
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await index.apply([second], through: IndexPosition(sequence: 2))
+        }
+        let error = await #expect(throws: QueryIndexError.self) { try await task.value }
+        #expect(error?.reason == .failed)
+        #expect(index.position.sequence == 1)
+        #expect(try await find("n == 1", in: index) == [1])
+        // A write stops between two rows.
+        let cancellation = Cancellation()
+        try await index.database.write { database in
+            var writer = try RowWriter(database, index.catalog.withLock { $0 }, cancellation)
+            cancellation.request()
+            #expect(throws: CancellationError.self) { try writer.apply([second]) }
+        }
+        try await index.apply([second], through: IndexPosition(sequence: 2))
+        #expect(try await find("n == 1", in: index) == [2])
+    }
+
     @Test func `Versions that are replaced in the same batch are skipped`() async throws {
         let index = try QueryIndex(path: nil, identity: "x")
         let changes = [

@@ -145,7 +145,7 @@ import TidemarkModel
         var closed: [ObjectIdentifier] = []
         // Each read within another needs a connection of its own.
         func read(_ depth: Int) throws {
-            try readers.read { _ in
+            try readers.read(QueryReaders.Content(sequence: 0, byteCount: 0)) { _ in
                 if depth > 1 { try read(depth - 1) }
             } onClose: { id in
                 closed.append(id)

@@ -48,8 +48,8 @@ final class StoreQueries: Sendable {
     /// The group by which closing the store waits for the index update, which reads the log.
     private let working = DispatchGroup()
 
-    /// The number of events per transaction, not counting the rest of the last commit.
-    private static let batchCount = 16_384
+    /// The number of changes from which on an update ends with ``QueryIndex/settle()``.
+    private static let longCount = 16_384
     /// The number of times that one query rebuilds an index found to be damaged.
     private static let attemptLimit = 3
 
@@ -160,7 +160,12 @@ final class StoreQueries: Sendable {
                     }
                     self.working.leave()
                 }
-                try await self.takeIn(through: bound, index)
+                do {
+                    try await self.takeIn(through: bound, index)
+                } catch {
+                    // Only `stop` cancels the task. The queries that wait for it then say so.
+                    throw Task.isCancelled ? Self.closing : error
+                }
             }
             state.catchingUp = task
             return task
@@ -316,6 +321,27 @@ extension StoreQueries {
     private struct Batch: Sendable {
         var changes: [IndexedChange] = []
         var position = IndexPosition()
+        /// The length of the changes' events.
+        var byteCount = 0
+
+        func isFull(_ limit: BatchLimit) -> Bool {
+            changes.count >= limit.count || byteCount >= BatchLimit.byteCount
+        }
+    }
+
+    /// The size of a transaction, not counting the rest of its last commit.
+    private struct BatchLimit: Sendable {
+        let count: Int
+        /// A limit of the memory that a batch takes.
+        static let byteCount = 32 << 20
+
+        /// Of changes that only add rows at the ends of tables.
+        static let appending = BatchLimit(count: 16_384)
+        /// Of changes that also remove rows.
+        ///
+        /// These are all over the tables, so that a transaction writes most pages if it replaces one
+        /// record in ten. Eight transactions would write them eight times.
+        static let replacing = BatchLimit(count: 131_072)
     }
 
     private func takeIn(through bound: SequenceNumber, _ index: QueryIndex) async throws {
@@ -323,12 +349,12 @@ extension StoreQueries {
         let count = Int(clamping: bound.rawValue - index.position.sequence)
         try await index.prepare(for: count)
         var last = index.position
-        try await forEachBatch(after: last, through: bound) { batch in
+        try await forEachBatch(after: last, through: bound, limit: .replacing) { batch in
             try await index.apply(batch.changes, through: batch.position)
             last = batch.position
         }
         // Only after a long update, whose cost hides that of settling.
-        if count >= Self.batchCount { try await index.settle() }
+        if count >= Self.longCount { try await index.settle() }
     }
 
     /// Builds an index from the last versions alone.
@@ -340,7 +366,12 @@ extension StoreQueries {
         do {
             let replaced = try replacedVersions(through: bound)
             var last = IndexPosition()
-            try await forEachBatch(after: last, through: bound, without: replaced) { batch in
+            try await forEachBatch(
+                after: last,
+                through: bound,
+                limit: .appending,
+                without: replaced
+            ) { batch in
                 try await index.apply(batch.changes, through: nil)
                 last = batch.position
             }
@@ -358,11 +389,12 @@ extension StoreQueries {
     private func forEachBatch(
         after start: IndexPosition,
         through bound: SequenceNumber,
+        limit: BatchLimit,
         without replaced: PositionSet? = nil,
         _ take: (Batch) async throws -> Void
     ) async throws {
         var last = start
-        var batch: Batch? = try batch(after: last, through: bound, without: replaced)
+        var batch: Batch? = try batch(after: last, through: bound, limit, without: replaced)
         while let current = batch {
             try Task.checkCancellation()
             let progress = QueryIndexProgress(position: last.reached, last: bound)
@@ -375,7 +407,8 @@ extension StoreQueries {
             // At most two batches are in memory: the one that is written and the one that is read.
             async let next =
                 current.position.reached < bound
-                ? self.batch(after: current.position, through: bound, without: replaced) : nil
+                ? self.batch(after: current.position, through: bound, limit, without: replaced)
+                : nil
             try await take(current)
             batch = try await next
         }
@@ -405,6 +438,7 @@ extension StoreQueries {
     private func batch(
         after start: IndexPosition,
         through bound: SequenceNumber,
+        _ limit: BatchLimit,
         without replaced: PositionSet?
     ) throws -> Batch {
         guard let isQueried = isQueried.withLock(\.self) else { throw Self.closing }
@@ -416,9 +450,7 @@ extension StoreQueries {
             (event) throws(EventFormatError) in
             // A batch ends with a commit, because queries between two batches must not see a part
             // of one.
-            if event.sequence == event.commit.first, batch.changes.count >= Self.batchCount {
-                return false
-            }
+            if event.sequence == event.commit.first, batch.isFull(limit) { return false }
             batch.position.sequence = event.sequence.rawValue
             batch.position.received = event.commit.received
             if event.zone != zone?.key {
@@ -430,6 +462,7 @@ extension StoreQueries {
             if let change = try IndexedChange(event, isQueried: zone?.isQueried ?? false) {
                 // The replaced event was skipped.
                 batch.changes.append(replaced == nil ? change : change.replacingNothing)
+                batch.byteCount += event.payloadRange.count
             }
             return true
         }

@@ -125,6 +125,10 @@ struct Catalog: Sendable {
     /// Full-text and location indexes keep such rows until there are too many: row numbers are
     /// unique, so that they match no record.
     var made: [String: Int] = [:]
+    private var pageByteCount = 0
+    private var pageCount = 0
+    /// The length of the database.
+    var byteCount: Int { pageCount * pageByteCount }
 
     /// O(types), which are few.
     func type(named name: String) -> TypeTable? {
@@ -214,6 +218,18 @@ struct Catalog: Sendable {
 }
 
 extension Catalog {
+    /// Reads the length of the database.
+    mutating func measure(_ database: Database) throws {
+        func read(_ sql: String) throws -> Int {
+            let statement = try PreparedStatement(sql, database)
+            defer { statement.reset() }
+            return try statement.step() ? Int(statement.int64(at: 0)) : 0
+        }
+        // The length of a page never changes.
+        if pageByteCount == 0 { pageByteCount = try read("PRAGMA page_size") }
+        pageCount = try read("PRAGMA page_count")
+    }
+
     /// Creates the table of a type, and returns its index in ``types``.
     mutating func addType(_ name: Name, _ database: Database) throws -> Int {
         let statement = try PreparedStatement(

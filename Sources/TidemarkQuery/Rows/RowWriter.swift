@@ -9,6 +9,7 @@ struct RowWriter {
     private let database: Database
     /// The catalog including the written changes.
     private(set) var catalog: Catalog
+    private let cancellation: Cancellation
     private let insertBody: PreparedStatement
     private let deleteBody: PreparedStatement
     /// The statements for each type that was written to, by the type's index in the catalog.
@@ -21,9 +22,10 @@ struct RowWriter {
     private var storedBody: [UInt8] = []
 
     /// Starts with a catalog, which must match the database.
-    init(_ database: Database, _ catalog: Catalog) throws {
+    init(_ database: Database, _ catalog: Catalog, _ cancellation: Cancellation) throws {
         self.database = database
         self.catalog = catalog
+        self.cancellation = cancellation
         insertBody = try PreparedStatement("INSERT INTO bodies VALUES (?, ?)", database)
         deleteBody = try PreparedStatement("DELETE FROM bodies WHERE record = ?", database)
         let state = try PreparedStatement("SELECT sequence FROM state", database)
@@ -35,7 +37,8 @@ struct RowWriter {
         else { throw QueryIndexError(.damaged, "Another process has written the query index.") }
     }
 
-    /// Applies changes in the order of their sequence numbers.
+    /// Applies changes in the order of their sequence numbers; throws `CancellationError` soon after
+    /// a request to stop.
     mutating func apply(_ changes: ArraySlice<IndexedChange>) throws {
         var rest = changes
         while !rest.isEmpty {
@@ -67,8 +70,12 @@ struct RowWriter {
             }
         }
         removals.sort { $0.sequence < $1.sequence }
-        for removal in removals { try remove(removal.sequence, from: removal.type) }
+        for removal in removals {
+            try cancellation.check()
+            try remove(removal.sequence, from: removal.type)
+        }
         for change in changes {
+            try cancellation.check()
             // After all removals, so that a table's rows are deleted in one ascending pass and
             // appended in another.
             guard case .saved(let body) = change.content, !replaced.contains(change.sequence) else {
@@ -103,6 +110,7 @@ struct RowWriter {
             statement.bind([.int(Int64(type.rowCount)), .int(type.id)])
             try statement.run()
         }
+        try catalog.measure(database)
         guard let position, position.sequence > catalog.position.sequence else { return }
         let statement = try PreparedStatement(
             "UPDATE state SET incarnation = ?, sequence = ?, received = ?",
@@ -129,10 +137,13 @@ struct RowWriter {
             catalog = maker.catalog
             return
         }
-        try database.execute(
-            sql: "UPDATE made SET stale = ? WHERE name = ?",
-            arguments: [stale, name]
+        let statement = try PreparedStatement(
+            "UPDATE made SET stale = ? WHERE name = CAST(? AS TEXT)",
+            database
         )
+        statement.bind(.int(Int64(stale)), at: 1)
+        statement.bind(text: name, at: 2)
+        try statement.run()
     }
 }
 

@@ -10,14 +10,35 @@ import Synchronization
 /// GRDB's pool asks SQLite for the version of the schema before each read, and waits on two queues.
 /// These connections read only by statements that SQLite itself prepares again when the schema has
 /// changed (`Docs/decisions/0008-query-index.md`).
+///
+/// A connection has a cache of pages, which SQLite empties after each change of the index. An index
+/// that fits into it is read with it. A larger one is read from a memory map of the file, which costs
+/// less than copying each page, unless the index has changed since the connection's last read: SQLite
+/// then removes the map, and faults for its pages cost more than copies of them.
 final class QueryReaders: Sendable {
     private let path: String
     private let configuration: Configuration
+    /// The size of a connection's cache.
+    private let cacheByteCount: Int
     private let state = Mutex(State())
 
+    /// The state of the index when a read begins.
+    struct Content {
+        /// The sequence number of the last change.
+        var sequence: UInt64
+        var byteCount: Int
+    }
+
+    private struct Reader {
+        let connection: DatabaseQueue
+        /// The last change that was in the index at the last read.
+        var sequence: UInt64?
+        var isMapped = false
+    }
+
     private struct State {
-        /// The connections that no reader uses.
-        var idle: [DatabaseQueue] = []
+        /// The connections that no read uses.
+        var idle: [Reader] = []
         var isClosed = false
     }
 
@@ -27,9 +48,13 @@ final class QueryReaders: Sendable {
     /// The number of idle connections to keep; each has a cache of pages and prepared statements.
     private static let idleCountLimit = 8
 
-    init(path: String, configuration: Configuration) {
+    init(path: String, configuration: Configuration, cacheByteCount: Int) {
         var configuration = configuration
         configuration.readonly = true
+        configuration.prepareDatabase { database in
+            try database.execute(sql: "PRAGMA cache_size = -\(cacheByteCount >> 10)")
+        }
+        self.cacheByteCount = cacheByteCount
         self.path = path
         self.configuration = configuration
     }
@@ -39,18 +64,31 @@ final class QueryReaders: Sendable {
     /// `onClose` is called before a connection is closed, because more readers are idle than are
     /// kept. What is noted of the connection must be dropped: another one may get its identifier.
     func read<Answer>(
+        _ content: Content,
         _ body: (Database) throws -> Answer,
         onClose: (ObjectIdentifier) -> Void
     ) throws -> Answer {
         let idle = try begin()
         defer { reading.leave() }
-        let connection = try idle ?? DatabaseQueue(path: path, configuration: configuration)
-        defer { putBack(connection, onClose) }
-        return try connection.unsafeRead(body)
+        var reader =
+            try idle
+            ?? Reader(connection: DatabaseQueue(path: path, configuration: configuration))
+        defer { putBack(reader, onClose) }
+        let isMapped =
+            content.byteCount > cacheByteCount && content.sequence == reader.sequence
+        let changesMap = isMapped != reader.isMapped
+        reader.sequence = content.sequence
+        reader.isMapped = isMapped
+        return try reader.connection.unsafeRead { database in
+            if changesMap {
+                try database.execute(sql: "PRAGMA mmap_size = \(isMapped ? Int64.max : 0)")
+            }
+            return try body(database)
+        }
     }
 
     /// Begins a read; returns an idle connection if there is one.
-    private func begin() throws -> DatabaseQueue? {
+    private func begin() throws -> Reader? {
         try state.withLock { state in
             guard !state.isClosed else {
                 throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "The index is closed.")
@@ -61,15 +99,15 @@ final class QueryReaders: Sendable {
         }
     }
 
-    private func putBack(_ connection: DatabaseQueue, _ onClose: (ObjectIdentifier) -> Void) {
+    private func putBack(_ reader: Reader, _ onClose: (ObjectIdentifier) -> Void) {
         let isKept = state.withLock { state in
             guard !state.isClosed, state.idle.count < Self.idleCountLimit else { return false }
-            state.idle.append(connection)
+            state.idle.append(reader)
             return true
         }
         if isKept { return }
-        onClose(connection.unsafeRead { ObjectIdentifier($0) })
-        try? connection.close()
+        onClose(reader.connection.unsafeRead { ObjectIdentifier($0) })
+        try? reader.connection.close()
     }
 
     /// Waits for the reads under way, and closes the connections.
@@ -81,7 +119,7 @@ final class QueryReaders: Sendable {
             defer { state.idle = [] }
             return state.idle
         }
-        for connection in idle { try? connection.close() }
+        for reader in idle { try? reader.connection.close() }
         reading.wait()
     }
 }

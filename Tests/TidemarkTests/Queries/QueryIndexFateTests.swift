@@ -114,6 +114,48 @@ import TidemarkViews
         #expect(try await again.find("n >= 305") == names(305..<310))
     }
 
+    @Test func `A store that is closed during an update keeps its index`() async throws {
+        let path = folder.path("d.tide")
+        let text = String(repeating: "some words ", count: 20)
+        func change(_ client: Client) async throws {
+            for start in stride(from: 0, to: 4_000, by: 400) {
+                let saves = try (start..<start + 400).map {
+                    try client.save("r\($0)", ["n": 1, "text": .string(text)], policy: .allKeys)
+                }
+                try await client.modify(saves)
+            }
+        }
+        var isStopped = false
+        // An update may end before the store is closed.
+        for _ in 0..<20 where !isStopped {
+            let store = try Store.open(at: path, access: .creating)
+            let client = Client(store: store, zone: .default)
+            try await change(client)
+            _ = try await client.find("text TOKENMATCHES 'words' AND n == 2")
+            try await change(client)
+            let finding = Task { try await client.find("n == 2") }
+            for _ in 0..<100 where store.queryIndexProgress == nil {
+                try await Task.sleep(for: .milliseconds(1))
+            }
+            try store.close()
+            do {
+                _ = try await finding.value
+            } catch let error as SyncError {
+                #expect(error.code == .serviceUnavailable)
+                isStopped = true
+            }
+        }
+        #expect(isStopped)
+        let attributes = try FileManager.default.attributesOfItem(
+            atPath: path + "/queries/index.sqlite"
+        )
+        #expect(try #require(attributes[.size] as? Int) > 1 << 20)
+        let store = try Store.open(at: path)
+        let client = Client(store: store, zone: .default)
+        #expect(try await client.find("n == 1").count == 4_000)
+        try store.close()
+    }
+
     @Test func `Queries see earlier acknowledged changes while others write`() async throws {
         let store = try Store.open(at: folder.path("b.tide"), access: .creating)
         let client = Client(store: store, zone: .default)
