@@ -5,8 +5,12 @@ extension Sequence where Element: Hashable {
     /// The elements in order, without later duplicates.
     package var eachOnce: [Element] {
         let elements = Array(self)
-        // The usual case of some callers, without a set.
-        guard elements.count > 1 else { return elements }
+        // Few elements are compared with each other: a set would hash each of them.
+        guard elements.count > 8 else {
+            return elements.reduce(into: []) { found, element in
+                if !found.contains(element) { found.append(element) }
+            }
+        }
         var seen: Set<Element> = []
         return elements.filter { seen.insert($0).inserted }
     }

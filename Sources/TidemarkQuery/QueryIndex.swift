@@ -29,8 +29,8 @@ package final class QueryIndex: Sendable {
     /// Opens the index at a path, or creates it; without a path, the index is in memory.
     ///
     /// An index of another format, or of another store (`identity` differs), is emptied. The owner
-    /// must check by ``position`` that the store still has the events of the index. A connection for
-    /// reading has a cache of so many bytes.
+    /// must check by ``position`` that the store still has the events of the index.
+    /// `readerCacheByteCount` is the size of the cache of each connection for reading.
     package init(
         path: String?,
         identity: String,
@@ -69,12 +69,14 @@ package final class QueryIndex: Sendable {
             // The writer accesses all indexes at random, and would read them repeatedly with a
             // small cache. `QueryReaders` says when a reader uses its own.
             //
-            // A log that an update of many changes made long is cut after it was moved.
+            // An update of many changes makes SQLite's log long. After the log was moved, the next
+            // write cuts it to 64 MiB.
             try database.execute(
                 sql: """
                     PRAGMA page_size = 8192;
                     PRAGMA synchronous = NORMAL;
                     PRAGMA cache_size = -65536;
+                    PRAGMA mmap_size = 0;
                     PRAGMA wal_autocheckpoint = 8192;
                     PRAGMA journal_size_limit = 67108864;
                     PRAGMA threads = 1;
@@ -99,8 +101,8 @@ package final class QueryIndex: Sendable {
     ///
     /// Changes must be in ascending order; those up to ``position`` are skipped. Without a
     /// position, the changes are a part of an index that is being built: until a position is given,
-    /// the next open starts over. If the task is cancelled, this applies nothing and throws an error
-    /// with the reason `failed`.
+    /// the next open starts over. If the task is cancelled before the commit, this applies nothing
+    /// and throws an error with the reason `failed`.
     package func apply(
         _ changes: [IndexedChange],
         through position: IndexPosition?

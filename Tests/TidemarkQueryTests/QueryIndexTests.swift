@@ -247,6 +247,8 @@ import TidemarkModel
             var writer = try RowWriter(database, index.catalog.withLock { $0 }, cancellation)
             cancellation.request()
             #expect(throws: CancellationError.self) { try writer.apply([second]) }
+            let new = try save("b", ["n": 1], at: 2)
+            #expect(throws: CancellationError.self) { try writer.apply([new]) }
         }
         try await index.apply([second], through: IndexPosition(sequence: 2))
         #expect(try await find("n == 1", in: index) == [2])

@@ -50,6 +50,8 @@ final class StoreQueries: Sendable {
 
     /// The number of changes from which on an update ends with ``QueryIndex/settle()``.
     private static let longCount = 16_384
+    /// The number of events between two checks for cancellation, which then cost next to nothing.
+    private static let cancellationInterval: UInt64 = 4_096
     /// The number of times that one query rebuilds an index found to be damaged.
     private static let attemptLimit = 3
 
@@ -104,12 +106,15 @@ final class StoreQueries: Sendable {
     }
 
     /// Updates the index to a position, if there is one; discards an index that cannot be updated.
+    ///
+    /// Throws while the store is being closed: the index is kept, and is not at the position.
     func advance(through bound: SequenceNumber) async throws(SyncError) {
         let discardCount = state.withLock(\.discardCount)
         do {
             guard try isThere else { return }
             _ = try await index(through: bound)
         } catch {
+            if state.withLock(\.isStopping) { throw Self.closing }
             try discard(ifStill: discardCount)
         }
     }
@@ -321,8 +326,17 @@ extension StoreQueries {
     private struct Batch: Sendable {
         var changes: [IndexedChange] = []
         var position = IndexPosition()
-        /// The length of the changes' events.
+        /// The length of the blocks that the changes keep in memory.
         var byteCount = 0
+        var lastBlockAddress: UInt = 0
+
+        mutating func append(_ change: IndexedChange, keeping block: [UInt8]) {
+            changes.append(change)
+            // No other block is at the address, because the last change keeps the block.
+            let address = block.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
+            if address != lastBlockAddress { byteCount += block.count }
+            lastBlockAddress = address
+        }
 
         func isFull(_ limit: BatchLimit) -> Bool {
             changes.count >= limit.count || byteCount >= BatchLimit.byteCount
@@ -332,15 +346,15 @@ extension StoreQueries {
     /// The size of a transaction, not counting the rest of its last commit.
     private struct BatchLimit: Sendable {
         let count: Int
-        /// A limit of the memory that a batch takes.
+        /// The memory that a batch takes.
         static let byteCount = 32 << 20
 
         /// Of changes that only add rows at the ends of tables.
         static let appending = BatchLimit(count: 16_384)
         /// Of changes that also remove rows.
         ///
-        /// These are all over the tables, so that a transaction writes most pages if it replaces one
-        /// record in ten. Eight transactions would write them eight times.
+        /// These are all over the tables, so that a transaction changes most pages if it replaces one
+        /// record in ten. Smaller transactions write many pages several times.
         static let replacing = BatchLimit(count: 131_072)
     }
 
@@ -428,8 +442,7 @@ extension StoreQueries {
             {
                 replaced.insert(previous)
             }
-            // Only at every 4,096th event, so that the check costs next to nothing.
-            return event.sequence.rawValue % 4_096 != 0 || !Task.isCancelled
+            return event.sequence.rawValue % Self.cancellationInterval != 0 || !Task.isCancelled
         }
         try Task.checkCancellation()
         return replaced
@@ -461,11 +474,12 @@ extension StoreQueries {
             if let replaced, replaced.contains(event.sequence) { return true }
             if let change = try IndexedChange(event, isQueried: zone?.isQueried ?? false) {
                 // The replaced event was skipped.
-                batch.changes.append(replaced == nil ? change : change.replacingNothing)
-                batch.byteCount += event.payloadRange.count
+                let change = replaced == nil ? change : change.replacingNothing
+                batch.append(change, keeping: event.block)
             }
-            return true
+            return event.sequence.rawValue % Self.cancellationInterval != 0 || !Task.isCancelled
         }
+        try Task.checkCancellation()
         batch.position.incarnation = line.incarnation(of: batch.position.reached).rawValue
         return batch
     }

@@ -62,10 +62,10 @@ final class OpenStore: Sendable {
         if !keepsListeners { listeners.close() }
         reader.blobs.close()
         guard let writer = writer.ifAny else { return }
-        // Compaction waits for notifications, so it ends first.
+        // Compaction waits for updates of the query index and for notifications.
+        queries.indexes?.stop()
         upkeep.close()
         notifications.close()
-        queries.indexes?.stop()
         reader.journal?.close()
         // Calls that are running on other threads must not continue while views are written.
         writer.log.refuseCommits()

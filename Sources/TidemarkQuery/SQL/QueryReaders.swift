@@ -13,8 +13,8 @@ import Synchronization
 ///
 /// A connection has a cache of pages, which SQLite empties after each change of the index. An index
 /// that fits into it is read with it. A larger one is read from a memory map of the file, which costs
-/// less than copying each page, unless the index has changed since the connection's last read: SQLite
-/// then removes the map, and faults for its pages cost more than copies of them.
+/// less than copying each page, if the connection has read it at this position before. After a change,
+/// SQLite removes the map, and faults for its pages cost more than copies of them.
 final class QueryReaders: Sendable {
     private let path: String
     private let configuration: Configuration
@@ -76,12 +76,11 @@ final class QueryReaders: Sendable {
         defer { putBack(reader, onClose) }
         let isMapped =
             content.byteCount > cacheByteCount && content.sequence == reader.sequence
-        let changesMap = isMapped != reader.isMapped
         reader.sequence = content.sequence
-        reader.isMapped = isMapped
         return try reader.connection.unsafeRead { database in
-            if changesMap {
+            if isMapped != reader.isMapped {
                 try database.execute(sql: "PRAGMA mmap_size = \(isMapped ? Int64.max : 0)")
+                reader.isMapped = isMapped
             }
             return try body(database)
         }

@@ -71,7 +71,13 @@ extension Query.Comparison {
             text += "ANY \(key.text) BEGINSWITH\(brackets) "
             operand.write(to: &text)
         default:
-            text += "\(key.text) \(relation.text)\(brackets) "
+            // Piece by piece: an interpolated text is a string of its own first, and every page with
+            // a cursor has a hash of the whole text.
+            text += key.text
+            text += " "
+            text += relation.text
+            text += brackets
+            text += " "
             operand.write(to: &text)
         }
     }
@@ -176,7 +182,10 @@ extension FieldValue {
         case .int64(let number): text += String(number)
         // Swift always writes a point or an exponent, so the literal is read back as a double.
         case .double(let number): text += String(number)
-        case .timestamp(let time): text += "TIMESTAMP(\(time))"
+        case .timestamp(let time):
+            text += "TIMESTAMP("
+            text += String(time)
+            text += ")"
         case .location(let place): text += "LOCATION(\(place.latitude), \(place.longitude))"
         case .reference(let link):
             text += "REFERENCE(\(PredicateLexer.quoted(link.recordName)))"
