@@ -130,10 +130,9 @@ package final class QueryIndex: Sendable {
                 cancellation.request()
             }
         } catch {
-            let isCancelled = Task.isCancelled
             let error = QueryIndexError("applying changes", error)
             // No client can cause this, so a value that cannot be written is damaged.
-            throw error.reason == .full || isCancelled
+            throw error.reason == .full || Task.isCancelled
                 ? error : QueryIndexError(.damaged, error.message)
         }
     }

@@ -326,46 +326,37 @@ extension StoreQueries {
     private struct Batch: Sendable {
         var changes: [IndexedChange] = []
         var position = IndexPosition()
-        /// The length of the blocks that the changes keep in memory.
+        /// The length of the blocks that the saves among the changes keep in memory.
         var byteCount = 0
         var lastBlockAddress: UInt = 0
 
-        mutating func append(_ change: IndexedChange, keeping block: [UInt8]) {
+        mutating func append(_ change: IndexedChange, of block: [UInt8]) {
             changes.append(change)
-            // No other block is at the address, because the last change keeps the block.
+            guard case .saved = change.content else { return }
+            // No other block is at the address, because the last save keeps its block.
             let address = block.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
             if address != lastBlockAddress { byteCount += block.count }
             lastBlockAddress = address
         }
-
-        func isFull(_ limit: BatchLimit) -> Bool {
-            changes.count >= limit.count || byteCount >= BatchLimit.byteCount
-        }
     }
 
-    /// The size of a transaction, not counting the rest of its last commit.
-    private struct BatchLimit: Sendable {
-        let count: Int
-        /// The memory that a batch takes.
-        static let byteCount = 32 << 20
-
-        /// Of changes that only add rows at the ends of tables.
-        static let appending = BatchLimit(count: 16_384)
-        /// Of changes that also remove rows.
-        ///
-        /// These are all over the tables, so that a transaction changes most pages if it replaces one
-        /// record in ten. Smaller transactions write many pages several times.
-        static let replacing = BatchLimit(count: 131_072)
-    }
+    /// The length of the blocks that the changes of a transaction may keep, not counting the rest of
+    /// the last commit.
+    private static let batchByteCount = 32 << 20
+    /// The number of changes per transaction that only adds rows at the ends of tables.
+    private static let addingCount = 16_384
+    /// The number of changes per transaction that also removes rows.
+    ///
+    /// These are all over the tables, so that a transaction changes most pages if it replaces one
+    /// record in ten. Smaller transactions write many pages several times.
+    private static let replacingCount = 131_072
 
     private func takeIn(through bound: SequenceNumber, _ index: QueryIndex) async throws {
         guard index.position.sequence > 0 else { return try await make(through: bound, index) }
         let count = Int(clamping: bound.rawValue - index.position.sequence)
         try await index.prepare(for: count)
-        var last = index.position
-        try await forEachBatch(after: last, through: bound, limit: .replacing) { batch in
+        try await forEachBatch(after: index.position, through: bound) { batch in
             try await index.apply(batch.changes, through: batch.position)
-            last = batch.position
         }
         // Only after a long update, whose cost hides that of settling.
         if count >= Self.longCount { try await index.settle() }
@@ -380,12 +371,7 @@ extension StoreQueries {
         do {
             let replaced = try replacedVersions(through: bound)
             var last = IndexPosition()
-            try await forEachBatch(
-                after: last,
-                through: bound,
-                limit: .appending,
-                without: replaced
-            ) { batch in
+            try await forEachBatch(after: last, through: bound, without: replaced) { batch in
                 try await index.apply(batch.changes, through: nil)
                 last = batch.position
             }
@@ -403,12 +389,11 @@ extension StoreQueries {
     private func forEachBatch(
         after start: IndexPosition,
         through bound: SequenceNumber,
-        limit: BatchLimit,
         without replaced: PositionSet? = nil,
         _ take: (Batch) async throws -> Void
     ) async throws {
         var last = start
-        var batch: Batch? = try batch(after: last, through: bound, limit, without: replaced)
+        var batch: Batch? = try batch(after: last, through: bound, without: replaced)
         while let current = batch {
             try Task.checkCancellation()
             let progress = QueryIndexProgress(position: last.reached, last: bound)
@@ -421,8 +406,7 @@ extension StoreQueries {
             // At most two batches are in memory: the one that is written and the one that is read.
             async let next =
                 current.position.reached < bound
-                ? self.batch(after: current.position, through: bound, limit, without: replaced)
-                : nil
+                ? self.batch(after: current.position, through: bound, without: replaced) : nil
             try await take(current)
             batch = try await next
         }
@@ -451,9 +435,9 @@ extension StoreQueries {
     private func batch(
         after start: IndexPosition,
         through bound: SequenceNumber,
-        _ limit: BatchLimit,
         without replaced: PositionSet?
     ) throws -> Batch {
+        let countLimit = replaced == nil ? Self.replacingCount : Self.addingCount
         guard let isQueried = isQueried.withLock(\.self) else { throw Self.closing }
         var batch = Batch(position: start)
         // Looked up once: a log of many zones alternates between them all the time.
@@ -463,7 +447,11 @@ extension StoreQueries {
             (event) throws(EventFormatError) in
             // A batch ends with a commit, because queries between two batches must not see a part
             // of one.
-            if event.sequence == event.commit.first, batch.isFull(limit) { return false }
+            if event.sequence == event.commit.first,
+                batch.changes.count >= countLimit || batch.byteCount >= Self.batchByteCount
+            {
+                return false
+            }
             batch.position.sequence = event.sequence.rawValue
             batch.position.received = event.commit.received
             if event.zone != zone?.key {
@@ -475,7 +463,7 @@ extension StoreQueries {
             if let change = try IndexedChange(event, isQueried: zone?.isQueried ?? false) {
                 // The replaced event was skipped.
                 let change = replaced == nil ? change : change.replacingNothing
-                batch.append(change, keeping: event.block)
+                batch.append(change, of: event.block)
             }
             return event.sequence.rawValue % Self.cancellationInterval != 0 || !Task.isCancelled
         }

@@ -13,7 +13,7 @@ final class SQLiteWords {
     private let database: SQLiteDatabase
     private let inserts: [SQLiteStatement]
     private var lastRow: Int64 = 0
-    /// The number of rows per transaction, as in Tidemark's index.
+    /// The number of rows per transaction, as when Tidemark makes an index.
     private static let batchCount = 16_384
 
     init(_ folder: String, recordCount: Int) throws {
