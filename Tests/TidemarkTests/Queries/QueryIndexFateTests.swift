@@ -115,7 +115,8 @@ import TidemarkViews
         #expect(try await again.find("n >= 305") == names(305..<310))
     }
 
-    @Test func `A store that is closed during an update keeps its index`() async throws {
+    @Test(arguments: ["query", "compaction"])
+    func `A store that is closed during an update keeps its index`(cause: String) async throws {
         let path = folder.path("d.tide")
         let text = String(repeating: "some words ", count: 20)
         func change(_ client: Client) async throws {
@@ -135,13 +136,19 @@ import TidemarkViews
             try await change(client)
             _ = try await client.find("text TOKENMATCHES 'words' AND n == 2")
             try await change(client)
-            let finding = Task { try await client.find("n == 2") }
-            for _ in 0..<100 where store.queryIndexProgress == nil {
+            let updating = Task {
+                if cause == "query" {
+                    _ = try await client.find("n == 2")
+                } else {
+                    _ = try await store.compact()
+                }
+            }
+            for _ in 0..<500 where store.queryIndexProgress == nil {
                 try await Task.sleep(for: .milliseconds(1))
             }
             try store.close()
             do {
-                _ = try await finding.value
+                try await updating.value
             } catch let error as SyncError {
                 #expect(error.code == .serviceUnavailable)
                 isStopped = error.message == "The store is being closed."
