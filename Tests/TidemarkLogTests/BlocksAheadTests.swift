@@ -12,10 +12,12 @@ import Testing
     /// A log of a hundred blocks of a commit each.
     private func makeLog(
         on disk: SimulatedFileSystem = SimulatedFileSystem(keepsTrace: false),
-        cacheByteCount: Int
+        cacheByteCount: Int,
+        segmentByteCount: Int = 64 << 20
     ) throws -> SegmentLog {
         var configuration = LogConfiguration()
         configuration.cacheByteCount = cacheByteCount
+        configuration.segmentByteCount = segmentByteCount
         let log = try SegmentLog.openAndSeal(
             "/long.tide",
             creating: true,
@@ -176,31 +178,90 @@ import Testing
         try log.close()
     }
 
-    /// The blocks of a log of a hundred, and the reader of their segment.
+    /// One position in each of the blocks of a log of small segments.
+    private func scatteredPositions(of log: SegmentLog) throws -> [SequenceNumber] {
+        log.backgroundWork.wait()
+        try #require(log.files.segmentCount > 5)
+        return stride(from: 7, through: log.lastSequence.rawValue, by: 20)
+            .map(SequenceNumber.init(rawValue:))
+    }
+
+    @Test(arguments: [0, 64 << 20])
+    func `A read of scattered positions has their events, of whichever segments`(
+        cacheByteCount: Int
+    ) async throws {
+        let log = try makeLog(cacheByteCount: cacheByteCount, segmentByteCount: 8 << 10)
+        let wanted = try scatteredPositions(of: log)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for reader in 0..<4 {
+                group.addTask {
+                    var numbers = SeededGenerator(seed: UInt64(reader))
+                    for _ in 0..<50 {
+                        let start = Int.random(in: 0..<wanted.count, using: &numbers)
+                        let part = wanted[start...]
+                        let count = Int.random(in: 1...part.count, using: &numbers)
+                        var found: [SequenceNumber] = []
+                        try log.read(Array(part)) { event in
+                            found.append(event.sequence)
+                            return found.count < count
+                        }
+                        #expect(found[...] == part.prefix(count))
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        try log.close()
+    }
+
+    @Test func `A segment that cannot be opened ends a read before its events, and not earlier`()
+        throws
+    {
+        let disk = SimulatedFileSystem(keepsTrace: false)
+        let log = try makeLog(on: disk, cacheByteCount: 0, segmentByteCount: 8 << 10)
+        let wanted = try scatteredPositions(of: log)
+        log.closeFinishedSegments()
+        let bad = try #require(log.files.segments.dropFirst(3).first).id
+        try disk.failReads(of: log.folder.segment(bad), in: 0..<64, with: EIO)
+        var found: [SequenceNumber] = []
+        let error = #expect(throws: LogError.self) {
+            try log.read(wanted) { event in
+                found.append(event.sequence)
+                return true
+            }
+        }
+        #expect(error?.code == .unreadable)
+        #expect(found[...] == wanted.prefix { $0 < bad.first })
+        disk.clearFaults()
+        try log.close()
+    }
+
+    /// The blocks of a log of a hundred.
     private func readBlocks(
         on disk: SimulatedFileSystem,
-        _ body: (SegmentLog, SegmentReader, [BlockEntry]) throws -> Void
+        _ body: (SegmentLog, [SegmentBlock]) throws -> Void
     ) throws {
         let log = try makeLog(on: disk, cacheByteCount: 0)
         log.backgroundWork.wait()
         let segment = try #require(log.files.segments.first)
         let reader = try #require(try log.files.reader(of: segment))
-        try body(log, reader, reader.entries(from: 0, count: 100))
+        let entries = reader.entries(from: 0, count: 100)
+        try body(log, entries.map { SegmentBlock($0, of: reader) })
         try log.close()
     }
 
     @Test func `A block that could not be read ahead is read again when it is wanted`() throws {
         let disk = SimulatedFileSystem(keepsTrace: false)
-        try readBlocks(on: disk) { log, reader, entries in
-            let bad = entries[8]
-            let range = Int(bad.offset)..<Int(bad.end)
-            try disk.failReads(of: log.folder.segment(reader.id), in: range, with: EIO)
-            let decoding = SharedDecoding(entries, of: reader.id, mapping: false)
+        try readBlocks(on: disk) { log, blocks in
+            let bad = blocks[8]
+            let range = Int(bad.entry.offset)..<Int(bad.entry.end)
+            try disk.failReads(of: log.folder.segment(bad.reader.id), in: range, with: EIO)
+            let decoding = SharedDecoding(blocks, mapping: false)
             // One read of the file gets all blocks, fails, and is followed by one for each block.
-            #expect(try decoding.take(0, reader).get().entry == entries[0])
+            #expect(try decoding.take(0).get().entry == blocks[0].entry)
             disk.clearFaults()
             for index in 1..<20 {
-                #expect(try decoding.take(index, reader).get().entry == entries[index])
+                #expect(try decoding.take(index).get().entry == blocks[index].entry)
             }
         }
     }
@@ -208,20 +269,20 @@ import Testing
     @Test func `A read continues with the blocks that were decoded ahead, and with no others`()
         throws
     {
-        try readBlocks(on: SimulatedFileSystem(keepsTrace: false)) { _, reader, entries in
+        try readBlocks(on: SimulatedFileSystem(keepsTrace: false)) { _, blocks in
             let readAhead = ReadAhead()
-            let decoding = SharedDecoding(Array(entries[..<30]), of: reader.id, mapping: false)
-            for index in 0..<20 { _ = try decoding.take(index, reader).get() }
+            let decoding = SharedDecoding(Array(blocks[..<30]), mapping: false)
+            for index in 0..<20 { _ = try decoding.take(index).get() }
             readAhead.give(decoding)
             // Only the last blocks that were taken are still there.
-            #expect(readAhead.take(Array(entries[3..<25]), of: reader) == nil)
-            #expect(readAhead.take([entries[22], entries[24]], of: reader) == nil)
+            #expect(readAhead.take(Array(blocks[3..<25])) == nil)
+            #expect(readAhead.take([blocks[22], blocks[24]]) == nil)
             #expect(!readAhead.mayBegin())
-            let taken = try #require(readAhead.take(Array(entries[4..<40]), of: reader))
+            let taken = try #require(readAhead.take(Array(blocks[4..<40])))
             #expect(taken.decoding === decoding)
             for index in 4..<40 {
-                let block = taken.decoding.take(taken.index + index - 4, reader)
-                #expect(try block.get().entry == entries[index])
+                let block = taken.decoding.take(taken.index + index - 4)
+                #expect(try block.get().entry == blocks[index].entry)
             }
             #expect(readAhead.mayBegin())
             // A read that never continues loses its place.

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Some blocks of a segment, in order, decoded ahead of their reader.
+/// Some blocks, in order, decoded ahead of their reader.
 ///
 /// A helper on another thread decodes the next blocks while the reader uses one: decoding is most of
 /// the cost of a long read, and a device's first sync waits for all of it. So the reader waits only for
@@ -14,12 +14,11 @@ final class BlocksAhead {
     /// The maximum number of blocks decoded ahead: 1 MiB, which stays in the processor's cache.
     static let countLimit = 64
 
-    private let reader: SegmentReader
     private let mapping: Bool
     /// The cache that takes the decoded blocks; `nil` for none.
     private let cache: BlockCache?
-    private let entries: [BlockEntry]
-    /// The blocks that need no decoding, in the order of their entries; empty if there are none.
+    private let blocks: [SegmentBlock]
+    /// Those that need no decoding, each at its place in `blocks`; empty if there are none.
     private let kept: [DecodedBlock?]
     /// The kind of the read, by which the cache keeps the blocks.
     private let read: BlockCache.Read
@@ -41,70 +40,68 @@ final class BlocksAhead {
     /// Creates the sequence of some blocks, of which those that are kept need no decoding.
     ///
     /// `isLong` is true for a part of a long read, however few blocks it has. If it is long and a
-    /// `readAhead` is given, the blocks of the segment from an index on are decoded next.
+    /// `readAhead` is given, with blocks of one segment, its blocks from an index on are decoded next.
     init(
-        _ entries: [BlockEntry],
-        of reader: SegmentReader,
+        _ blocks: [SegmentBlock],
         kept: [DecodedBlock?] = [],
         mapping: Bool = false,
         isLong: Bool = false,
         keeping cache: BlockCache? = nil,
         before following: (index: Int, readAhead: ReadAhead)? = nil
     ) {
-        self.reader = reader
         self.mapping = mapping
         self.cache = cache
-        self.entries = entries
+        self.blocks = blocks
         self.kept = kept
-        var missing = kept.isEmpty ? entries : []
+        var missing = kept.isEmpty ? blocks : []
         for (index, block) in kept.enumerated() where block == nil {
-            missing.append(entries[index])
+            missing.append(blocks[index])
         }
         // Blocks with maps are those of scattered records.
         let isLong = (isLong || missing.count >= Self.longBlockCount) && !mapping
         let continued =
-            mapping || missing.isEmpty ? nil : following?.readAhead.take(missing, of: reader)
+            mapping || missing.isEmpty ? nil : following?.readAhead.take(missing)
         read = continued != nil ? .continued : isLong ? .long : .short
         guard missing.count > 1 || continued != nil else {
             (shared, firstShared, readAhead) = (nil, 0, nil)
             return
         }
-        let shared =
-            continued?.decoding ?? SharedDecoding(missing, of: reader.id, mapping: mapping)
+        let shared = continued?.decoding ?? SharedDecoding(missing, mapping: mapping)
         self.shared = shared
         firstShared = continued?.index ?? 0
         let begins = missing.count >= SharedDecoding.helpedBlockCount && !mapping
         if let following, continued != nil || begins && following.readAhead.mayBegin() {
             readAhead = following.readAhead
+            let reader = missing[0].reader
             let knownCount = shared.count(from: firstShared) - missing.count
             shared.append(
                 reader.entries(
                     from: following.index + knownCount,
                     count: max(0, ReadAhead.blockCount - knownCount)
-                ).prefix { !$0.isMap }
+                ).prefix { !$0.isMap }.map { SegmentBlock($0, of: reader) }
             )
         } else {
             readAhead = nil
         }
-        shared.startHelper(of: reader)
+        shared.startHelper()
     }
 
     deinit {
         guard let shared else { return }
         let end = firstShared + missCount
-        if let readAhead, next == entries.count, shared.count(from: end) > 0 {
+        if let readAhead, next == blocks.count, shared.count(from: end) > 0 {
             readAhead.give(shared)
         } else {
-            for block in shared.end() { keep(block) }
+            for (block, decoded) in shared.end() { keep(decoded, of: block) }
         }
     }
 
-    /// Moves to the next block, and returns its entry; `nil` behind the last one.
-    func advance() -> BlockEntry? {
-        guard next < entries.count else { return nil }
+    /// Moves to the next block, and returns it; `nil` behind the last one.
+    func advance() -> SegmentBlock? {
+        guard next < blocks.count else { return nil }
         if kept.isEmpty || kept[next] == nil { missCount += 1 }
         next += 1
-        return entries[next - 1]
+        return blocks[next - 1]
     }
 
     /// The bytes of the block after the one to which ``advance()`` moved, if the read is long and the
@@ -119,16 +116,15 @@ final class BlocksAhead {
     /// Throws the error of a block that is damaged or cannot be read.
     func take() throws(LogError) -> DecodedBlock {
         if !kept.isEmpty, let block = kept[next - 1] { return block }
+        let block = blocks[next - 1]
         let result =
-            shared?.take(firstShared + missCount - 1, reader)
-            ?? reader.decoded(entries[next - 1], mapping: mapping)
-        keep(result)
+            shared?.take(firstShared + missCount - 1) ?? block.decoded(mapping: mapping)
+        keep(result, of: block)
         return try result.get()
     }
 
-    private func keep(_ block: Result<DecodedBlock, LogError>) {
-        guard let cache, case .success(let block) = block else { return }
-        let key = BlockCache.Key(segment: reader.id, offset: block.entry.offset)
-        cache.keep(block, key, of: read)
+    private func keep(_ decoded: Result<DecodedBlock, LogError>, of block: SegmentBlock) {
+        guard let cache, case .success(let decoded) = decoded else { return }
+        cache.keep(decoded, block.key, of: read)
     }
 }

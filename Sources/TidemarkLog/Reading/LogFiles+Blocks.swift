@@ -34,33 +34,31 @@ extension LogFiles {
         keeping: Bool,
         mapping: Bool = false
     ) throws(LogError) -> DecodedBlock? {
-        let ahead = blocks([entry], in: reader, keeping: keeping, mapping: mapping)
+        let block = SegmentBlock(entry, of: reader)
+        let ahead = ahead(of: [block], keeping: keeping, mapping: mapping)
         return ahead.advance() == nil ? nil : try takeSound(ahead)
     }
 
-    /// Returns some blocks of a segment, from the cache or the file.
+    /// Returns some blocks, from the cache or the files.
     ///
-    /// `isLong` is true for a part of a long read, however few blocks it has. A read that is likely to go
-    /// on with the block at an index says so.
-    func blocks(
-        _ entries: [BlockEntry],
-        in reader: SegmentReader,
+    /// `isLong` is true for a part of a long read, however few blocks it has. A read of one segment that is
+    /// likely to go on with the block at an index says so.
+    func ahead(
+        of blocks: [SegmentBlock],
         keeping: Bool = true,
         mapping: Bool = false,
         isLong: Bool = false,
         before following: Int? = nil
     ) -> BlocksAhead {
-        let kept = entries.map { (entry) -> DecodedBlock? in
-            let key = BlockCache.Key(segment: reader.id, offset: entry.offset)
-            guard let block = cache.block(key) else { return nil }
-            guard mapping, block.map == nil else { return block }
-            let mapped = block.mapped()
-            cache.keep(mapped, key)
+        let kept = blocks.map { (block) -> DecodedBlock? in
+            guard let found = cache.block(block.key) else { return nil }
+            guard mapping, found.map == nil else { return found }
+            let mapped = found.mapped()
+            cache.keep(mapped, block.key)
             return mapped
         }
         return BlocksAhead(
-            entries,
-            of: reader,
+            blocks,
             kept: kept,
             mapping: mapping,
             isLong: isLong,

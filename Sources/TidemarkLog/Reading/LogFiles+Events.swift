@@ -32,9 +32,8 @@ extension LogFiles {
                 let entries = reader.entries(from: blockIndex, count: count)
                     .prefix { $0.first <= last && !$0.isMap }
                 if entries.isEmpty { break }
-                let ahead = blocks(
-                    Array(entries),
-                    in: reader,
+                let ahead = ahead(
+                    of: entries.map { SegmentBlock($0, of: reader) },
                     keeping: false,
                     before: blockIndex + entries.count
                 )
@@ -100,7 +99,7 @@ extension LogFiles {
         guard stripe.first <= range.upperBound else { return false }
         var sound: [DecodedBlock] = []
         let entries = try entries(of: stripe, in: reader, holding: range)
-        let ahead = blocks(entries, in: reader, keeping: false)
+        let ahead = ahead(of: entries.map { SegmentBlock($0, of: reader) }, keeping: false)
         while ahead.advance() != nil {
             if let block = try takeSound(ahead) { sound.append(block) }
         }

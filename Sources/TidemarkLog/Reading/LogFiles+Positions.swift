@@ -41,30 +41,28 @@ extension LogFiles {
     /// The number of positions from which reading them is long work of its own.
     private static let manyPositions = 4_096
 
-    /// Reads from the next blocks of a segment, and removes the positions that they cover; returns
-    /// `false` to stop.
+    /// Reads from the next blocks, and removes the positions that they cover; returns `false` to stop.
     private func readBlocks(
         _ rest: inout ArraySlice<SequenceNumber>,
         of reader: SegmentReader,
         _ take: (EventRun) -> Bool
     ) throws(LogError) -> Bool {
-        let wanted = wanted(by: rest, in: reader)
+        let wanted = wanted(by: rest, from: reader)
         // No block covers it.
-        if wanted.entries.isEmpty { rest.removeFirst() }
+        if wanted.blocks.isEmpty { rest.removeFirst() }
         // One for all blocks, so that its rows are allocated once; a block rarely has more.
         var run = EventRun(block: [], rows: [])
         run.rows.reserveCapacity(min(rest.count, 128))
-        let ahead = blocks(
-            wanted.entries,
-            in: reader,
+        let ahead = ahead(
+            of: wanted.blocks,
             mapping: wanted.isSparse,
             before: wanted.following
         )
-        while let entry = ahead.advance() {
-            let end = rest.firstIndex(after: entry.last)
+        while let block = ahead.advance() {
+            let end = rest.firstIndex(after: block.entry.last)
             let covered = rest[..<end]
             rest = rest[end...]
-            try find(covered, in: ahead, of: reader, stopsAtMiss: false, &run)
+            try find(covered, in: ahead, of: block.reader, stopsAtMiss: false, &run)
             if !run.rows.isEmpty, !take(run) { return false }
         }
         return true
@@ -85,7 +83,7 @@ extension LogFiles {
         // Of many wanted positions, the block may have few before the first miss.
         run.rows.reserveCapacity(stopsAtMiss ? min(wanted.count, 64) : wanted.count)
         // A walk is cheaper than a search for each event if most are wanted.
-        let isSparse = wanted.count * Self.sparseness < Int(block.entry.positionCount)
+        let isSparse = wanted.count * WantedBlocks.sparseness < Int(block.entry.positionCount)
         do throws(BlockCursor.Malformed) {
             var cursor = BlockCursor(block)
             try cursor.collect(
@@ -100,44 +98,75 @@ extension LogFiles {
         }
     }
 
+    /// Returns the next blocks that hold wanted positions.
+    ///
+    /// Those of a sparse read may be of several segments, so that two threads have enough of them to
+    /// decode. Those of a dense one are of the segment of the first position.
+    private func wanted(
+        by sequences: ArraySlice<SequenceNumber>,
+        from reader: SegmentReader
+    ) -> WantedBlocks {
+        var wanted = WantedBlocks()
+        // Most reads need few blocks.
+        wanted.blocks.reserveCapacity(min(sequences.count, 8))
+        var rest = sequences
+        var reader = reader
+        wanted.add(&rest, of: reader)
+        while wanted.isSparse, let sequence = rest.first,
+            wanted.blocks.count < BlocksAhead.countLimit,
+            // An error ends the next read, behind the events of these blocks.
+            let next = try? readerOrNext(at: sequence)?.reader,
+            next !== reader, next.stripes.isEmpty
+        {
+            reader = next
+            wanted.add(&rest, of: reader)
+        }
+        return wanted
+    }
+}
+
+/// The next blocks that hold wanted positions.
+private struct WantedBlocks {
+    var blocks: [SegmentBlock] = []
+    /// The index of the block that follows in the segment, if the read is likely to want it.
+    private(set) var following: Int?
+    private var wantedCount = 0
+    private var positionCount = 0
+
     /// The number of positions per wanted position above which blocks get maps.
-    private static let sparseness = 8
+    static let sparseness = 8
 
     /// The number of positions per wanted position up to which a read is likely to want what follows.
     private static let density = 4
 
-    /// Returns the entries of the next blocks of one segment that hold wanted positions, true if those
-    /// are few of the positions in the blocks, and the index of the block that follows, if the read
-    /// is likely to want it.
-    private func wanted(
-        by sequences: ArraySlice<SequenceNumber>,
-        in reader: SegmentReader
-    ) -> (entries: [BlockEntry], isSparse: Bool, following: Int?) {
-        var entries: [BlockEntry] = []
-        // Most reads need few blocks.
-        entries.reserveCapacity(min(sequences.count, 8))
-        var rest = sequences
+    /// True if few of the positions in the blocks are wanted.
+    var isSparse: Bool { wantedCount * Self.sparseness < positionCount }
+
+    /// Adds the next blocks of a segment, up to the limit, and removes the positions that they cover.
+    mutating func add(_ rest: inout ArraySlice<SequenceNumber>, of reader: SegmentReader) {
+        let firstPosition = rest.startIndex
+        let firstBlock = blocks.count
         // The index behind that of the last block, which is often the next one.
         var index = 0
         var first: Int?
-        while let sequence = rest.first, entries.count < BlocksAhead.countLimit {
-            var next = entries.isEmpty ? nil : reader.entry(at: index)
+        while let sequence = rest.first, blocks.count < BlocksAhead.countLimit {
+            var next = first == nil ? nil : reader.entry(at: index)
             if next.map({ $0.isMap || $0.last < sequence }) ?? true {
                 index = reader.index(of: sequence)
                 next = reader.entry(at: index)
             }
             // A position between two blocks ends the loop, so that the events stay in order.
             guard let entry = next, entry.first <= sequence, !entry.isMap else { break }
-            entries.append(entry)
+            blocks.append(SegmentBlock(entry, of: reader))
+            positionCount += Int(entry.positionCount)
             if first == nil { first = index }
             index += 1
             rest = rest[rest.firstIndex(after: entry.last)...]
         }
-        let positionCount = entries.reduce(0) { $0 + Int($1.positionCount) }
-        let wantedCount = rest.startIndex - sequences.startIndex
+        wantedCount += rest.startIndex - firstPosition
         let isDense = wantedCount * Self.density >= positionCount
-        let following = first.flatMap { isDense && index - $0 == entries.count ? index : nil }
-        return (entries, wantedCount * Self.sparseness < positionCount, following)
+        let isUnbroken = first.map { index - $0 == blocks.count } ?? false
+        following = isDense && isUnbroken && firstBlock == 0 ? index : nil
     }
 }
 
@@ -181,8 +210,11 @@ extension LogFiles {
             }
             var isRight = true
             // A read of more than the first block is long, although each page begins with few blocks.
-            let ahead = blocks(entries, in: reader, isLong: guess.blockCount > 1)
-            while let entry = ahead.advance() {
+            let ahead = ahead(
+                of: entries.map { SegmentBlock($0, of: reader) },
+                isLong: guess.blockCount > 1
+            )
+            while let entry = ahead.advance()?.entry {
                 let covered = rest[..<rest.firstIndex(after: entry.last)]
                 // A stray resets the guess, and the rest is looked up again.
                 try find(covered, in: ahead, of: reader, stopsAtMiss: true, &run)
@@ -281,10 +313,6 @@ extension ArraySlice<SequenceNumber> {
             let index = startIndex + Int(sequence.rawValue - first.rawValue)
             if self[index] == sequence, self[index + 1] > sequence { return index + 1 }
         }
-        var step = 1
-        while startIndex + step < endIndex, self[startIndex + step] <= sequence { step *= 2 }
-        let known = startIndex + step / 2
-        let limit = Swift.min(startIndex + step, endIndex)
-        return (known..<limit).endOfPrefix { self[$0] <= sequence }
+        return endOfPrefix(near: startIndex) { $0 <= sequence }
     }
 }

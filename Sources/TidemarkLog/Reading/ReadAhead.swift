@@ -26,12 +26,10 @@ final class ReadAhead: Sendable {
     deinit { clear() }
 
     /// Takes the decoding if some blocks continue it; returns it with the index of the first of them.
-    func take(
-        _ wanted: [BlockEntry],
-        of reader: SegmentReader
-    ) -> (decoding: SharedDecoding, index: Int)? {
+    func take(_ wanted: [SegmentBlock]) -> (decoding: SharedDecoding, index: Int)? {
+        let segment = wanted.first?.reader.id
         let found = state.withLock { state in
-            guard state.decoding?.segment == reader.id else { return SharedDecoding?.none }
+            guard state.decoding?.segment == segment else { return SharedDecoding?.none }
             defer { state.decoding = nil }
             return state.decoding
         }

@@ -253,8 +253,8 @@ extension SegmentFold {
         let base = directory.count
         for entry in blocks { _ = built.add(entry) }
         var stripe = DecodedStripe()
-        let ahead = BlocksAhead(blocks, of: reader)
-        while let entry = ahead.advance() {
+        let ahead = BlocksAhead(blocks.map { SegmentBlock($0, of: self.reader) })
+        while let entry = ahead.advance()?.entry {
             do throws(LogError) {
                 stripe.add(try ahead.take(), entry)
             } catch {

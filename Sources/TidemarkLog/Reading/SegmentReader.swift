@@ -65,9 +65,14 @@ final class SegmentReader: Sendable {
     /// stripe, the index of the stripe's first map.
     func index(of sequence: SequenceNumber) -> Int {
         entries.withLock { entries in
+            if stripes.isEmpty {
+                return entries.endOfPrefix(near: entries.guess(at: sequence)) {
+                    $0.last < sequence
+                }
+            }
             // Within a stripe, positions do not ascend from block to block, so the search takes a
             // stripe as a whole.
-            entries.indices.endOfPrefix {
+            return entries.indices.endOfPrefix {
                 (stripe(around: $0)?.last ?? entries[$0].last) < sequence
             }
         }
@@ -125,7 +130,7 @@ final class SegmentReader: Sendable {
 
     /// Does the same for neighbouring blocks, which are read at once.
     func decoded(
-        _ neighbours: ArraySlice<BlockEntry>,
+        _ neighbours: some BidirectionalCollection<BlockEntry>,
         mapping: Bool
     ) -> [Result<DecodedBlock, LogError>] {
         guard neighbours.count > 1, let first = neighbours.first, let last = neighbours.last else {
@@ -192,6 +197,19 @@ final class SegmentReader: Sendable {
             path: file.path,
             offset: UInt64(entry.offset)
         )
+    }
+}
+
+extension [BlockEntry] {
+    /// Guesses the index of the block that covers a position: most blocks have about as many positions.
+    fileprivate func guess(at sequence: SequenceNumber) -> Int {
+        guard let first, let last, first.first < sequence, sequence < last.first else {
+            return first.map { $0.first < sequence } == true ? count - 1 : 0
+        }
+        let share =
+            Double(sequence.rawValue - first.first.rawValue)
+            / Double(last.first.rawValue - first.first.rawValue)
+        return Int(share * Double(count - 1))
     }
 }
 

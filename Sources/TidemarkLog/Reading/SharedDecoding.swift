@@ -12,16 +12,16 @@ import Musl
 import Glibc
 #endif
 
-/// Blocks of a segment, in order, that their reader decodes, and a helper on another thread.
+/// Blocks, in order, that their reader decodes, and a helper on another thread.
 ///
 /// Whichever thread is free takes the next blocks that nobody has begun, as many as one read of the
 /// file gets.
 final class SharedDecoding: Sendable {
     private struct State {
-        /// The reader for the helper; `nil` while there is none, so that no file is kept open.
-        var reader: SegmentReader?
+        /// True while there is a helper.
+        var hasHelper = false
         /// The blocks that may still be taken.
-        var entries: [BlockEntry]
+        var blocks: [SegmentBlock]
         /// For each of them the decoded block, also for a while after the reader took it.
         var done: [Result<DecodedBlock, LogError>?]
         /// The index of the first of them; indexes count all blocks there ever were.
@@ -35,11 +35,11 @@ final class SharedDecoding: Sendable {
         /// True if the reader waits for those blocks.
         var isAwaited = false
 
-        var end: Int { base + entries.count }
+        var end: Int { base + blocks.count }
 
         /// Adds blocks that nobody has begun.
-        mutating func append(_ more: some Collection<BlockEntry>) {
-            entries += more
+        mutating func append(_ more: some Collection<SegmentBlock>) {
+            blocks += more
             done += repeatElement(nil, count: more.count)
         }
 
@@ -51,27 +51,27 @@ final class SharedDecoding: Sendable {
         }
 
         /// Returns the next blocks that one read of the file gets, which nobody else begins.
-        mutating func begin() -> (index: Int, entries: ArraySlice<BlockEntry>) {
+        mutating func begin() -> (index: Int, blocks: ArraySlice<SegmentBlock>) {
             let start = next - base
-            let limit = UInt64(entries[start].offset) + UInt64(BlockDecoder.readByteCount)
+            let limit = UInt64(blocks[start].entry.offset) + UInt64(BlockDecoder.readByteCount)
             var end = start + 1
-            while end < entries.count, entries[end].end <= limit,
-                entries[end].follows(entries[end - 1])
+            while end < blocks.count, blocks[end].entry.end <= limit,
+                blocks[end].follows(blocks[end - 1])
             { end += 1 }
             defer { next = base + end }
-            return (next, entries[start..<end])
+            return (next, blocks[start..<end])
         }
     }
 
     private enum Step {
         case use(DecodedBlock)
-        case retry(BlockEntry)
-        case decode(Int, ArraySlice<BlockEntry>)
+        case retry(SegmentBlock)
+        case decode(Int, ArraySlice<SegmentBlock>)
         case wait
     }
 
-    /// The segment of the blocks.
-    let segment: SegmentID
+    /// The segment of the first block.
+    let segment: SegmentID?
     private let mapping: Bool
     private let state: Lock<State>
     /// Signalled after the blocks that the reader waits for.
@@ -84,11 +84,11 @@ final class SharedDecoding: Sendable {
     static let helpedBlockCount = 12
     static let hasProcessors = sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1
 
-    init(_ entries: [BlockEntry], of segment: SegmentID, mapping: Bool) {
-        self.segment = segment
+    init(_ blocks: [SegmentBlock], mapping: Bool) {
+        segment = blocks.first?.reader.id
         self.mapping = mapping
-        let done = [Result<DecodedBlock, LogError>?](repeating: nil, count: entries.count)
-        state = Lock(State(entries: entries, done: done))
+        let done = [Result<DecodedBlock, LogError>?](repeating: nil, count: blocks.count)
+        state = Lock(State(blocks: blocks, done: done))
     }
 
     // MARK: The blocks
@@ -97,17 +97,17 @@ final class SharedDecoding: Sendable {
     /// can be taken next.
     ///
     /// Adds those of them that are not known yet, and forgets the blocks before them.
-    func move(to wanted: [BlockEntry]) -> Int? {
+    func move(to wanted: [SegmentBlock]) -> Int? {
         state.withLock { state in
-            guard let first = wanted.first, let place = state.entries.firstIndex(of: first),
+            guard let first = wanted.first, let place = state.blocks.firstIndex(of: first),
                 state.base + place >= state.taken || state.done[place] != nil
             else { return nil }
-            let known = state.entries[place...]
+            let known = state.blocks[place...]
             let commonCount = min(known.count, wanted.count)
             guard known.prefix(commonCount).elementsEqual(wanted.prefix(commonCount)) else {
                 return nil
             }
-            state.entries.removeFirst(place)
+            state.blocks.removeFirst(place)
             state.done.removeFirst(place)
             state.base += place
             state.next = max(state.next, state.base)
@@ -120,21 +120,21 @@ final class SharedDecoding: Sendable {
     func count(from index: Int) -> Int { state.withLock { $0.end - index } }
 
     /// Adds blocks after the last one.
-    func append(_ more: some Collection<BlockEntry>) {
+    func append(_ more: some Collection<SegmentBlock>) {
         if !more.isEmpty { state.withLock { $0.append(more) } }
     }
 
     // MARK: The reader
 
     /// Returns the block at an index to the reader, which takes each of them once and in order.
-    func take(_ index: Int, _ reader: SegmentReader) -> Result<DecodedBlock, LogError> {
+    func take(_ index: Int) -> Result<DecodedBlock, LogError> {
         while true {
             switch step(before: index) {
             case .use(let block): return .success(block)
             // Maybe an error of a read that was made long before.
-            case .retry(let entry): return reader.decoded(entry, mapping: mapping)
+            case .retry(let block): return block.decoded(mapping: mapping)
             case .decode(let first, let begun):
-                let blocks = reader.decoded(begun, mapping: mapping)
+                let blocks = begun.decoded(mapping: mapping)
                 state.withLock { $0.add(blocks, from: first) }
             case .wait: helped.wait()
             }
@@ -147,12 +147,12 @@ final class SharedDecoding: Sendable {
             if let result = state.done[place] {
                 state.taken = max(state.taken, index + 1)
                 if place >= Self.keptCount { state.done[place - Self.keptCount] = nil }
-                guard case .success(let block) = result else { return .retry(state.entries[place]) }
+                guard case .success(let block) = result else { return .retry(state.blocks[place]) }
                 return .use(block)
             }
             if state.next < state.end {
-                let (index, entries) = state.begin()
-                return .decode(index, entries)
+                let (index, blocks) = state.begin()
+                return .decode(index, blocks)
             }
             // All blocks are begun, and the reader decodes none: the helper is at it.
             state.isAwaited = true
@@ -163,12 +163,12 @@ final class SharedDecoding: Sendable {
     // MARK: The helper
 
     /// Starts a helper, unless there is one, or too few blocks for one.
-    func startHelper(of reader: SegmentReader) {
+    func startHelper() {
         let starts = state.withLock { state in
-            guard Self.hasProcessors, state.reader == nil,
+            guard Self.hasProcessors, !state.hasHelper,
                 state.end - state.next >= Self.helpedBlockCount
             else { return false }
-            state.reader = reader
+            state.hasHelper = true
             return true
         }
         if starts { DispatchQueue.global(qos: .userInitiated).async { self.help() } }
@@ -176,8 +176,8 @@ final class SharedDecoding: Sendable {
 
     /// Decodes the next blocks until all are begun; runs on a thread of its own.
     private func help() {
-        while let (reader, index, entries) = beginHelping() {
-            let blocks = reader.decoded(entries, mapping: mapping)
+        while let (index, begun) = beginHelping() {
+            let blocks = begun.decoded(mapping: mapping)
             let isAwaited = state.withLock { state in
                 state.add(blocks, from: index)
                 state.isHelping = false
@@ -188,36 +188,46 @@ final class SharedDecoding: Sendable {
         }
     }
 
-    private func beginHelping() -> (SegmentReader, Int, ArraySlice<BlockEntry>)? {
+    private func beginHelping() -> (index: Int, blocks: ArraySlice<SegmentBlock>)? {
         state.withLock { state in
-            guard let reader = state.reader, state.next < state.end else {
-                state.reader = nil
+            guard state.hasHelper, state.next < state.end else {
+                state.hasHelper = false
                 return nil
             }
             state.isHelping = true
-            let (index, entries) = state.begin()
-            return (reader, index, entries)
+            return state.begin()
         }
     }
 
     /// Ends the decoding, waits for the blocks that the helper has begun, and returns the decoded
     /// blocks that the reader did not take.
     @discardableResult
-    func end() -> [Result<DecodedBlock, LogError>] {
+    func end() -> [(block: SegmentBlock, decoded: Result<DecodedBlock, LogError>)] {
         let isHelping = state.withLock { state in
-            state.reader = nil
+            state.hasHelper = false
             state.isAwaited = state.isHelping
             return state.isHelping
         }
         if isHelping { helped.wait() }
-        return state.withLock { $0.done.dropFirst(max(0, $0.taken - $0.base)).compactMap(\.self) }
+        return state.withLock { state in
+            zip(state.blocks, state.done).dropFirst(max(0, state.taken - state.base))
+                .compactMap { block, decoded in decoded.map { (block, $0) } }
+        }
     }
 }
 
-extension BlockEntry {
-    /// True if not much more than the head of a frame is between two blocks, so that reading it costs
-    /// less than another call.
-    fileprivate func follows(_ other: BlockEntry) -> Bool {
-        UInt64(offset) >= other.end && UInt64(offset) - other.end <= 4096
+extension SegmentBlock {
+    /// True if not much more than the head of a frame is between two blocks of a segment, so that
+    /// reading it costs less than another call.
+    fileprivate func follows(_ other: SegmentBlock) -> Bool {
+        reader === other.reader && UInt64(entry.offset) >= other.entry.end
+            && UInt64(entry.offset) - other.entry.end <= 4096
+    }
+}
+
+extension ArraySlice<SegmentBlock> {
+    /// Reads, checks and decodes neighbouring blocks of a segment, with maps if `mapping` is true.
+    fileprivate func decoded(mapping: Bool) -> [Result<DecodedBlock, LogError>] {
+        first?.reader.decoded(lazy.map(\.entry), mapping: mapping) ?? []
     }
 }
