@@ -78,6 +78,16 @@ import Testing
         #expect(kept(1_000..<1_010) == Array(1_002..<1_010))
     }
 
+    @Test func `A full cache wants one in eight of the blocks of scattered reads`() {
+        func wantedCount() -> Int {
+            (0..<80).count { _ in cache.wantsScattered(byteCount: Self.byteCount) }
+        }
+        keep(0..<63, of: .short)
+        #expect(wantedCount() == 80)
+        keep(63..<64, of: .short)
+        #expect(wantedCount() == 10)
+    }
+
     @Test func `Blocks that were removed long ago are forgotten`() {
         keep(0..<64, of: .short)
         keep(100..<300, of: .long)

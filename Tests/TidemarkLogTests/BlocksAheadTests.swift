@@ -214,6 +214,52 @@ import Testing
         try log.close()
     }
 
+    @Test(arguments: [0, 40 << 10])
+    func `A scattered read finds each event, however far its block must be decoded`(
+        cacheByteCount: Int
+    ) throws {
+        var configuration = LogConfiguration()
+        configuration.cacheByteCount = cacheByteCount
+        let log = try SegmentLog.openAndSeal(
+            "/parts.tide",
+            creating: true,
+            configuration: configuration,
+            environment: .fixed(SimulatedFileSystem(keepsTrace: false)),
+            onDurable: { _ in }
+        ).log
+        // A long event, so that the ends of events are not where their number suggests.
+        let byteCounts = (0..<20).map { $0 == 5 ? 6_000 : 20 }
+        for number in 0..<30 {
+            var draft = CommitDraft(time: 1, received: 2, envelope: Array("commit \(number)".utf8))
+            for (index, byteCount) in byteCounts.enumerated() {
+                draft.append(zone: 1) { payload in
+                    var numbers = SeededGenerator(seed: UInt64(number * 20 + index))
+                    for _ in 0..<byteCount { payload.append(.random(in: 0..<8, using: &numbers)) }
+                }
+            }
+            _ = try log.append(draft)
+            try log.blockUntilDurable(log.lastSequence)
+        }
+        let lines = try log.lines()
+        try #require(lines.count == 600)
+        for first in 0..<20 {
+            let wanted = stride(from: first, to: 600, by: 20).map { lines[$0] }
+            var found: [EventLine] = []
+            try log.read(wanted.map { SequenceNumber(rawValue: $0.sequence) }) { event in
+                found.append(EventLine(event))
+                return true
+            }
+            #expect(found == wanted)
+        }
+        let segment = try #require(log.files.segments.first)
+        let reader = try #require(try log.files.reader(of: segment))
+        let entry = try #require(reader.entry(at: 3))
+        var block = SegmentBlock(entry, of: reader, through: entry.first + 4)
+        block.isPart = true
+        #expect(try !block.decoded(mapping: true).get().isWhole)
+        try log.close()
+    }
+
     @Test func `A segment that cannot be opened ends a read before its events, and not earlier`()
         throws
     {

@@ -3,6 +3,7 @@
 
 /// The raw bytes of one block and the positions it covers.
 final class DecodedBlock: Sendable {
+    /// All of them, or as many of the first ones as a read wanted.
     let bytes: [UInt8]
     let entry: BlockEntry
     /// The positions of its events; `nil` until first requested.
@@ -13,6 +14,9 @@ final class DecodedBlock: Sendable {
         self.entry = entry
         self.map = map
     }
+
+    /// True unless the last bytes were not decoded.
+    var isWhole: Bool { bytes.count == entry.rawByteCount }
 
     /// The approximate number of bytes that the block takes in memory.
     var byteCount: Int { bytes.count + (map?.byteCount ?? 0) }

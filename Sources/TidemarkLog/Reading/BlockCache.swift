@@ -20,6 +20,9 @@ package struct CacheUse: Hashable, Sendable {
 /// cache: a longer read uses the rest only if that has room, and removes nobody's blocks. A block that
 /// is asked for again soon after it was removed is kept like any other.
 ///
+/// Of the blocks of scattered reads, a full cache keeps one in eight. So most of them are decoded no
+/// further than to the wanted event, and a block that is wanted again and again is kept all the same.
+///
 /// A read that continues page after page goes around a full cache behind its first page. Its blocks
 /// would remove each other, and each new one would take memory that the processor's cache has no
 /// more.
@@ -74,6 +77,8 @@ final class BlockCache: Sendable {
         /// The sizes of the blocks in each ring.
         var byteCounts = [Int](repeating: 0, count: Ring.allCases.count)
         var use = CacheUse()
+        /// The number of blocks of scattered reads that found no room.
+        var scatteredCount = 0
     }
 
     private let budget: Int
@@ -105,12 +110,21 @@ final class BlockCache: Sendable {
         }
     }
 
+    /// Returns true if a block that a scattered read did not find should be decoded as a whole and kept.
+    func wantsScattered(byteCount: Int) -> Bool {
+        state.withLock { state in
+            if state.hasRoom(byteCount, in: budget) { return true }
+            state.scatteredCount &+= 1
+            return state.scatteredCount % 8 == 0
+        }
+    }
+
     /// Adds a block, replacing one without a map; a block larger than the whole limit is not added.
     func keep(_ block: DecodedBlock, _ key: Key, of read: Read = .short) {
         // Otherwise one block would evict all others and then itself.
         guard block.byteCount <= budget else { return }
         state.withLock { state in
-            if read == .continued, !state.hasRoom(for: block, in: budget) { return }
+            if read == .continued, !state.hasRoom(block.byteCount, in: budget) { return }
             var ring = read == .short ? Ring.used : .passing
             if let index = state.places[key] {
                 ring = state.slots[index].ring
@@ -171,9 +185,9 @@ extension BlockCache.State {
         while byteCount(.passed) > budget, let oldest = oldest(in: .passed) { remove(oldest) }
     }
 
-    /// Returns true if a block can be added without removing another one.
-    fileprivate func hasRoom(for block: DecodedBlock, in budget: Int) -> Bool {
-        byteCount(.used) + byteCount(.passing) + block.byteCount <= budget
+    /// Returns true if a block of some bytes can be added without removing another one.
+    fileprivate func hasRoom(_ byteCount: Int, in budget: Int) -> Bool {
+        self.byteCount(.used) + self.byteCount(.passing) + byteCount <= budget
     }
 
     private func byteCount(_ ring: BlockCache.Ring) -> Int { byteCounts[ring.rawValue] }

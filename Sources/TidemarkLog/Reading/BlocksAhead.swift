@@ -96,13 +96,16 @@ final class BlocksAhead {
         }
     }
 
-    /// Moves to the next block, and returns it; `nil` behind the last one.
-    func advance() -> SegmentBlock? {
+    /// Moves to the next block, and returns its entry; `nil` behind the last one.
+    func advance() -> BlockEntry? {
         guard next < blocks.count else { return nil }
         if kept.isEmpty || kept[next] == nil { missCount += 1 }
         next += 1
-        return blocks[next - 1]
+        return blocks[next - 1].entry
     }
+
+    /// The reader of the block to which ``advance()`` moved.
+    var reader: SegmentReader { blocks[next - 1].reader }
 
     /// The bytes of the block after the one to which ``advance()`` moved, if the read is long and the
     /// block needs no decoding; else empty.
@@ -124,7 +127,7 @@ final class BlocksAhead {
     }
 
     private func keep(_ decoded: Result<DecodedBlock, LogError>, of block: SegmentBlock) {
-        guard let cache, case .success(let decoded) = decoded else { return }
+        guard !block.isPart, let cache, case .success(let decoded) = decoded else { return }
         cache.keep(decoded, block.key, of: read)
     }
 }

@@ -50,11 +50,20 @@ extension LogFiles {
         isLong: Bool = false,
         before following: Int? = nil
     ) -> BlocksAhead {
-        let kept = blocks.map { (block) -> DecodedBlock? in
-            guard let found = cache.block(block.key) else { return nil }
-            guard mapping, found.map == nil else { return found }
-            let mapped = found.mapped()
-            cache.keep(mapped, block.key)
+        var blocks = blocks
+        let kept = blocks.indices.map { (index) -> DecodedBlock? in
+            let key = blocks[index].key
+            guard let block = cache.block(key) else {
+                if mapping, blocks[index].lastWanted != nil,
+                    !cache.wantsScattered(byteCount: Int(blocks[index].entry.rawByteCount))
+                {
+                    blocks[index].isPart = true
+                }
+                return nil
+            }
+            guard mapping, block.map == nil else { return block }
+            let mapped = block.mapped()
+            cache.keep(mapped, key)
             return mapped
         }
         return BlocksAhead(

@@ -47,25 +47,41 @@ extension LogFiles {
         of reader: SegmentReader,
         _ take: (EventRun) -> Bool
     ) throws(LogError) -> Bool {
-        let wanted = wanted(by: rest, from: reader)
+        var wanted = wanted(by: rest, from: reader)
         // No block covers it.
         if wanted.blocks.isEmpty { rest.removeFirst() }
         // One for all blocks, so that its rows are allocated once; a block rarely has more.
         var run = EventRun(block: [], rows: [])
         run.rows.reserveCapacity(min(rest.count, 128))
-        let ahead = ahead(
-            of: wanted.blocks,
-            mapping: wanted.isSparse,
-            before: wanted.following
-        )
-        while let block = ahead.advance() {
-            let end = rest.firstIndex(after: block.entry.last)
-            let covered = rest[..<end]
-            rest = rest[end...]
-            try find(covered, in: ahead, of: block.reader, stopsAtMiss: false, &run)
-            if !run.rows.isEmpty, !take(run) { return false }
+        var ahead = ahead(of: wanted)
+        while true {
+            // Now, while the helper decodes blocks.
+            let next = wanted.isSparse ? scattered(wanted.rest) : nil
+            while let entry = ahead.advance() {
+                let end = rest.firstIndex(after: entry.last)
+                let covered = rest[..<end]
+                rest = rest[end...]
+                try find(covered, in: ahead, stopsAtMiss: false, &run)
+                if !run.rows.isEmpty, !take(run) { return false }
+            }
+            guard let next else { return true }
+            (wanted, ahead) = next
         }
-        return true
+    }
+
+    private func ahead(of wanted: WantedBlocks) -> BlocksAhead {
+        ahead(of: wanted.blocks, mapping: wanted.isSparse, before: wanted.following)
+    }
+
+    /// Returns the next blocks of a sparse read; `nil` if they need another look.
+    private func scattered(
+        _ sequences: ArraySlice<SequenceNumber>
+    ) -> (wanted: WantedBlocks, ahead: BlocksAhead)? {
+        guard let first = sequences.first, let reader = try? readerOrNext(at: first)?.reader,
+            reader.stripes.isEmpty
+        else { return nil }
+        let wanted = wanted(by: sequences, from: reader)
+        return wanted.isSparse ? (wanted, ahead(of: wanted)) : nil
     }
 
     /// Takes a block, and replaces a run by its wanted events, up to a defect, or to the first one
@@ -73,28 +89,23 @@ extension LogFiles {
     private func find(
         _ wanted: ArraySlice<SequenceNumber>,
         in ahead: BlocksAhead,
-        of reader: SegmentReader,
         stopsAtMiss: Bool,
         _ run: inout EventRun
     ) throws(LogError) {
         run.rows.removeAll(keepingCapacity: true)
-        guard let block = try takeSound(ahead) else { return }
-        run.block = block.bytes
-        // Of many wanted positions, the block may have few before the first miss.
-        run.rows.reserveCapacity(stopsAtMiss ? min(wanted.count, 64) : wanted.count)
-        // A walk is cheaper than a search for each event if most are wanted.
-        let isSparse = wanted.count * WantedBlocks.sparseness < Int(block.entry.positionCount)
-        do throws(BlockCursor.Malformed) {
-            var cursor = BlockCursor(block)
-            try cursor.collect(
-                wanted,
-                by: isSparse ? block.map : nil,
-                stopsAtMiss: stopsAtMiss,
-                before: ahead.upcoming,
-                into: &run.rows
-            )
-        } catch {
-            try meet(reader.malformed(block.entry, error))
+        guard var block = try takeSound(ahead) else { return }
+        var upcoming = ahead.upcoming
+        while true {
+            do throws(BlockCursor.Malformed) {
+                return try run.find(wanted, in: block, stopsAtMiss: stopsAtMiss, before: upcoming)
+            } catch {
+                if block.isWhole { return try meet(ahead.reader.malformed(block.entry, error)) }
+            }
+            // The part that was decoded ends before a wanted event.
+            run.rows.removeAll(keepingCapacity: true)
+            let whole = try self.block(block.entry, in: ahead.reader, keeping: true, mapping: true)
+            guard let whole else { return }
+            (block, upcoming) = (whole, [])
         }
     }
 
@@ -106,28 +117,54 @@ extension LogFiles {
         by sequences: ArraySlice<SequenceNumber>,
         from reader: SegmentReader
     ) -> WantedBlocks {
-        var wanted = WantedBlocks()
+        var wanted = WantedBlocks(rest: sequences)
         // Most reads need few blocks.
         wanted.blocks.reserveCapacity(min(sequences.count, 8))
-        var rest = sequences
         var reader = reader
-        wanted.add(&rest, of: reader)
-        while wanted.isSparse, let sequence = rest.first,
+        wanted.add(of: reader)
+        while wanted.isSparse, let sequence = wanted.rest.first,
             wanted.blocks.count < BlocksAhead.countLimit,
             // An error ends the next read, behind the events of these blocks.
             let next = try? readerOrNext(at: sequence)?.reader,
             next !== reader, next.stripes.isEmpty
         {
             reader = next
-            wanted.add(&rest, of: reader)
+            wanted.add(of: reader)
         }
         return wanted
+    }
+}
+
+extension EventRun {
+    /// Appends the wanted events of a block, up to a defect, or to the first one that is not in it if
+    /// `stopsAtMiss` is true.
+    fileprivate mutating func find(
+        _ wanted: ArraySlice<SequenceNumber>,
+        in block: DecodedBlock,
+        stopsAtMiss: Bool,
+        before next: [UInt8]
+    ) throws(BlockCursor.Malformed) {
+        self.block = block.bytes
+        // Of many wanted positions, the block may have few before the first miss.
+        rows.reserveCapacity(stopsAtMiss ? min(wanted.count, 64) : wanted.count)
+        // A walk is cheaper than a search for each event if most are wanted.
+        let isSparse = wanted.count * WantedBlocks.sparseness < Int(block.entry.positionCount)
+        var cursor = BlockCursor(block)
+        try cursor.collect(
+            wanted,
+            by: isSparse ? block.map : nil,
+            stopsAtMiss: stopsAtMiss,
+            before: next,
+            into: &rows
+        )
     }
 }
 
 /// The next blocks that hold wanted positions.
 private struct WantedBlocks {
     var blocks: [SegmentBlock] = []
+    /// The positions that they do not cover.
+    private(set) var rest: ArraySlice<SequenceNumber>
     /// The index of the block that follows in the segment, if the read is likely to want it.
     private(set) var following: Int?
     private var wantedCount = 0
@@ -142,8 +179,10 @@ private struct WantedBlocks {
     /// True if few of the positions in the blocks are wanted.
     var isSparse: Bool { wantedCount * Self.sparseness < positionCount }
 
-    /// Adds the next blocks of a segment, up to the limit, and removes the positions that they cover.
-    mutating func add(_ rest: inout ArraySlice<SequenceNumber>, of reader: SegmentReader) {
+    init(rest: ArraySlice<SequenceNumber>) { self.rest = rest }
+
+    /// Adds the next blocks of a segment, up to the limit.
+    mutating func add(of reader: SegmentReader) {
         let firstPosition = rest.startIndex
         let firstBlock = blocks.count
         // The index behind that of the last block, which is often the next one.
@@ -157,11 +196,12 @@ private struct WantedBlocks {
             }
             // A position between two blocks ends the loop, so that the events stay in order.
             guard let entry = next, entry.first <= sequence, !entry.isMap else { break }
-            blocks.append(SegmentBlock(entry, of: reader))
+            let covered = rest[..<rest.firstIndex(after: entry.last)]
+            blocks.append(SegmentBlock(entry, of: reader, through: covered.last))
             positionCount += Int(entry.positionCount)
             if first == nil { first = index }
             index += 1
-            rest = rest[rest.firstIndex(after: entry.last)...]
+            rest = rest[covered.endIndex...]
         }
         wantedCount += rest.startIndex - firstPosition
         let isDense = wantedCount * Self.density >= positionCount
@@ -214,10 +254,10 @@ extension LogFiles {
                 of: entries.map { SegmentBlock($0, of: reader) },
                 isLong: guess.blockCount > 1
             )
-            while let entry = ahead.advance()?.entry {
+            while let entry = ahead.advance() {
                 let covered = rest[..<rest.firstIndex(after: entry.last)]
                 // A stray resets the guess, and the rest is looked up again.
-                try find(covered, in: ahead, of: reader, stopsAtMiss: true, &run)
+                try find(covered, in: ahead, stopsAtMiss: true, &run)
                 rest = rest.dropFirst(run.rows.count)
                 if !run.rows.isEmpty, !take(run) { return false }
                 var found: LogEvent?

@@ -254,7 +254,7 @@ extension SegmentFold {
         for entry in blocks { _ = built.add(entry) }
         var stripe = DecodedStripe()
         let ahead = BlocksAhead(blocks.map { SegmentBlock($0, of: self.reader) })
-        while let entry = ahead.advance()?.entry {
+        while let entry = ahead.advance() {
             do throws(LogError) {
                 stripe.add(try ahead.take(), entry)
             } catch {

@@ -133,9 +133,7 @@ final class SegmentReader: Sendable {
         _ neighbours: some BidirectionalCollection<BlockEntry>,
         mapping: Bool
     ) -> [Result<DecodedBlock, LogError>] {
-        guard neighbours.count > 1, let first = neighbours.first, let last = neighbours.last else {
-            return neighbours.map { decoded($0, mapping: mapping) }
-        }
+        guard let first = neighbours.first, let last = neighbours.last else { return [] }
         let decoder = takeDecoder()
         defer { giveBack(decoder) }
         let room = decoder.room(byteCount: Int(last.end - UInt64(first.offset)))

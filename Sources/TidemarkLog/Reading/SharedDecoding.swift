@@ -228,6 +228,9 @@ extension SegmentBlock {
 extension ArraySlice<SegmentBlock> {
     /// Reads, checks and decodes neighbouring blocks of a segment, with maps if `mapping` is true.
     fileprivate func decoded(mapping: Bool) -> [Result<DecodedBlock, LogError>] {
-        first?.reader.decoded(lazy.map(\.entry), mapping: mapping) ?? []
+        guard count > 1, let reader = first?.reader else {
+            return map { $0.decoded(mapping: mapping) }
+        }
+        return reader.decoded(lazy.map(\.entry), mapping: mapping)
     }
 }

@@ -46,20 +46,24 @@ struct EventLine: Hashable {
     var payload: [UInt8]
 }
 
+extension EventLine {
+    init(_ event: LogEvent) {
+        self.init(
+            sequence: event.sequence.rawValue,
+            zone: event.zone,
+            time: event.commit.time,
+            envelope: Array(event.envelope),
+            payload: Array(event.payload)
+        )
+    }
+}
+
 extension EventSource {
     /// Every event up to the watermark.
     func lines() throws -> [EventLine] {
         var lines: [EventLine] = []
         try scan(from: SequenceNumber(rawValue: 1), through: durableSequence) { event in
-            lines.append(
-                EventLine(
-                    sequence: event.sequence.rawValue,
-                    zone: event.zone,
-                    time: event.commit.time,
-                    envelope: Array(event.envelope),
-                    payload: Array(event.payload)
-                )
-            )
+            lines.append(EventLine(event))
             return true
         }
         return lines
