@@ -77,7 +77,7 @@ struct DeltaPage {
             while let place = reading.place(of: row.sequence) {
                 let payload = bytes.extracting(row.payloadRange)
                 let isGone = entries?[place].isGone ?? false
-                if isShared, AudienceEvent.isOne(payload), entries != nil {
+                if isShared, entries != nil, AudienceEvent.isOne(payload) {
                     try takeAudienceEvent(row, payload, at: place, isGone: isGone, &reading)
                 } else {
                     let start = try RecordEvent.start(of: payload)
@@ -107,7 +107,7 @@ struct DeltaPage {
     ) throws(EventFormatError) {
         let (state, version) = try AudienceEvent.version(in: payload)
         if state == .live, !isGone {
-            reading.versions.append(version, at: place)
+            reading.versions.append(version, at: place, of: reading.order.sequences.count)
         } else {
             noteRow(of: row, at: place)
             lines.append(gone: try AudienceEvent(payload))
@@ -214,9 +214,15 @@ private struct ShownVersions {
 
     var isEmpty: Bool { sequences.isEmpty }
 
+    /// Adds a version, of at most `capacity`.
     @inline(__always)
-    mutating func append(_ sequence: SequenceNumber, at place: Int) {
-        if let last = sequences.last, last > sequence { ascends = false }
+    mutating func append(_ sequence: SequenceNumber, at place: Int, of capacity: Int) {
+        if let last = sequences.last {
+            if last > sequence { ascends = false }
+        } else {
+            sequences.reserveCapacity(capacity)
+            places.reserveCapacity(capacity)
+        }
         sequences.append(sequence)
         places.append(place)
     }

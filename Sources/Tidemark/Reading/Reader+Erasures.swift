@@ -51,8 +51,8 @@ extension Reader {
                     .contains { $0.key.creation <= position && !$0.identity.isErasureMark }
             }
         case .shared:
-            let parts = try participations(of: caller.participant, in: caller.database, picture)
-            for part in parts where try began(part, by: position) { return true }
+            let shared = try sharedZones(of: caller.participant, in: caller.database, picture)
+            for part in shared.participations where try began(part, by: position) { return true }
             return false
         }
     }

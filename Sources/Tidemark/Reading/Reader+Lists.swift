@@ -33,7 +33,9 @@ extension Reader {
                 try changes(in: list, after: start, limit: count, picture)
             },
             tell: { (run, _) throws(SyncError) in
-                .init(entries: run.filter { !$0.isQuiet(below: quiet) })
+                // Most runs have no deletions.
+                let hasQuiet = run.contains { $0.isQuiet(below: quiet) }
+                return .init(entries: hasQuiet ? run.filter { !$0.isQuiet(below: quiet) } : run)
             }
         )
     }

@@ -44,8 +44,8 @@ final class Reader: Sendable {
     let requests = Lock(RequestCounts())
     /// The statuses of accounts that requests needed last.
     let statuses = Lock(UserValues<AccountStatus>(countLimit: 10_000))
-    /// The shares in which users participate, as requests last needed them.
-    let participations = Lock(UserValues<[KnownParticipation]>(countLimit: 256))
+    /// The zones that shares show to users, as requests last needed them.
+    let knownSharedZones = Lock(UserValues<SharedZones>(countLimit: 256))
     /// The records of a zone as of a position, as a request last needed them.
     let pastRecords = Lock<KnownPastRecords?>(nil)
     /// The users that may name each asset in databases that other users write to.

@@ -8,25 +8,25 @@ import TidemarkRules
 import TidemarkViews
 
 extension Reader {
-    /// Everything that a user takes part in or once took part in, in a container's environment.
+    /// The zones that shares show to a user, in a container's environment.
     ///
     /// O(1) unless a system zone changed since it was read last; else O(the user's parts).
-    func participations(
+    func sharedZones(
         of user: UserID,
         in database: DatabaseID,
         _ picture: ViewPicture
-    ) throws(SyncError) -> [KnownParticipation] {
+    ) throws(SyncError) -> SharedZones {
         let home = database.ofSystemZones
         let asOf = picture.lastSystemSequence
         let isNewest = picture.bound >= asOf
         if isNewest,
-            let known = participations.withLock({ $0.value(of: user, in: home, asOf: asOf) })
+            let known = knownSharedZones.withLock({ $0.value(of: user, in: home, asOf: asOf) })
         {
             return known
         }
-        let found = try readParticipations(of: user, in: home, picture)
+        let found = SharedZones(try readParticipations(of: user, in: home, picture))
         if isNewest {
-            participations.withLock { $0.keep(found, of: user, in: home, asOf: asOf) }
+            knownSharedZones.withLock { $0.keep(found, of: user, in: home, asOf: asOf) }
         }
         return found
     }
@@ -109,6 +109,6 @@ extension Reader {
     /// The zones that a caller reaches by shares; `nil` outside of a shared database.
     func sharedZones(of caller: Caller, _ picture: ViewPicture) throws(SyncError) -> SharedZones? {
         guard caller.database.scope == .shared else { return nil }
-        return SharedZones(try participations(of: caller.participant, in: caller.database, picture))
+        return try sharedZones(of: caller.participant, in: caller.database, picture)
     }
 }

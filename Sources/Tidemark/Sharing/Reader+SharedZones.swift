@@ -10,8 +10,7 @@ import TidemarkViews
 extension Reader {
     /// The zones that shares show to the caller.
     func sharedZoneList(of caller: Caller, _ picture: ViewPicture) throws(SyncError) -> [Zone] {
-        let parts = try participations(of: caller.participant, in: caller.database, picture)
-        return SharedZones(parts).zones.keys
+        try sharedZones(of: caller.participant, in: caller.database, picture).zones.keys
             .map { Zone(zoneID: $0, capabilities: .ofCustomZones) }
             .sorted { $0.zoneID < $1.zoneID }
     }
@@ -26,14 +25,13 @@ extension Reader {
         quiet: SequenceNumber,
         _ picture: ViewPicture
     ) throws(SyncError) -> [(change: ZoneChange, head: SequenceNumber)] {
-        let parts = try participations(of: caller.participant, in: caller.database, picture)
-        let shared = SharedZones(parts)
+        let shared = try sharedZones(of: caller.participant, in: caller.database, picture)
         var heads: [ZoneID: SequenceNumber] = [:]
         var ends: [ZoneID: (sequence: SequenceNumber, part: Participation)] = [:]
         return try SyncError.wrapping { () throws(ViewIndexError) in
             // A zone changes for the participant when they join or leave a share of it, and when
             // the audience of one of their shares does.
-            for part in parts {
+            for part in shared.participations {
                 let zone = part.participation.zone
                 let sequence = part.sequence
                 heads[zone] = max(heads[zone] ?? 0, sequence)

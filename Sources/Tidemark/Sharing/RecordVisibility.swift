@@ -97,7 +97,7 @@ extension Reader {
             return .whole
         }
         // Former participations are included: they tell "left" and "never invited" apart.
-        let parts = try participations(of: user, in: database, picture).filter {
+        let parts = try sharedZones(of: user, in: database, picture).participations.filter {
             $0.participation.zoneIdentity(in: database) == zones[0].identity
         }
         let place = ViewKey(zone: key, slot: item.slot)

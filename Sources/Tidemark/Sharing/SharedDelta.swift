@@ -67,8 +67,8 @@ struct SharedDelta: ZoneDelta {
         _ reader: Reader,
         _ picture: ViewPicture
     ) throws(SyncError) {
-        let parts = try reader.participations(of: caller.participant, in: caller.database, picture)
-        var zones = ConsultedZones(shared: SharedZones(parts))
+        let shared = try reader.sharedZones(of: caller.participant, in: caller.database, picture)
+        var zones = ConsultedZones(shared: shared)
         _ = try zones.index(
             of: request.zone,
             in: caller.database,
@@ -82,7 +82,7 @@ struct SharedDelta: ZoneDelta {
         }
         self.reader = reader
         self.picture = picture
-        self.parts = parts.filter { $0.participation.zone == request.zone }
+        parts = shared.participations.filter { $0.participation.zone == request.zone }
         zone = key
         zoneAccess = access
         start = try Self.start(of: request, key, access, reader, picture)
@@ -169,10 +169,13 @@ extension [DeltaEntry] {
         but untold: Set<SequenceNumber>,
         isGone: Bool
     ) {
-        if isEmpty { reserveCapacity(versions.count) }
-        for version in versions where untold.isEmpty || !untold.contains(version.sequence) {
-            append(DeltaEntry(slot: version.slot, sequence: version.sequence, isGone: isGone))
+        let told =
+            untold.isEmpty ? versions : versions.filter { !untold.contains($0.sequence) }[...]
+        let entries = told.map { version in
+            DeltaEntry(slot: version.slot, sequence: version.sequence, isGone: isGone)
         }
+        // Mostly all entries are of one audience.
+        if isEmpty { self = entries } else { self += entries }
     }
 
     fileprivate mutating func keepLastOfEachRecord() {
@@ -258,6 +261,8 @@ extension SharedDelta {
     /// Adds the walks for the shares that the caller joined or left since the token.
     private mutating func noteWalks() throws(SyncError) {
         let known = start.known
+        // Then the caller saw the same audiences before.
+        if parts.allSatisfy({ $0.audience == nil || $0.sequence <= known }) { return }
         var before: Set<ZoneKey> = []
         var last = known
         for part in parts {

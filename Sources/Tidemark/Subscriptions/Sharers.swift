@@ -45,11 +45,8 @@ struct Sharers {
             // Each user is looked up once. Later changes of its participations arrive as events, by
             // `update`.
             for database in set.shared.keys where databases.insert(database).inserted {
-                for known in try store.reader.participations(
-                    of: database.owner,
-                    in: database,
-                    picture
-                ) {
+                let shared = try store.reader.sharedZones(of: database.owner, in: database, picture)
+                for known in shared.participations {
                     if let part = try store.reader.participation(known, asOf: position) {
                         take(part, in: database)
                     }

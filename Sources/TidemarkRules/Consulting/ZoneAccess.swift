@@ -85,6 +85,8 @@ package struct ZoneAccess: Sendable {
 ///
 /// A class, so that a request holds it by one reference.
 package final class SharedZones: Sendable {
+    /// Everything that the user takes part in or once took part in.
+    package let participations: [KnownParticipation]
     package let zones: [ZoneID: ZoneAccess]
     /// The position of the last event that this depends on.
     package let lookedAt: SequenceNumber
@@ -101,6 +103,7 @@ package final class SharedZones: Sendable {
             zones[known.participation.zone, default: ZoneAccess()]
                 .add(known.participation, audience: audience)
         }
+        self.participations = participations
         self.zones = zones
         self.lookedAt = lookedAt
     }
