@@ -36,6 +36,8 @@ package struct RecordRows: Sendable {
 
     private var rows: [Row] = []
     private var blocks: [[UInt8]] = []
+    /// The addresses of the blocks, for prefetches: reading a block's own would retain it.
+    private var addresses: [UInt] = []
     /// The bytes of rows that are in no block.
     private var made: [UInt8] = []
     /// The address of the last block, to detect that an event is in the same one.
@@ -70,6 +72,7 @@ package struct RecordRows: Sendable {
         if address != lastBlock || blocks.isEmpty {
             lastBlock = address
             blocks.append(block)
+            addresses.append(address)
         }
         rows.append(
             Row(
@@ -197,10 +200,8 @@ extension RecordRows {
     @inline(__always)
     private func prefetch(_ row: Row) {
         guard row.block != Row.made else { return }
-        blocks[Int(row.block)].withUnsafeBytes { bytes in
-            guard let base = bytes.baseAddress else { return }
-            tidemark_prefetch_bytes(base + Int(row.start), Int(row.end - row.start))
-        }
+        let address = addresses[Int(row.block)] + UInt(row.start)
+        tidemark_prefetch_bytes(UnsafeRawPointer(bitPattern: address), Int(row.end - row.start))
     }
 
     // Deletions are rarer than records, whose path is shorter without them.
