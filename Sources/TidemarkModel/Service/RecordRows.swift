@@ -34,10 +34,14 @@ package struct RecordRows: Sendable {
         fileprivate static let made = UInt32.max
     }
 
+    private struct Block {
+        var bytes: [UInt8]
+        /// The address of the bytes, for prefetches: asking the array for it would retain the array.
+        var address: UInt
+    }
+
     private var rows: [Row] = []
-    private var blocks: [[UInt8]] = []
-    /// The addresses of the blocks, for prefetches: reading a block's own would retain it.
-    private var addresses: [UInt] = []
+    private var blocks: [Block] = []
     /// The bytes of rows that are in no block.
     private var made: [UInt8] = []
     /// The address of the last block, to detect that an event is in the same one.
@@ -71,8 +75,7 @@ package struct RecordRows: Sendable {
         let address = block.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
         if address != lastBlock || blocks.isEmpty {
             lastBlock = address
-            blocks.append(block)
-            addresses.append(address)
+            blocks.append(Block(bytes: block, address: address))
         }
         rows.append(
             Row(
@@ -160,7 +163,7 @@ extension RecordRows {
     /// Returns the bytes of a row: a body, or a deletion's name and type.
     package func bytes(of row: Row) -> ArraySlice<UInt8> {
         let range = Int(row.start)..<Int(row.end)
-        return row.block == Row.made ? made[range] : blocks[Int(row.block)][range]
+        return row.block == Row.made ? made[range] : blocks[Int(row.block)].bytes[range]
     }
 
     /// Returns the body of a row that is not of kind ``Kind/deleted``.
@@ -200,7 +203,7 @@ extension RecordRows {
     @inline(__always)
     private func prefetch(_ row: Row) {
         guard row.block != Row.made else { return }
-        let address = addresses[Int(row.block)] + UInt(row.start)
+        let address = blocks[Int(row.block)].address + UInt(row.start)
         tidemark_prefetch_bytes(UnsafeRawPointer(bitPattern: address), Int(row.end - row.start))
     }
 
