@@ -3,6 +3,7 @@
 
 import Foundation
 import SimulatedDisk
+import Synchronization
 import TestSupport
 import Testing
 
@@ -257,6 +258,49 @@ import Testing
         var block = SegmentBlock(entry, of: reader, through: entry.first + 4)
         block.isPart = true
         #expect(try !block.decoded(mapping: true).get().isWhole)
+        try log.close()
+    }
+
+    @Test func `A long scattered read ends between two groups of blocks once it is cancelled`()
+        throws
+    {
+        let log = try SegmentLog.openAndSeal(
+            "/cancelled.tide",
+            creating: true,
+            configuration: LogConfiguration(),
+            environment: .fixed(SimulatedFileSystem(keepsTrace: false)),
+            onDurable: { _ in }
+        ).log
+        for number in 0..<40 {
+            var draft = CommitDraft(time: 1, received: 2, envelope: [])
+            for index in 0..<1_000 {
+                draft.append(zone: 1) { payload in
+                    payload += Array("commit \(number) event \(index) of a thousand".utf8)
+                }
+            }
+            _ = try log.append(draft)
+            try log.blockUntilDurable(log.lastSequence)
+        }
+        let wanted = stride(from: 1, through: log.lastSequence.rawValue, by: 9)
+            .map(SequenceNumber.init(rawValue:))
+        let stepCount = Mutex(0)
+        let isCancelled: @Sendable () -> Bool = {
+            stepCount.withLock { count in
+                count += 1
+                return count > 1
+            }
+        }
+        var found = 0
+        let error = #expect(throws: LogError.self) {
+            try LongWork.$watch.withValue(LongWork.Watch(isCancelled: isCancelled)) {
+                try log.read(wanted) { _ in
+                    found += 1
+                    return true
+                }
+            }
+        }
+        #expect(error?.code == .cancelled)
+        #expect(found > 0 && found < wanted.count)
         try log.close()
     }
 

@@ -26,7 +26,9 @@ extension RandomAccessCollection where Index == Int {
         near guess: Int,
         while isInPrefix: (Element) throws(Failure) -> Bool
     ) throws(Failure) -> Int where SubSequence.Index == Int {
-        guard indices.contains(guess) else { return try endOfPrefix(while: isInPrefix) }
+        guard startIndex <= guess, guess < endIndex else {
+            return try endOfPrefix(while: isInPrefix)
+        }
         var (low, high, step) = (startIndex, endIndex, 1)
         if try isInPrefix(self[guess]) {
             low = guess + 1

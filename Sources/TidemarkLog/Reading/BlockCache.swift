@@ -112,7 +112,8 @@ final class BlockCache: Sendable {
 
     /// Returns true if a block that a scattered read did not find should be decoded as a whole and kept.
     func wantsScattered(byteCount: Int) -> Bool {
-        state.withLock { state in
+        guard byteCount <= budget else { return false }
+        return state.withLock { state in
             if state.hasRoom(byteCount, in: budget) { return true }
             state.scatteredCount &+= 1
             return state.scatteredCount % 8 == 0

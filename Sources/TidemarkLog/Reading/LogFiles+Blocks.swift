@@ -42,7 +42,7 @@ extension LogFiles {
     /// Returns some blocks, from the cache or the files.
     ///
     /// `isLong` is true for a part of a long read, however few blocks it has. A read of one segment that is
-    /// likely to go on with the block at an index says so.
+    /// likely to go on gives the index of the block that is `following`.
     func ahead(
         of blocks: [SegmentBlock],
         keeping: Bool = true,

@@ -24,8 +24,8 @@ extension LogFiles {
         let watch = sequences.count < Self.manyPositions ? nil : LongWork.watch
         while goesOn, let sequence = rest.first {
             try watch?.step(UInt64(rest.startIndex), of: UInt64(sequences.count))
-            // Looked up again for each run of positions, because compaction may have replaced
-            // segments meanwhile.
+            // Looked up again for each group of blocks, because compaction may have replaced segments
+            // meanwhile.
             guard let (reader, _) = try readerOrNext(at: sequence) else { return }
             if !reader.stripes.isEmpty,
                 let stripe = reader.stripe(around: reader.index(of: sequence)),
@@ -33,7 +33,7 @@ extension LogFiles {
             {
                 goesOn = try read(&rest, in: stripe, of: reader, &guess, take)
             } else {
-                goesOn = try readBlocks(&rest, of: reader, take)
+                goesOn = try readBlocks(&rest, of: reader, watch, take)
             }
         }
     }
@@ -42,9 +42,12 @@ extension LogFiles {
     private static let manyPositions = 4_096
 
     /// Reads from the next blocks, and removes the positions that they cover; returns `false` to stop.
+    ///
+    /// Continues with the groups of blocks behind them, as long as those are scattered.
     private func readBlocks(
         _ rest: inout ArraySlice<SequenceNumber>,
         of reader: SegmentReader,
+        _ watch: LongWork.Watch?,
         _ take: (EventRun) -> Bool
     ) throws(LogError) -> Bool {
         var wanted = wanted(by: rest, from: reader)
@@ -65,6 +68,7 @@ extension LogFiles {
                 if !run.rows.isEmpty, !take(run) { return false }
             }
             guard let next else { return true }
+            try watch?.step(UInt64(rest.startIndex), of: UInt64(rest.endIndex))
             (wanted, ahead) = next
         }
     }
@@ -112,7 +116,7 @@ extension LogFiles {
     /// Returns the next blocks that hold wanted positions.
     ///
     /// Those of a sparse read may be of several segments, so that two threads have enough of them to
-    /// decode. Those of a dense one are of the segment of the first position.
+    /// decode. Of a read that begins densely, all are of the segment of the first position.
     private func wanted(
         by sequences: ArraySlice<SequenceNumber>,
         from reader: SegmentReader
@@ -124,6 +128,7 @@ extension LogFiles {
         wanted.add(of: reader)
         while wanted.isSparse, let sequence = wanted.rest.first,
             wanted.blocks.count < BlocksAhead.countLimit,
+            wanted.segmentCount < WantedBlocks.segmentCountLimit,
             // An error ends the next read, behind the events of these blocks.
             let next = try? readerOrNext(at: sequence)?.reader,
             next !== reader, next.stripes.isEmpty
@@ -167,8 +172,12 @@ private struct WantedBlocks {
     private(set) var rest: ArraySlice<SequenceNumber>
     /// The index of the block that follows in the segment, if the read is likely to want it.
     private(set) var following: Int?
+    private(set) var segmentCount = 0
     private var wantedCount = 0
     private var positionCount = 0
+
+    /// The maximum number of segments, whose files stay open until the blocks are read.
+    static let segmentCountLimit = 16
 
     /// The number of positions per wanted position above which blocks get maps.
     static let sparseness = 8
@@ -183,6 +192,7 @@ private struct WantedBlocks {
 
     /// Adds the next blocks of a segment, up to the limit.
     mutating func add(of reader: SegmentReader) {
+        segmentCount += 1
         let firstPosition = rest.startIndex
         let firstBlock = blocks.count
         // The index behind that of the last block, which is often the next one.

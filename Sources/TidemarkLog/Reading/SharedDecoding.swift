@@ -56,7 +56,7 @@ final class SharedDecoding: Sendable {
             let limit = UInt64(blocks[start].entry.offset) + UInt64(BlockDecoder.readByteCount)
             var end = start + 1
             while end < blocks.count, blocks[end].entry.end <= limit,
-                blocks[end].follows(blocks[end - 1])
+                blocks[end].follows(blocks[end - 1]), !blocks[start].isPart, !blocks[end].isPart
             { end += 1 }
             defer { next = base + end }
             return (next, blocks[start..<end])
@@ -210,7 +210,9 @@ final class SharedDecoding: Sendable {
         }
         if isHelping { helped.wait() }
         return state.withLock { state in
-            zip(state.blocks, state.done).dropFirst(max(0, state.taken - state.base))
+            // So that a helper which has not started yet keeps no files open.
+            defer { (state.blocks, state.done) = ([], []) }
+            return zip(state.blocks, state.done).dropFirst(max(0, state.taken - state.base))
                 .compactMap { block, decoded in decoded.map { (block, $0) } }
         }
     }
