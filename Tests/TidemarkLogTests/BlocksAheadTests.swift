@@ -10,8 +10,8 @@ import Testing
 @testable import TidemarkLog
 
 @Suite struct BlocksAheadTests {
-    /// A log of a hundred blocks of a commit each.
-    private func makeLog(
+    /// A log without events.
+    private func openLog(
         on disk: SimulatedFileSystem = SimulatedFileSystem(keepsTrace: false),
         cacheByteCount: Int,
         segmentByteCount: Int = 64 << 20
@@ -19,13 +19,26 @@ import Testing
         var configuration = LogConfiguration()
         configuration.cacheByteCount = cacheByteCount
         configuration.segmentByteCount = segmentByteCount
-        let log = try SegmentLog.openAndSeal(
+        return try SegmentLog.openAndSeal(
             "/long.tide",
             creating: true,
             configuration: configuration,
             environment: .fixed(disk),
             onDurable: { _ in }
         ).log
+    }
+
+    /// A log of a hundred blocks of a commit each.
+    private func makeLog(
+        on disk: SimulatedFileSystem = SimulatedFileSystem(keepsTrace: false),
+        cacheByteCount: Int,
+        segmentByteCount: Int = 64 << 20
+    ) throws -> SegmentLog {
+        let log = try openLog(
+            on: disk,
+            cacheByteCount: cacheByteCount,
+            segmentByteCount: segmentByteCount
+        )
         let zones = Array(repeating: [1, 2] as [UInt64], count: 10).flatMap(\.self)
         for number in 0..<100 {
             _ = try log.append(.sample(number, zones: zones, byteCount: 60))
@@ -219,15 +232,7 @@ import Testing
     func `A scattered read finds each event, however far its block must be decoded`(
         cacheByteCount: Int
     ) throws {
-        var configuration = LogConfiguration()
-        configuration.cacheByteCount = cacheByteCount
-        let log = try SegmentLog.openAndSeal(
-            "/parts.tide",
-            creating: true,
-            configuration: configuration,
-            environment: .fixed(SimulatedFileSystem(keepsTrace: false)),
-            onDurable: { _ in }
-        ).log
+        let log = try openLog(cacheByteCount: cacheByteCount)
         // A long event, so that the ends of events are not where their number suggests.
         let byteCounts = (0..<20).map { $0 == 5 ? 6_000 : 20 }
         for number in 0..<30 {
@@ -264,13 +269,7 @@ import Testing
     @Test func `A long scattered read ends between two groups of blocks once it is cancelled`()
         throws
     {
-        let log = try SegmentLog.openAndSeal(
-            "/cancelled.tide",
-            creating: true,
-            configuration: LogConfiguration(),
-            environment: .fixed(SimulatedFileSystem(keepsTrace: false)),
-            onDurable: { _ in }
-        ).log
+        let log = try openLog(cacheByteCount: 16 << 20)
         for number in 0..<40 {
             var draft = CommitDraft(time: 1, received: 2, envelope: [])
             for index in 0..<1_000 {
