@@ -5,71 +5,100 @@
 ///
 /// Readers of many events take them by the block: a call and a reference for each event would cost
 /// more than the rest of the read.
+@usableFromInline
 package struct EventRun: Sendable {
     /// The raw bytes of the block that holds the events.
     ///
     /// Keeping a run keeps them.
     package internal(set) var block: [UInt8]
+    /// The first position of the block.
+    @usableFromInline var first: SequenceNumber
+    /// The commits and zones of the events, each once for its neighbours.
+    package internal(set) var contexts: [EventContext]
     /// The events; at least one in a run that a reader gets.
     package internal(set) var rows: [EventRow]
+
+    /// Creates a run without events.
+    init() {
+        block = []
+        first = .zero
+        contexts = []
+        rows = []
+    }
+
+    /// Creates a run of one event.
+    init(_ event: LogEvent) {
+        block = event.block
+        first = event.sequence
+        contexts = [
+            EventContext(commit: event.commit, zone: event.zone, envelope: event.envelopeRange)
+        ]
+        rows = [EventRow(position: 0, payload: event.payloadRange, context: 0)]
+    }
+
+    /// Returns the position of an event.
+    @inlinable @inline(__always)
+    package func sequence(of row: EventRow) -> SequenceNumber {
+        SequenceNumber(rawValue: first.rawValue &+ UInt64(row.position))
+    }
 
     /// Returns an event.
     package func event(at index: Int) -> LogEvent {
         let row = rows[index]
+        let context = contexts[row.context]
         return LogEvent(
-            sequence: row.sequence,
-            zone: row.zone,
-            commit: row.commit,
+            sequence: sequence(of: row),
+            zone: context.zone,
+            commit: context.commit,
             block: block,
             payload: row.payloadRange,
-            envelope: Int(row.envelopeStart)..<Int(row.envelopeEnd)
+            envelope: context.envelope
         )
     }
 }
 
-/// One event as ranges of the bytes of its block.
+/// One event as a range of the bytes of its block.
+///
+/// In numbers of 32 bits, which the lengths of blocks have, because the cache keeps a row for each event.
+@usableFromInline
 package struct EventRow: Sendable {
-    /// The event's position.
-    package let sequence: SequenceNumber
-    /// The key of its zone; 0 for events of the store itself.
-    package let zone: ZoneKey
-    /// The commit that holds it.
-    package let commit: LogCommit
-    /// The range of the payload in the block.
-    package let payloadRange: Range<Int>
-    // In 32 bits, because only few readers need the envelope and rows are copied.
-    fileprivate let envelopeStart: UInt32
-    fileprivate let envelopeEnd: UInt32
+    /// The event's position, counted from the first one of the block.
+    @usableFromInline let position: UInt32
+    @usableFromInline let start: UInt32
+    @usableFromInline let end: UInt32
+    @usableFromInline let contextIndex: UInt32
+    /// The offset in the payload that an ``EventMarker`` noted; zero if it noted none.
+    @usableFromInline package var mark: UInt32 = 0
 
     @inline(__always)
-    init(
-        _ sequence: SequenceNumber,
-        _ zone: ZoneKey,
-        _ commit: LogCommit,
-        payload: Range<Int>,
-        envelope: Range<Int>
-    ) {
-        self.sequence = sequence
-        self.zone = zone
-        self.commit = commit
-        payloadRange = payload
-        envelopeStart = UInt32(truncatingIfNeeded: envelope.lowerBound)
-        envelopeEnd = UInt32(truncatingIfNeeded: envelope.upperBound)
+    init(position: UInt32, payload: Range<Int>, context: Int) {
+        self.position = position
+        start = UInt32(truncatingIfNeeded: payload.lowerBound)
+        end = UInt32(truncatingIfNeeded: payload.upperBound)
+        contextIndex = UInt32(truncatingIfNeeded: context)
     }
+
+    /// The range of the payload in the block.
+    @inlinable @inline(__always)
+    package var payloadRange: Range<Int> { Int(start)..<Int(end) }
+
+    /// The range in the block of the payload from its mark on; `nil` without a mark.
+    @inlinable @inline(__always)
+    package var markedRange: Range<Int>? {
+        mark == 0 ? nil : Int(start) + Int(mark)..<Int(end)
+    }
+
+    /// The index of the event's context in its run.
+    @inlinable @inline(__always)
+    package var context: Int { Int(contextIndex) }
 }
 
-extension EventRun {
-    /// A run of one event.
-    init(_ event: LogEvent) {
-        block = event.block
-        rows = [
-            EventRow(
-                event.sequence,
-                event.zone,
-                event.commit,
-                payload: event.payloadRange,
-                envelope: event.envelopeRange
-            )
-        ]
-    }
+/// The commit and the zone that neighbouring events of a block have in common.
+package struct EventContext: Sendable {
+    /// The commit that holds the events.
+    package let commit: LogCommit
+    /// The key of their zone; 0 for events of the store itself.
+    package let zone: ZoneKey
+    /// The range of the commit's envelope in the block.
+    let envelope: Range<Int>
 }

@@ -43,6 +43,8 @@ package struct LogEnvironment: Sendable {
     package var uptime: (@Sendable () -> Int64)?
     /// 64 random bits.
     package var random: @Sendable () -> UInt64
+    /// Marks the events of decoded blocks for readers of many of them.
+    package var marker = EventMarker.none
     /// True to write and sync on the calling thread, for single-threaded simulations.
     package var writesInline = false
     /// Called before a frame is written and synced; `nil` if there is no observer.

@@ -262,7 +262,7 @@ import Testing
         let entry = try #require(reader.entry(at: 3))
         var block = SegmentBlock(entry, of: reader, through: entry.first + 4)
         block.isPart = true
-        #expect(try !block.decoded(mapping: true).get().isWhole)
+        #expect(try !block.decoded(mapping: EventMarker.none).get().isWhole)
         try log.close()
     }
 
@@ -345,7 +345,7 @@ import Testing
             let bad = blocks[8]
             let range = Int(bad.entry.offset)..<Int(bad.entry.end)
             try disk.failReads(of: log.folder.segment(bad.reader.id), in: range, with: EIO)
-            let decoding = SharedDecoding(blocks, mapping: false)
+            let decoding = SharedDecoding(blocks, mapping: nil)
             // One read of the file gets all blocks, fails, and is followed by one for each block.
             #expect(try decoding.take(0).get().entry == blocks[0].entry)
             disk.clearFaults()
@@ -360,7 +360,7 @@ import Testing
     {
         try readBlocks(on: SimulatedFileSystem(keepsTrace: false)) { _, blocks in
             let readAhead = ReadAhead()
-            let decoding = SharedDecoding(Array(blocks[..<30]), mapping: false)
+            let decoding = SharedDecoding(Array(blocks[..<30]), mapping: nil)
             for index in 0..<20 { _ = try decoding.take(index).get() }
             readAhead.give(decoding)
             // Only the last blocks that were taken are still there.
@@ -378,6 +378,28 @@ import Testing
             readAhead.give(decoding)
             #expect((0..<20).contains { _ in readAhead.mayBegin() })
         }
+    }
+
+    @Test func `Blocks are decoded ahead in the segments that follow, too`() throws {
+        let log = try makeLog(cacheByteCount: 0, segmentByteCount: 16 << 10)
+        log.backgroundWork.wait()
+        let segments = log.files.segments
+        try #require(segments.count > 2)
+        let last = try #require(segments[0].last)
+        let first = try #require(try log.files.reader(of: segments[0]))
+        try #require(first.blockCount > SharedDecoding.helpedBlockCount)
+        try log.read((1...last.rawValue).map(SequenceNumber.init(rawValue:))) { _ in true }
+        let second = try #require(try log.files.reader(of: segments[1]))
+        let wanted = second.entries(0..<4).map { SegmentBlock($0, of: second) }
+        let (decoding, index) = try #require(log.files.readAhead.take(wanted))
+        // The read that continues there gets the events of the next segment and of those behind it.
+        for place in wanted.indices {
+            #expect(try decoding.take(index + place).get().entry == wanted[place].entry)
+        }
+        let known = try #require(decoding.last)
+        #expect(known.reader.id.first > second.id.first)
+        decoding.end()
+        try log.close()
     }
 
     @Test func `Only a long and dense read keeps blocks ahead, until the log is parked or closed`()

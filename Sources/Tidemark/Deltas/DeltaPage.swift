@@ -71,18 +71,20 @@ struct DeltaPage {
         _ reading: inout PageReading
     ) throws(EventFormatError) -> Bool {
         let block = run.block
-        let bytes = block.span.bytes
+        lines.begin(block)
         for row in run.rows {
+            let sequence = run.sequence(of: row)
             // A reader skips damaged events, and reads an event once even if two entries name it.
-            while let place = reading.place(of: row.sequence) {
-                let payload = bytes.extracting(row.payloadRange)
-                let isGone = entries?[place].isGone ?? false
-                if isShared, entries != nil, AudienceEvent.isOne(payload) {
-                    try takeAudienceEvent(row, payload, at: place, isGone: isGone, &reading)
+            while let place = reading.place(of: sequence) {
+                let isGone = isShared && entries?[place].isGone == true
+                if let body = row.markedRange {
+                    noteRow(of: row, in: run, at: place)
+                    lines.append(sequence, body, isGone: isGone)
+                } else if entries == nil || !isShared || !AudienceEvent.isOne(row, in: block) {
+                    noteRow(of: row, in: run, at: place)
+                    try lines.append(row, at: sequence, in: block, isGone: isGone)
                 } else {
-                    let start = try RecordEvent.start(of: payload)
-                    noteRow(of: row, at: place)
-                    try lines.append(row, in: block, payload, start, isGone: isGone)
+                    try takeAudienceEvent(row, in: run, at: place, isGone: isGone, &reading)
                 }
                 guard reading.order.isOfList else { continue }
                 // After an event that is read later, it is not yet known if the page is full.
@@ -100,26 +102,28 @@ struct DeltaPage {
     @inline(never)
     private mutating func takeAudienceEvent(
         _ row: EventRow,
-        _ payload: RawSpan,
+        in run: EventRun,
         at place: Int,
         isGone: Bool,
         _ reading: inout PageReading
     ) throws(EventFormatError) {
+        let payload = run.block.span.bytes.extracting(row.payloadRange)
         let (state, version) = try AudienceEvent.version(in: payload)
         if state == .live, !isGone {
             reading.versions.append(version, at: place, of: reading.order.sequences.count)
         } else {
-            noteRow(of: row, at: place)
+            noteRow(of: row, in: run, at: place)
             lines.append(gone: try AudienceEvent(payload))
         }
     }
 
     @inline(__always)
-    private mutating func noteRow(of row: EventRow, at place: Int) {
-        if row.commit.first != commitFirst {
+    private mutating func noteRow(of row: EventRow, in run: EventRun, at place: Int) {
+        let commit = run.contexts[row.context].commit
+        if commit.first != commitFirst {
             rowCountBefore = rowCount
-            commitFirst = row.commit.first
-            commitLast = row.commit.last
+            commitFirst = commit.first
+            commitLast = commit.last
         }
         if place != rowCount || !isWhole { note(place) }
         rowCount += 1

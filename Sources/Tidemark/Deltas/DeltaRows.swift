@@ -8,7 +8,7 @@ import TidemarkRules
 
 /// Creates the rows of a zone's delta from the events of its records.
 ///
-/// This runs once per record of every delta: it stores the location of the event's bytes, and does
+/// This runs once per record of every delta: it stores the location of the record's bytes, and does
 /// not decode them.
 struct DeltaRows {
     /// The rows so far.
@@ -25,67 +25,62 @@ struct DeltaRows {
         rows.reserveCapacity(capacity)
     }
 
-    /// Appends the content of a record's event; with `isGone`, appends that the record is gone,
-    /// whatever the event is.
-    ///
-    /// `payload` is the row's part of the block, and `start` its beginning.
+    /// Begins a block, which holds the events that are appended next.
+    mutating func begin(_ block: [UInt8]) { rows.begin(block) }
+
+    /// Appends a record whose sound body is a range of the block, and no share's; with `isGone`, appends
+    /// that the record is gone.
     @inline(__always)
+    mutating func append(_ sequence: SequenceNumber, _ body: Range<Int>, isGone: Bool) {
+        let kind: RecordRows.Kind = isGone ? .gone : .changed
+        let bits = incarnations.bits(of: sequence)
+        rows.append(kind, sequence.rawValue, bits, body, nameByteCount: 0)
+    }
+
+    /// Appends the content of a record's event, which may have no mark; with `isGone`, appends that the
+    /// record is gone, whatever the event is.
+    // Apart from records that are marked, whose path is shorter without this.
+    @inline(never)
     mutating func append(
         _ row: EventRow,
+        at sequence: SequenceNumber,
         in block: [UInt8],
-        _ payload: RawSpan,
-        _ start: RecordEvent.Start,
         isGone: Bool
     ) throws(EventFormatError) {
-        let bits = incarnations.bits(of: row.sequence)
-        switch start {
+        let payload = block.span.bytes.extracting(row.payloadRange)
+        switch try RecordEvent.start(of: payload) {
         case .live(let bodyOffset):
             // Only the frame is checked. The block's checksum was verified when the block was
             // decoded.
             guard RecordBody.isFramed(payload, from: bodyOffset) else {
-                throw EventFormatError("Event \(row.sequence) holds a damaged body.")
+                throw EventFormatError("Event \(sequence) holds a damaged body.")
             }
             let range = row.payloadRange.lowerBound + bodyOffset..<row.payloadRange.upperBound
             // A share's record holds the links of all participants, which a participant who may not
             // change the share must not see.
             if access != nil, !isGone, RecordBody.isShare(payload, from: bodyOffset) {
-                return appendShare(row, block[range], bits)
+                return appendShare(sequence, block[range])
             }
-            let kind: RecordRows.Kind = isGone ? .gone : .changed
-            rows.append(kind, row.sequence.rawValue, bits, in: block, range, nameByteCount: 0)
+            append(sequence, range, isGone: isGone)
         case .tombstone(let bodyOffset):
-            try appendDeletion(row, in: block, payload, bodyOffset, bits)
+            let (name, type) = try RecordEvent.tombstoneRanges(in: payload, bodyOffset: bodyOffset)
+            let start = row.payloadRange.lowerBound
+            rows.append(
+                .deleted,
+                sequence.rawValue,
+                incarnations.bits(of: sequence),
+                start + name.lowerBound..<start + type.upperBound,
+                nameByteCount: name.count
+            )
         case .audience: throw RecordEvent.otherKind(payload)
         }
     }
 
-    // Deletions and shares are rarer than records, whose path is shorter without them.
-    @inline(never)
-    private mutating func appendDeletion(
-        _ row: EventRow,
-        in block: [UInt8],
-        _ payload: RawSpan,
-        _ bodyOffset: Int,
-        _ bits: UInt32
-    ) throws(EventFormatError) {
-        let (name, type) = try RecordEvent.tombstoneRanges(in: payload, bodyOffset: bodyOffset)
-        let start = row.payloadRange.lowerBound
-        rows.append(
-            .deleted,
-            row.sequence.rawValue,
-            bits,
-            in: block,
-            start + name.lowerBound..<start + type.upperBound,
-            nameByteCount: name.count
-        )
-    }
-
     /// Appends the record of a share as a participant sees it.
-    @inline(never)
-    private mutating func appendShare(_ row: EventRow, _ bytes: ArraySlice<UInt8>, _ bits: UInt32) {
+    private mutating func appendShare(_ sequence: SequenceNumber, _ bytes: ArraySlice<UInt8>) {
         let body = RecordBody(sound: bytes)
         let shown = Record(zone: .default, changeTag: nil, body: body).shown(to: access).body
-        rows.append(shown, row.sequence.rawValue, bits)
+        rows.append(shown, sequence.rawValue, incarnations.bits(of: sequence))
     }
 
     /// Appends that a record has left the audience that an event is about.

@@ -269,7 +269,8 @@ struct StoreOpening {
         let reader = try LogReader(
             folder.path,
             fileSystem: environment.log.fileSystem,
-            cacheByteCount: options.cacheByteCount
+            cacheByteCount: options.cacheByteCount,
+            marker: environment.log.marker
         )
         let line = reader.line
         let views = try ViewsOpening(

@@ -52,6 +52,7 @@ package struct StoreEnvironment: Sendable {
             random: { UInt64.random(in: .min ... .max) }
         )
         log.uptime = Self.uptimeClock
+        log.marker = .records
         openIndex = { (path, access, store) throws(ViewIndexError) in
             try LMDBViewIndex.open(path, access: access, store: store)
         }

@@ -6,7 +6,7 @@ final class DecodedBlock: Sendable {
     /// All of them, or as many of the first ones as a read wanted.
     let bytes: [UInt8]
     let entry: BlockEntry
-    /// The positions of its events; `nil` until first requested.
+    /// Its events; `nil` for a block that is only walked.
     let map: BlockMap?
 
     init(bytes: [UInt8], entry: BlockEntry, map: BlockMap? = nil) {
@@ -21,11 +21,32 @@ final class DecodedBlock: Sendable {
     /// The approximate number of bytes that the block takes in memory.
     var byteCount: Int { bytes.count + (map?.byteCount ?? 0) }
 
-    /// Returns the same block with a map.
+    /// Returns the block with a map.
     ///
-    /// O(events).
-    func mapped() -> DecodedBlock {
-        DecodedBlock(bytes: bytes, entry: entry, map: BlockCursor.map(of: self))
+    /// O(events) unless it has one.
+    func mapped(by marker: EventMarker) -> DecodedBlock {
+        map == nil
+            ? DecodedBlock(bytes: bytes, entry: entry, map: BlockCursor.map(of: self, by: marker))
+            : self
+    }
+
+    /// Adds the wanted events to a run without events, up to a defect, or to the first position without an
+    /// event if `stopsAtMiss` is true.
+    ///
+    /// Throws the defect.
+    func find(
+        _ wanted: ArraySlice<SequenceNumber>,
+        stopsAtMiss: Bool,
+        into run: inout EventRun
+    ) throws(BlockCursor.Malformed) {
+        // A block that a walk decoded ahead has no map.
+        guard let map else {
+            return try mapped(by: .none).find(wanted, stopsAtMiss: stopsAtMiss, into: &run)
+        }
+        run.block = bytes
+        run.first = entry.first
+        run.contexts = map.contexts
+        try map.find(wanted, from: entry.first, stopsAtMiss: stopsAtMiss, into: &run.rows)
     }
 }
 
@@ -51,12 +72,6 @@ struct BlockCursor {
 
         /// The position of the event at the place.
         var sequence: SequenceNumber { SequenceNumber(rawValue: position &- 1) }
-
-        /// The event at the place.
-        @inline(__always)
-        var row: EventRow {
-            EventRow(sequence, zone, commit, payload: payload, envelope: envelope)
-        }
     }
 
     /// The payload of a block is not what the format allows, although its checksum is right:
@@ -127,68 +142,17 @@ struct BlockCursor {
         return false
     }
 
-    /// Appends the wanted events of the block, whose positions ascend; stops at a defect, and with
-    /// `stopsAtMiss` at the first position that the block does not have.
-    ///
-    /// A map makes a lookup of few events cheap, and a walk past all of them dear. While it walks, it
-    /// prefetches the bytes of the next block, or of this one if the next one is empty.
-    mutating func collect(
-        _ wanted: ArraySlice<SequenceNumber>,
-        by map: BlockMap?,
-        stopsAtMiss: Bool,
-        before next: [UInt8],
-        into rows: inout [EventRow]
-    ) throws(Malformed) {
-        // Before its first event, the cursor is at the position before the block.
-        let within = wanted.drop { $0 < entry.first }
-        if stopsAtMiss, within.count < wanted.count { return }
-        if let map {
-            for target in within {
-                if sequence < target, try !jump(to: target, by: map) { return }
-                if sequence == target {
-                    rows.append(place.row)
-                } else if stopsAtMiss {
-                    return
-                }
-            }
-            return
-        }
-        // A copy outside of the loop: each event changes it.
-        var place = place
-        let bytes = event.block.span.bytes
-        // Each event's place depends on the one before it, so the processor cannot load them ahead.
-        // A block ahead, memory answers in time.
-        let upcoming = next.span.bytes
-        var fetched = 0
-        for target in within {
-            if place.sequence < target {
-                guard try place.advance(in: bytes, to: target) else { return try checkEnd(place) }
-                if next.isEmpty {
-                    // The next event's header and the texts of its record.
-                    bytes.prefetchLines(at: place.offset)
-                } else {
-                    upcoming.prefetch(at: fetched, byteCount: place.offset - fetched)
-                    fetched = place.offset
-                }
-            }
-            // If a position holds no event, the place is already at a later one.
-            if place.sequence == target {
-                rows.append(place.row)
-            } else if stopsAtMiss {
-                return
-            }
-        }
-    }
-
     /// Visits all events of a block's raw bytes, the first of which is at or after a position.
     @inline(__always)
     static func visit(
         _ bytes: RawSpan,
         from first: SequenceNumber,
-        _ body: (EventRow) -> Void
+        _ body: (SequenceNumber, ZoneKey, LogCommit, _ payload: Range<Int>) -> Void
     ) throws(Malformed) {
         var place = Place(position: first.rawValue)
-        while try place.advance(in: bytes, to: .zero) { body(place.row) }
+        while try place.advance(in: bytes, to: .zero) {
+            body(place.sequence, place.zone, place.commit, place.payload)
+        }
     }
 
     private func checkEnd(_ place: Place) throws(Malformed) {
@@ -198,66 +162,33 @@ struct BlockCursor {
             throw Malformed(offset: place.offset)
         }
     }
-}
 
-extension BlockCursor {
-    /// Moves to the first event at or after a position by a map, or by walking if the map has no
-    /// entry; `false` at the end of the block.
-    mutating func jump(
-        to target: SequenceNumber,
-        by map: BlockMap
-    ) throws(Malformed) -> Bool {
-        let position = max(target.rawValue, entry.first.rawValue) - entry.first.rawValue
-        if let index = map.index(atOrAfter: Int(position)) {
-            let commit = Int(map.places[index].commit)
-            // The entry of its commit lies before the commit's first event.
-            if commit < index {
-                move(to: map.start(of: commit))
-                _ = try advance()
-            }
-            move(to: map.start(of: index))
-        }
-        return try advance(to: target)
-    }
-
-    private mutating func move(to start: (offset: Int, position: Int)) {
-        place.offset = start.offset
-        place.position = entry.first.rawValue + UInt64(start.position)
-    }
-
-    /// Returns the map of a block; empty if the block is malformed, so that walking the block
-    /// reports the error.
-    fileprivate static func map(of block: DecodedBlock) -> BlockMap {
+    /// Returns the map of a block; that of a malformed block ends at the defect.
+    fileprivate static func map(of block: DecodedBlock, by marker: EventMarker) -> BlockMap {
+        let entry = block.entry
         let raw = block.bytes
         let bytes = raw.span.bytes
-        var place = Place(position: block.entry.first.rawValue)
-        // Compaction leaves positions without events.
-        var map = BlockMap(capacity: min(Int(block.entry.positionCount), raw.count / 64))
-        var commit = 0
-        var envelope = 0..<0
-        var offset = 0
+        var place = Place(position: entry.first.rawValue)
+        var map = BlockMap(for: entry)
+        var (zone, envelope) = (ZoneKey(rawValue: .max), 0..<0)
         do throws(Malformed) {
             while try place.advance(in: bytes, to: .zero) {
-                // Two commit entries never have the same range, even with empty envelopes. A
-                // repeated envelope in another block is in another map.
-                if place.envelope != envelope {
-                    envelope = place.envelope
-                    commit = map.places.count
+                let position = place.sequence.rawValue - entry.first.rawValue
+                guard position < entry.positionCount else {
+                    throw Malformed(offset: place.offset)
                 }
-                let position = place.sequence.rawValue - block.entry.first.rawValue
-                map.append(
-                    BlockMap.Place(
-                        position: UInt32(position),
-                        offset: UInt32(offset),
-                        commit: UInt32(commit)
-                    )
-                )
-                offset = place.offset
+                // Two commit entries never have the same range, even with empty envelopes.
+                if place.envelope != envelope || place.zone != zone {
+                    (zone, envelope) = (place.zone, place.envelope)
+                    map.append(EventContext(commit: place.commit, zone: zone, envelope: envelope))
+                }
+                map.append(position: UInt32(position), payload: place.payload)
             }
             try BlockCursor(block).checkEnd(place)
         } catch {
-            return BlockMap()
+            map.defect = error
         }
+        map.mark(bytes, by: marker)
         return map
     }
 }

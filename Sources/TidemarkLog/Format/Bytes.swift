@@ -42,17 +42,6 @@ extension RawSpan {
         }
     }
 
-    /// Prefetches the next two cache lines, if the span has them.
-    @inline(__always)
-    func prefetchLines(at offset: Int) {
-        guard offset >= 0, offset < byteCount - 128 else { return }
-        withUnsafeBytes { bytes in
-            guard let base = bytes.baseAddress else { return }
-            tidemark_prefetch(base + offset)
-            tidemark_prefetch(base + offset + 64)
-        }
-    }
-
     /// Returns the byte at an offset, which must lie within the span.
     @inlinable @inline(__always)
     package func byte(at offset: Int) -> UInt8 {

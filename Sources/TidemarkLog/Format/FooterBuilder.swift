@@ -68,9 +68,8 @@ struct FooterBuilder: Sendable {
             let block = raw.extracting(start..<end)
             start = end
             let index = add(entry)
-            try BlockCursor.visit(block, from: entry.first) { row in
-                let payload = block.extracting(row.payloadRange)
-                add(row.sequence, row.zone, row.commit, payload, index: index)
+            try BlockCursor.visit(block, from: entry.first) { (sequence, zone, commit, payload) in
+                add(sequence, zone, commit, block.extracting(payload), index: index)
             }
         }
     }

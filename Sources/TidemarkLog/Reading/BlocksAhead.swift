@@ -14,7 +14,7 @@ final class BlocksAhead {
     /// The maximum number of blocks decoded ahead: 1 MiB, which stays in the processor's cache.
     static let countLimit = 64
 
-    private let mapping: Bool
+    private let mapping: EventMarker?
     /// The cache that takes the decoded blocks; `nil` for none.
     private let cache: BlockCache?
     private let blocks: [SegmentBlock]
@@ -39,15 +39,17 @@ final class BlocksAhead {
 
     /// Creates the sequence of some blocks, of which those that are kept need no decoding.
     ///
-    /// `isLong` is true for a part of a long read, however few blocks it has. If it is long and a
-    /// `readAhead` is given, with blocks of one segment, its blocks from an index on are decoded next.
+    /// They have maps if a marker is given. `isScattered` is true if few of their events are wanted, and
+    /// `isLong` for a part of a long read, however few blocks it has. If it is long and `files` are given,
+    /// the blocks that follow there are decoded next.
     init(
         _ blocks: [SegmentBlock],
         kept: [DecodedBlock?] = [],
-        mapping: Bool = false,
+        mapping: EventMarker? = nil,
+        isScattered: Bool = false,
         isLong: Bool = false,
         keeping cache: BlockCache? = nil,
-        before following: (index: Int, readAhead: ReadAhead)? = nil
+        continuingIn files: LogFiles? = nil
     ) {
         self.mapping = mapping
         self.cache = cache
@@ -57,10 +59,9 @@ final class BlocksAhead {
         for (index, block) in kept.enumerated() where block == nil {
             missing.append(blocks[index])
         }
-        // Blocks with maps are those of scattered records.
-        let isLong = (isLong || missing.count >= Self.longBlockCount) && !mapping
+        let isLong = (isLong || missing.count >= Self.longBlockCount) && !isScattered
         let continued =
-            mapping || missing.isEmpty ? nil : following?.readAhead.take(missing)
+            isScattered || missing.isEmpty ? nil : files?.readAhead.take(missing)
         read = continued != nil ? .continued : isLong ? .long : .short
         guard missing.count > 1 || continued != nil else {
             (shared, firstShared, readAhead) = (nil, 0, nil)
@@ -69,17 +70,13 @@ final class BlocksAhead {
         let shared = continued?.decoding ?? SharedDecoding(missing, mapping: mapping)
         self.shared = shared
         firstShared = continued?.index ?? 0
-        let begins = missing.count >= SharedDecoding.helpedBlockCount && !mapping
-        if let following, continued != nil || begins && following.readAhead.mayBegin() {
-            readAhead = following.readAhead
-            let reader = missing[0].reader
-            let knownCount = shared.count(from: firstShared) - missing.count
-            shared.append(
-                reader.entries(
-                    from: following.index + knownCount,
-                    count: max(0, ReadAhead.blockCount - knownCount)
-                ).prefix { !$0.isMap }.map { SegmentBlock($0, of: reader) }
-            )
+        let begins = missing.count >= SharedDecoding.helpedBlockCount && !isScattered
+        if let files, continued != nil || begins && files.readAhead.mayBegin() {
+            readAhead = files.readAhead
+            let wantedCount = missing.count + ReadAhead.blockCount - shared.count(from: firstShared)
+            if let last = shared.last {
+                shared.append(files.blocks(after: last, count: wantedCount))
+            }
         } else {
             readAhead = nil
         }
@@ -106,13 +103,6 @@ final class BlocksAhead {
 
     /// The reader of the block to which ``advance()`` moved.
     var reader: SegmentReader { blocks[next - 1].reader }
-
-    /// The bytes of the block after the one to which ``advance()`` moved, if the read is long and the
-    /// block needs no decoding; else empty.
-    var upcoming: [UInt8] {
-        let isLong = kept.count >= SharedDecoding.helpedBlockCount
-        return isLong && next < kept.count ? kept[next]?.bytes ?? [] : []
-    }
 
     /// Takes the block to which ``advance()`` moved; may be called once for each.
     ///

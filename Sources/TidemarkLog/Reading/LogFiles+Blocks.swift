@@ -41,20 +41,22 @@ extension LogFiles {
 
     /// Returns some blocks, from the cache or the files.
     ///
-    /// `isLong` is true for a part of a long read, however few blocks it has. A read of one segment that is
-    /// likely to go on gives the index of the block that is `following`.
+    /// They have maps if `mapping` is true. `isScattered` is true if few of their events are wanted, and `isLong`
+    /// for a part of a long read, however few blocks it has; `continues` is true if the read is likely to want
+    /// the blocks that follow.
     func ahead(
         of blocks: [SegmentBlock],
         keeping: Bool = true,
         mapping: Bool = false,
+        isScattered: Bool = false,
         isLong: Bool = false,
-        before following: Int? = nil
+        continues: Bool = false
     ) -> BlocksAhead {
         var blocks = blocks
         let kept = blocks.indices.map { (index) -> DecodedBlock? in
             let key = blocks[index].key
             guard let block = cache.block(key) else {
-                if mapping, blocks[index].lastWanted != nil,
+                if isScattered, blocks[index].lastWanted != nil,
                     !cache.wantsScattered(byteCount: Int(blocks[index].entry.rawByteCount))
                 {
                     blocks[index].isPart = true
@@ -62,18 +64,35 @@ extension LogFiles {
                 return nil
             }
             guard mapping, block.map == nil else { return block }
-            let mapped = block.mapped()
+            let mapped = block.mapped(by: marker)
             cache.keep(mapped, key)
             return mapped
         }
         return BlocksAhead(
             blocks,
             kept: kept,
-            mapping: mapping,
+            mapping: mapping ? marker : nil,
+            isScattered: isScattered,
             isLong: isLong,
             keeping: keeping ? cache : nil,
-            before: following.map { ($0, readAhead) }
+            continuingIn: continues ? self : nil
         )
+    }
+
+    /// Returns the blocks behind another one, also of the next segments, up to a stripe.
+    func blocks(after block: SegmentBlock, count: Int) -> [SegmentBlock] {
+        var blocks: [SegmentBlock] = []
+        var position = block.entry.last.next
+        // An error ends the read that wants these blocks, and not this one.
+        while blocks.count < count, let (reader, end) = try? readerOrNext(at: position) {
+            let index = reader.index(of: position)
+            let entries = reader.entries(from: index, count: count - blocks.count)
+                .prefix { !$0.isMap }
+            blocks += entries.map { SegmentBlock($0, of: reader) }
+            guard let end, index + entries.count == reader.blockCount else { break }
+            position = end.next
+        }
+        return blocks
     }
 
     /// Takes a block decoded ahead; `nil` if the block is damaged and was skipped.
@@ -91,11 +110,9 @@ extension LogFiles {
     func advance(
         _ cursor: inout BlockCursor,
         of reader: SegmentReader,
-        to target: SequenceNumber = .zero,
-        by map: BlockMap? = nil
+        to target: SequenceNumber = .zero
     ) throws(LogError) -> Bool {
         do throws(BlockCursor.Malformed) {
-            if let map { return try cursor.jump(to: target, by: map) }
             return try cursor.advance(to: target)
         } catch {
             try meet(reader.malformed(cursor.entry, error))

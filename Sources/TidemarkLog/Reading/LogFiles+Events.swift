@@ -35,7 +35,7 @@ extension LogFiles {
                 let ahead = ahead(
                     of: entries.map { SegmentBlock($0, of: reader) },
                     keeping: false,
-                    before: blockIndex + entries.count
+                    continues: true
                 )
                 while ahead.advance() != nil {
                     guard let block = try takeSound(ahead) else { continue }

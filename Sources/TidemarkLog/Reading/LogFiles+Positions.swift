@@ -54,7 +54,7 @@ extension LogFiles {
         // No block covers it.
         if wanted.blocks.isEmpty { rest.removeFirst() }
         // One for all blocks, so that its rows are allocated once; a block rarely has more.
-        var run = EventRun(block: [], rows: [])
+        var run = EventRun()
         run.rows.reserveCapacity(min(rest.count, 128))
         var ahead = ahead(of: wanted)
         while true {
@@ -74,7 +74,12 @@ extension LogFiles {
     }
 
     private func ahead(of wanted: WantedBlocks) -> BlocksAhead {
-        ahead(of: wanted.blocks, mapping: wanted.isSparse, before: wanted.following)
+        ahead(
+            of: wanted.blocks,
+            mapping: true,
+            isScattered: wanted.isSparse,
+            continues: wanted.isUnbroken
+        )
     }
 
     /// Returns the next blocks of a sparse read; `nil` if they need another look.
@@ -98,10 +103,9 @@ extension LogFiles {
     ) throws(LogError) {
         run.rows.removeAll(keepingCapacity: true)
         guard var block = try takeSound(ahead) else { return }
-        var upcoming = ahead.upcoming
         while true {
             do throws(BlockCursor.Malformed) {
-                return try run.find(wanted, in: block, stopsAtMiss: stopsAtMiss, before: upcoming)
+                return try block.find(wanted, stopsAtMiss: stopsAtMiss, into: &run)
             } catch {
                 if block.isWhole { return try meet(ahead.reader.malformed(block.entry, error)) }
             }
@@ -109,7 +113,7 @@ extension LogFiles {
             run.rows.removeAll(keepingCapacity: true)
             let whole = try self.block(block.entry, in: ahead.reader, keeping: true, mapping: true)
             guard let whole else { return }
-            (block, upcoming) = (whole, [])
+            block = whole
         }
     }
 
@@ -140,38 +144,13 @@ extension LogFiles {
     }
 }
 
-extension EventRun {
-    /// Appends the wanted events of a block, up to a defect, or to the first one that is not in it if
-    /// `stopsAtMiss` is true.
-    fileprivate mutating func find(
-        _ wanted: ArraySlice<SequenceNumber>,
-        in block: DecodedBlock,
-        stopsAtMiss: Bool,
-        before next: [UInt8]
-    ) throws(BlockCursor.Malformed) {
-        self.block = block.bytes
-        // Of many wanted positions, the block may have few before the first miss.
-        rows.reserveCapacity(stopsAtMiss ? min(wanted.count, 64) : wanted.count)
-        // A walk is cheaper than a search for each event if most are wanted.
-        let isSparse = wanted.count * WantedBlocks.sparseness < Int(block.entry.positionCount)
-        var cursor = BlockCursor(block)
-        try cursor.collect(
-            wanted,
-            by: isSparse ? block.map : nil,
-            stopsAtMiss: stopsAtMiss,
-            before: next,
-            into: &rows
-        )
-    }
-}
-
 /// The next blocks that hold wanted positions.
 private struct WantedBlocks {
     var blocks: [SegmentBlock] = []
     /// The positions that they do not cover.
     private(set) var rest: ArraySlice<SequenceNumber>
-    /// The index of the block that follows in the segment, if the read is likely to want it.
-    private(set) var following: Int?
+    /// True if the read is likely to want the blocks that follow.
+    private(set) var isUnbroken = false
     private(set) var segmentCount = 0
     private var wantedCount = 0
     private var positionCount = 0
@@ -179,8 +158,8 @@ private struct WantedBlocks {
     /// The maximum number of segments, whose files stay open until the blocks are read.
     static let segmentCountLimit = 16
 
-    /// The number of positions per wanted position above which blocks get maps.
-    static let sparseness = 8
+    /// The number of positions per wanted position above which a read is scattered.
+    private static let sparseness = 8
 
     /// The number of positions per wanted position up to which a read is likely to want what follows.
     private static let density = 4
@@ -215,8 +194,7 @@ private struct WantedBlocks {
         }
         wantedCount += rest.startIndex - firstPosition
         let isDense = wantedCount * Self.density >= positionCount
-        let isUnbroken = first.map { index - $0 == blocks.count } ?? false
-        following = isDense && isUnbroken && firstBlock == 0 ? index : nil
+        isUnbroken = isDense && firstBlock == 0 && first.map { index - $0 } == blocks.count
     }
 }
 
@@ -248,7 +226,7 @@ extension LogFiles {
         _ guess: inout ZoneGuess,
         _ take: (EventRun) -> Bool
     ) throws(LogError) -> Bool {
-        var run = EventRun(block: [], rows: [])
+        var run = EventRun()
         while let sequence = rest.first, sequence <= stripe.last {
             let entries = entries(of: guess, holding: rest, in: stripe, of: reader)
             if entries.isEmpty {
@@ -262,6 +240,7 @@ extension LogFiles {
             // A read of more than the first block is long, although each page begins with few blocks.
             let ahead = ahead(
                 of: entries.map { SegmentBlock($0, of: reader) },
+                mapping: true,
                 isLong: guess.blockCount > 1
             )
             while let entry = ahead.advance() {
@@ -343,11 +322,13 @@ extension LogFiles {
         guard entry.first <= sequence, sequence <= entry.last,
             let block = try block(entry, in: reader, keeping: true, mapping: true)
         else { return nil }
-        var cursor = BlockCursor(block)
-        guard try advance(&cursor, of: reader, to: sequence, by: block.map),
-            cursor.sequence == sequence
-        else { return nil }
-        return cursor.event
+        var run = EventRun()
+        do throws(BlockCursor.Malformed) {
+            try block.find([sequence], stopsAtMiss: true, into: &run)
+        } catch {
+            try meet(reader.malformed(entry, error))
+        }
+        return run.rows.isEmpty ? nil : run.event(at: 0)
     }
 }
 

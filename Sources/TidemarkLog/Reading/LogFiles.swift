@@ -34,6 +34,7 @@ final class LogFiles: Sendable {
     let folder: StoreFolder
     let fileSystem: any FileSystem
     let cache: BlockCache
+    let marker: EventMarker
     let readAhead = ReadAhead()
     /// True if damage is recorded and skipped instead of thrown.
     let isTolerant: Bool
@@ -45,11 +46,13 @@ final class LogFiles: Sendable {
         fileSystem: any FileSystem,
         segments: [Segment],
         cacheByteCount: Int,
+        marker: EventMarker,
         isTolerant: Bool = false
     ) {
         self.store = store
         self.folder = folder
         self.fileSystem = fileSystem
+        self.marker = marker
         self.isTolerant = isTolerant
         cache = BlockCache(byteCount: cacheByteCount)
         state = Lock(State(segments: segments))

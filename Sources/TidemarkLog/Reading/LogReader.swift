@@ -50,7 +50,8 @@ package final class LogReader: EventSource {
     package init(
         _ directory: String,
         fileSystem: any FileSystem,
-        cacheByteCount: Int = 16 << 20
+        cacheByteCount: Int = 16 << 20,
+        marker: EventMarker = .none
     ) throws(LogError) {
         let folder = StoreFolder(directory)
         try AddressSpace.check(has: Self.neededByteCount, path: directory)
@@ -73,6 +74,7 @@ package final class LogReader: EventSource {
             fileSystem: fileSystem,
             segments: LogFiles.segments(of: loaded.manifest),
             cacheByteCount: cacheByteCount,
+            marker: marker,
             isTolerant: true
         )
         state = Lock(State(loaded: loaded, isLive: isLive))

@@ -27,16 +27,13 @@ final class ReadAhead: Sendable {
 
     /// Takes the decoding if some blocks continue it; returns it with the index of the first of them.
     func take(_ wanted: [SegmentBlock]) -> (decoding: SharedDecoding, index: Int)? {
-        let segment = wanted.first?.reader.id
-        let found = state.withLock { state in
-            guard state.decoding?.segment == segment else { return SharedDecoding?.none }
-            defer { state.decoding = nil }
-            return state.decoding
+        state.withLock { state in
+            guard let decoding = state.decoding, let index = decoding.move(to: wanted) else {
+                return nil
+            }
+            state.decoding = nil
+            return (decoding, index)
         }
-        guard let found else { return nil }
-        if let index = found.move(to: wanted) { return (found, index) }
-        give(found)
-        return nil
     }
 
     /// Returns true if a read may begin to decode ahead.

@@ -23,9 +23,8 @@ struct SegmentBlock: Equatable {
     /// The identity of the block in a cache.
     var key: BlockCache.Key { BlockCache.Key(segment: reader.id, offset: entry.offset) }
 
-    /// Reads, checks and decodes the block or a part of it; a whole one with a map if `mapping` is
-    /// true.
-    func decoded(mapping: Bool) -> Result<DecodedBlock, LogError> {
+    /// Reads, checks and decodes the block or a part of it; a whole one with a map if a marker is given.
+    func decoded(mapping: EventMarker?) -> Result<DecodedBlock, LogError> {
         guard isPart else { return reader.decoded(entry, mapping: mapping) }
         return Result { () throws(LogError) in
             let bytes = try reader.firstBytes(likelyByteCount, of: entry)

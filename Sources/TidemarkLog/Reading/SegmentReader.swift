@@ -121,8 +121,8 @@ final class SegmentReader: Sendable {
         return raw
     }
 
-    /// Reads, checks and decodes a block, with a map if `mapping` is true.
-    func decoded(_ entry: BlockEntry, mapping: Bool) -> Result<DecodedBlock, LogError> {
+    /// Reads, checks and decodes a block, with a map if a marker is given.
+    func decoded(_ entry: BlockEntry, mapping: EventMarker?) -> Result<DecodedBlock, LogError> {
         decoded(entry, mapping: mapping) { () throws(LogError) in
             try firstBytes(.max, of: entry)
         }
@@ -131,7 +131,7 @@ final class SegmentReader: Sendable {
     /// Does the same for neighbouring blocks, which are read at once.
     func decoded(
         _ neighbours: some BidirectionalCollection<BlockEntry>,
-        mapping: Bool
+        mapping: EventMarker?
     ) -> [Result<DecodedBlock, LogError>] {
         guard let first = neighbours.first, let last = neighbours.last else { return [] }
         let decoder = takeDecoder()
@@ -157,13 +157,13 @@ final class SegmentReader: Sendable {
 
     private func decoded(
         _ entry: BlockEntry,
-        mapping: Bool,
+        mapping: EventMarker?,
         _ bytes: () throws(LogError) -> [UInt8]
     ) -> Result<DecodedBlock, LogError> {
         Result { () throws(LogError) in
             let block = DecodedBlock(bytes: try bytes(), entry: entry)
             // Now, while the block is in the processor's cache.
-            return mapping ? block.mapped() : block
+            return mapping.map(block.mapped) ?? block
         }
     }
 

@@ -70,9 +70,7 @@ final class SharedDecoding: Sendable {
         case wait
     }
 
-    /// The segment of the first block.
-    let segment: SegmentID?
-    private let mapping: Bool
+    private let mapping: EventMarker?
     private let state: Lock<State>
     /// Signalled after the blocks that the reader waits for.
     private let helped = DispatchSemaphore(value: 0)
@@ -84,8 +82,7 @@ final class SharedDecoding: Sendable {
     static let helpedBlockCount = 12
     static let hasProcessors = sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1
 
-    init(_ blocks: [SegmentBlock], mapping: Bool) {
-        segment = blocks.first?.reader.id
+    init(_ blocks: [SegmentBlock], mapping: EventMarker?) {
         self.mapping = mapping
         let done = [Result<DecodedBlock, LogError>?](repeating: nil, count: blocks.count)
         state = Lock(State(blocks: blocks, done: done))
@@ -118,6 +115,9 @@ final class SharedDecoding: Sendable {
 
     /// Returns the number of blocks from an index on.
     func count(from index: Int) -> Int { state.withLock { $0.end - index } }
+
+    /// The last of the blocks.
+    var last: SegmentBlock? { state.withLock { $0.blocks.last } }
 
     /// Adds blocks after the last one.
     func append(_ more: some Collection<SegmentBlock>) {
@@ -228,8 +228,8 @@ extension SegmentBlock {
 }
 
 extension ArraySlice<SegmentBlock> {
-    /// Reads, checks and decodes neighbouring blocks of a segment, with maps if `mapping` is true.
-    fileprivate func decoded(mapping: Bool) -> [Result<DecodedBlock, LogError>] {
+    /// Reads, checks and decodes neighbouring blocks of a segment, with maps if a marker is given.
+    fileprivate func decoded(mapping: EventMarker?) -> [Result<DecodedBlock, LogError>] {
         guard count > 1, let reader = first?.reader else {
             return map { $0.decoded(mapping: mapping) }
         }

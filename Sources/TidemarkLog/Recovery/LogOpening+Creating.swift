@@ -142,7 +142,8 @@ extension LogOpening {
             folder: folder,
             fileSystem: fileSystem,
             segments: segments,
-            cacheByteCount: configuration.cacheByteCount
+            cacheByteCount: configuration.cacheByteCount,
+            marker: environment.marker
         )
     }
 }

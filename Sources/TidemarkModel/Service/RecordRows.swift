@@ -7,8 +7,10 @@ import CPlatform
 ///
 /// A row has the version, the kind and the range of its bytes. Appending a row copies nothing,
 /// unless the bytes are in no block.
+@usableFromInline
 package struct RecordRows: Sendable {
     /// The kind of change that a row reports.
+    @usableFromInline
     package enum Kind: UInt8, Sendable {
         /// The record has the body that the row refers to.
         case changed
@@ -18,18 +20,38 @@ package struct RecordRows: Sendable {
         case gone
     }
 
+    @usableFromInline
     package struct Row: Sendable {
         /// Position of the event that made the version.
-        package let sequence: UInt64
+        @usableFromInline package let sequence: UInt64
         /// The low half of the incarnation that wrote the event.
-        package let incarnationBits: UInt32
+        @usableFromInline package let incarnationBits: UInt32
         /// The place of the block among the blocks; `made` for bytes that are in none.
-        fileprivate let block: UInt32
-        fileprivate let start: UInt32
-        fileprivate let end: UInt32
+        @usableFromInline let block: UInt32
+        @usableFromInline let start: UInt32
+        @usableFromInline let end: UInt32
         /// Of a deletion: how many of the bytes are the name.
-        fileprivate let nameByteCount: UInt16
-        package let kind: Kind
+        @usableFromInline let nameByteCount: UInt16
+        @usableFromInline package let kind: Kind
+
+        @inlinable @inline(__always)
+        init(
+            _ kind: Kind,
+            _ sequence: UInt64,
+            _ incarnationBits: UInt32,
+            in block: UInt32,
+            _ range: Range<Int>,
+            nameByteCount: Int
+        ) {
+            self.kind = kind
+            self.sequence = sequence
+            self.incarnationBits = incarnationBits
+            self.block = block
+            start = UInt32(truncatingIfNeeded: range.lowerBound)
+            end = UInt32(truncatingIfNeeded: range.upperBound)
+            // A name has at most 65,535 bytes.
+            self.nameByteCount = UInt16(truncatingIfNeeded: nameByteCount)
+        }
 
         fileprivate static let made = UInt32.max
     }
@@ -40,14 +62,12 @@ package struct RecordRows: Sendable {
         var address: UInt
     }
 
-    private var rows: [Row] = []
+    @usableFromInline var rows: [Row] = []
+    /// The place of the block that began last.
+    @usableFromInline var lastBlock = Row.made
     private var blocks: [Block] = []
     /// The bytes of rows that are in no block.
     private var made: [UInt8] = []
-    /// The address of the last block, to detect that an event is in the same one.
-    ///
-    /// The blocks are retained, so that no other block can get the same address.
-    private var lastBlock: UInt = 0
 
     /// Starts without rows.
     package init() {}
@@ -60,34 +80,26 @@ package struct RecordRows: Sendable {
 
     package subscript(index: Int) -> Row { rows[index] }
 
-    /// Appends a row for bytes in a block; `nameByteCount` is zero except for deletions.
-    @inline(__always)
+    /// Begins a block, which holds the bytes of the rows that are appended next.
+    ///
+    /// A block that begins again is listed twice, which costs a reference and no copy.
+    package mutating func begin(_ block: [UInt8]) {
+        let address = block.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
+        lastBlock = UInt32(truncatingIfNeeded: blocks.count)
+        blocks.append(Block(bytes: block, address: address))
+    }
+
+    /// Appends a row for bytes in the block that began last; `nameByteCount` is zero except for deletions.
+    @inlinable @inline(__always)
     package mutating func append(
         _ kind: Kind,
         _ sequence: UInt64,
         _ incarnationBits: UInt32,
-        in block: [UInt8],
         _ range: Range<Int>,
         nameByteCount: Int
     ) {
-        // Comparing with the last block finds runs of rows in one block. A block that returns later
-        // is listed twice, which costs a reference and no copy.
-        let address = block.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
-        if address != lastBlock || blocks.isEmpty {
-            lastBlock = address
-            blocks.append(Block(bytes: block, address: address))
-        }
         rows.append(
-            Row(
-                sequence: sequence,
-                incarnationBits: incarnationBits,
-                block: UInt32(truncatingIfNeeded: blocks.count - 1),
-                start: UInt32(truncatingIfNeeded: range.lowerBound),
-                end: UInt32(truncatingIfNeeded: range.upperBound),
-                // A name has at most 65,535 bytes.
-                nameByteCount: UInt16(truncatingIfNeeded: nameByteCount),
-                kind: kind
-            )
+            Row(kind, sequence, incarnationBits, in: lastBlock, range, nameByteCount: nameByteCount)
         )
     }
 
@@ -122,16 +134,9 @@ package struct RecordRows: Sendable {
         from start: Int,
         nameByteCount: Int = 0
     ) {
+        let range = start..<made.count
         rows.append(
-            Row(
-                sequence: sequence,
-                incarnationBits: incarnationBits,
-                block: Row.made,
-                start: UInt32(truncatingIfNeeded: start),
-                end: UInt32(truncatingIfNeeded: made.count),
-                nameByteCount: UInt16(truncatingIfNeeded: nameByteCount),
-                kind: kind
-            )
+            Row(kind, sequence, incarnationBits, in: Row.made, range, nameByteCount: nameByteCount)
         )
     }
 
@@ -161,6 +166,7 @@ package struct RecordRows: Sendable {
 
 extension RecordRows {
     /// Returns the bytes of a row: a body, or a deletion's name and type.
+    @inline(__always)
     package func bytes(of row: Row) -> ArraySlice<UInt8> {
         let range = Int(row.start)..<Int(row.end)
         return row.block == Row.made ? made[range] : blocks[Int(row.block)].bytes[range]
@@ -191,10 +197,10 @@ extension RecordRows {
         let row = rows[index]
         if index + 1 < rows.count { prefetch(rows[index + 1]) }
         let tag = RecordChangeTag(sequence: row.sequence, incarnationBits: row.incarnationBits)
-        guard row.kind == .changed else { return deletion(row, in: zone, tag) }
-        let record = Record(zone: zone, changeTag: tag, body: body(of: row))
-        guard let selection else { return .changed(record) }
-        return .changed(record.narrowed(to: selection))
+        guard row.kind == .changed, selection == nil else {
+            return change(row, in: zone, tag, selecting: selection)
+        }
+        return .changed(Record(zone: zone, changeTag: tag, body: body(of: row)))
     }
 
     /// Has the processor load the bytes of a row that is read next, at most 1 KiB.
@@ -207,9 +213,18 @@ extension RecordRows {
         tidemark_prefetch_bytes(UnsafeRawPointer(bitPattern: address), Int(row.end - row.start))
     }
 
-    // Deletions are rarer than records, whose path is shorter without them.
+    // Deletions and selected fields are rarer than records, whose path is shorter without them.
     @inline(never)
-    private func deletion(_ row: Row, in zone: ZoneID, _ tag: RecordChangeTag) -> RecordChange {
+    private func change(
+        _ row: Row,
+        in zone: ZoneID,
+        _ tag: RecordChangeTag,
+        selecting selection: FieldSelection?
+    ) -> RecordChange {
+        if row.kind == .changed {
+            let record = Record(zone: zone, changeTag: tag, body: body(of: row))
+            return .changed(selection.map(record.narrowed) ?? record)
+        }
         let (name, type) = nameAndType(of: row)
         return .deleted(
             DeletedRecord(

@@ -225,15 +225,12 @@ private enum ChangesForm {
             // Rows are collected until a block is full. A record that the client keeps then retains
             // about 32 KiB, or more if it is larger itself, and not the whole page.
             guard reader.offset - start >= blockByteCount || index == count - 1 else { continue }
-            // `RecordRows` recognizes a block by its address, so all rows of a block are appended
-            // together.
-            let block = Array(reader.bytes[start..<reader.offset])
+            table.begin(Array(reader.bytes[start..<reader.offset]))
             for row in rows {
                 table.append(
                     row.kind,
                     row.sequence,
                     row.incarnationBits,
-                    in: block,
                     row.range.lowerBound - start..<row.range.upperBound - start,
                     nameByteCount: row.nameByteCount
                 )

@@ -1,0 +1,19 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+/// Marks places in the events of a decoded block for readers of many of them.
+///
+/// The log cannot read payloads. A marker reads the beginning of each once, when the block is decoded: in the
+/// cache of that processor, and mostly not on the thread of the reader. Readers then need not look up the
+/// places in memory, event by event.
+package struct EventMarker: Sendable {
+    let mark: @Sendable (_ block: RawSpan, _ rows: inout [EventRow]) -> Void
+
+    /// Creates a marker from a function that sets the marks of the events of a block.
+    package init(_ mark: @escaping @Sendable (_ block: RawSpan, _ rows: inout [EventRow]) -> Void) {
+        self.mark = mark
+    }
+
+    /// Notes nothing.
+    package static let none = EventMarker { _, _ in }
+}
