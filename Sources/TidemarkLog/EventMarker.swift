@@ -7,13 +7,16 @@
 /// cache of that processor, and mostly not on the thread of the reader. Readers then need not look up the
 /// places in memory, event by event.
 package struct EventMarker: Sendable {
-    let mark: @Sendable (_ block: RawSpan, _ rows: inout [EventRow]) -> Void
+    /// A function that sets the marks of the events of a block.
+    package typealias Function =
+        @Sendable (_ block: RawSpan, _ rows: inout MutableSpan<EventRow>) -> Void
 
-    /// Creates a marker from a function that sets the marks of the events of a block.
-    package init(_ mark: @escaping @Sendable (_ block: RawSpan, _ rows: inout [EventRow]) -> Void) {
+    let mark: Function?
+
+    package init(_ mark: Function?) {
         self.mark = mark
     }
 
     /// Notes nothing.
-    package static let none = EventMarker { _, _ in }
+    package static let none = EventMarker(nil)
 }

@@ -56,7 +56,11 @@ import TidemarkModel
             rows.append(EventRow(position: UInt32(rows.count), payload: range, context: 0))
             block += payload
         }
-        EventMarker.records.mark(block.span.bytes, &rows)
+        do {
+            let mark = try #require(EventMarker.records.mark)
+            var span = rows.mutableSpan
+            mark(block.span.bytes, &span)
+        }
         let marked = rows.map { row in row.markedRange.map { Array(block[$0]) } }
         #expect(marked[..<2] == [Array(body.bytes), Array(body.bytes)])
         #expect(marked[2...].allSatisfy { $0 == nil })

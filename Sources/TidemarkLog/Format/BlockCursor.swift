@@ -21,13 +21,16 @@ final class DecodedBlock: Sendable {
     /// The approximate number of bytes that the block takes in memory.
     var byteCount: Int { bytes.count + (map?.byteCount ?? 0) }
 
-    /// Returns the block with a map.
+    /// True if the block has a map, with marks if a marker makes some.
+    func isMapped(by marker: EventMarker) -> Bool {
+        map != nil && (marker.mark == nil || map?.isMarked == true)
+    }
+
+    /// Returns the block with a map and the marks of a marker.
     ///
-    /// O(events) unless it has one.
+    /// O(events).
     func mapped(by marker: EventMarker) -> DecodedBlock {
-        map == nil
-            ? DecodedBlock(bytes: bytes, entry: entry, map: BlockCursor.map(of: self, by: marker))
-            : self
+        DecodedBlock(bytes: bytes, entry: entry, map: BlockCursor.map(of: self, by: marker))
     }
 
     /// Adds the wanted events to a run without events, up to a defect, or to the first position without an

@@ -11,6 +11,8 @@ struct BlockMap: Sendable {
     private(set) var rows: [EventRow] = []
     /// The commits and zones of the events, each once for its neighbours.
     private(set) var contexts: [EventContext] = []
+    /// True after a marker has marked the events.
+    private(set) var isMarked = false
     /// The defect at which the walk ended; `nil` if the block has none.
     var defect: BlockCursor.Malformed?
 
@@ -39,7 +41,12 @@ struct BlockMap: Sendable {
     mutating func append(_ context: EventContext) { contexts.append(context) }
 
     /// Marks the events, from the bytes of the block.
-    mutating func mark(_ block: RawSpan, by marker: EventMarker) { marker.mark(block, &rows) }
+    mutating func mark(_ block: RawSpan, by marker: EventMarker) {
+        guard let mark = marker.mark else { return }
+        var span = rows.mutableSpan
+        mark(block, &span)
+        isMarked = true
+    }
 
     /// Appends the events at some ascending positions of a block, up to a defect, or to the first
     /// position without an event if `stopsAtMiss` is true.

@@ -28,6 +28,8 @@ extension LogFiles {
 
     /// Returns a decoded block, from the cache or the file; `nil` if the block is damaged and was
     /// skipped.
+    ///
+    /// It has a map for a read of single events if `mapping` is true.
     func block(
         _ entry: BlockEntry,
         in reader: SegmentReader,
@@ -35,7 +37,12 @@ extension LogFiles {
         mapping: Bool = false
     ) throws(LogError) -> DecodedBlock? {
         let block = SegmentBlock(entry, of: reader)
-        let ahead = ahead(of: [block], keeping: keeping, mapping: mapping)
+        let ahead = ahead(
+            of: [block],
+            keeping: keeping,
+            mapping: mapping,
+            isScattered: mapping
+        )
         return ahead.advance() == nil ? nil : try takeSound(ahead)
     }
 
@@ -53,6 +60,8 @@ extension LogFiles {
         continues: Bool = false
     ) -> BlocksAhead {
         var blocks = blocks
+        // A reader of few events reads all of each.
+        let marker = isScattered ? .none : marker
         let kept = blocks.indices.map { (index) -> DecodedBlock? in
             let key = blocks[index].key
             guard let block = cache.block(key) else {
@@ -63,7 +72,7 @@ extension LogFiles {
                 }
                 return nil
             }
-            guard mapping, block.map == nil else { return block }
+            guard mapping, !block.isMapped(by: marker) else { return block }
             let mapped = block.mapped(by: marker)
             cache.keep(mapped, key)
             return mapped
