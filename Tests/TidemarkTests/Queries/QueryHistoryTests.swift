@@ -111,7 +111,9 @@ import TidemarkModel
         // Nobody has asked yet.
         let indexes = try #require(try client.store.parts.queries.indexes)
         let last = client.store.lastSequence
-        for _ in 0..<6_000 where indexes.position != last {
+        // The update reports its progress until it has ended, a moment after it set the position.
+        for _ in 0..<6_000
+        where indexes.position != last || client.store.queryIndexProgress != nil {
             try await Task.sleep(for: .milliseconds(10))
         }
         #expect(indexes.position == last)
