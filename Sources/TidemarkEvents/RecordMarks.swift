@@ -5,17 +5,26 @@ package import TidemarkLog
 import TidemarkModel
 
 extension EventMarker {
-    /// Marks the bodies of live records that have sound frames and are no shares.
+    /// Marks the bodies of live records that have sound frames and are no shares, and the versions of records
+    /// that entered an audience.
     ///
     /// Without a mark, a reader reads the payload.
-    package static let records = EventMarker { (block, rows) in
+    package static let records = EventMarker { (block, first, rows) in
         for index in rows.indices {
             let payload = block.extracting(rows[index].payloadRange)
+            if AudienceEvent.isOne(payload) {
+                let sequence = first.rawValue &+ UInt64(rows[index].position)
+                guard case (.live, let version)? = try? AudienceEvent.version(in: payload),
+                    version.rawValue < sequence
+                else { continue }
+                rows[index].mark(distance: sequence - version.rawValue)
+                continue
+            }
             guard case .live(let bodyOffset)? = try? RecordEvent.start(of: payload),
                 RecordBody.isFramed(payload, from: bodyOffset),
                 !RecordBody.isShare(payload, from: bodyOffset)
             else { continue }
-            rows[index].mark = UInt32(truncatingIfNeeded: bodyOffset)
+            rows[index].mark(offset: bodyOffset)
         }
     }
 }

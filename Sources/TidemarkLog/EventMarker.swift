@@ -7,9 +7,11 @@
 /// cache of that processor, and mostly not on the thread of the reader. Readers then need not look up the
 /// places in memory, event by event.
 package struct EventMarker: Sendable {
-    /// A function that sets the marks of the events of a block.
+    /// A function that sets the marks of the events of a block, whose first position is given.
     package typealias Function =
-        @Sendable (_ block: RawSpan, _ rows: inout MutableSpan<EventRow>) -> Void
+        @Sendable (
+            _ block: RawSpan, _ first: SequenceNumber, _ rows: inout MutableSpan<EventRow>
+        ) -> Void
 
     let mark: Function?
 

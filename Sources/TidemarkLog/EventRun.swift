@@ -42,6 +42,14 @@ package struct EventRun: Sendable {
         SequenceNumber(rawValue: first.rawValue &+ UInt64(row.position))
     }
 
+    /// Returns the earlier position that an event is marked with; `nil` without such a mark.
+    @inlinable @inline(__always)
+    package func markedSequence(of row: EventRow) -> SequenceNumber? {
+        guard row.mark >= EventRow.distanceFlag else { return nil }
+        let distance = UInt64(row.mark & ~EventRow.distanceFlag)
+        return SequenceNumber(rawValue: sequence(of: row).rawValue &- distance)
+    }
+
     /// Returns an event.
     package func event(at index: Int) -> LogEvent {
         let row = rows[index]
@@ -63,12 +71,14 @@ package struct EventRun: Sendable {
 @usableFromInline
 package struct EventRow: Sendable {
     /// The event's position, counted from the first one of the block.
-    @usableFromInline let position: UInt32
+    @usableFromInline package let position: UInt32
     @usableFromInline let start: UInt32
     @usableFromInline let end: UInt32
     @usableFromInline let contextIndex: UInt32
-    /// The offset in the payload that an ``EventMarker`` noted; zero if it noted none.
-    @usableFromInline package var mark: UInt32 = 0
+    /// An offset in the payload, or an earlier position, counted back from the event's and with the
+    /// highest bit set; zero without a mark.
+    @usableFromInline private(set) var mark: UInt32 = 0
+    @usableFromInline static let distanceFlag: UInt32 = 1 << 31
 
     @inline(__always)
     init(position: UInt32, payload: Range<Int>, context: Int) {
@@ -85,7 +95,18 @@ package struct EventRow: Sendable {
     /// The range in the block of the payload from its mark on; `nil` without a mark.
     @inlinable @inline(__always)
     package var markedRange: Range<Int>? {
-        mark == 0 ? nil : Int(start) + Int(mark)..<Int(end)
+        // Zero wraps around, and fails the comparison too.
+        mark &- 1 < Self.distanceFlag - 1 ? Int(start) + Int(mark)..<Int(end) : nil
+    }
+
+    /// Marks an offset in the payload.
+    package mutating func mark(offset: Int) {
+        if offset < Int(Self.distanceFlag) { mark = UInt32(offset) }
+    }
+
+    /// Marks an earlier position, counted back from the event's.
+    package mutating func mark(distance: UInt64) {
+        if distance < UInt64(Self.distanceFlag) { mark = UInt32(distance) | Self.distanceFlag }
     }
 
     /// The index of the event's context in its run.

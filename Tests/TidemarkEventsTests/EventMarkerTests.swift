@@ -59,8 +59,13 @@ import TidemarkModel
         do {
             let mark = try #require(EventMarker.records.mark)
             var span = rows.mutableSpan
-            mark(block.span.bytes, &span)
+            mark(block.span.bytes, SequenceNumber(rawValue: 1_000), &span)
         }
+        var run = EventRun()
+        run.first = SequenceNumber(rawValue: 1_000)
+        let versions = rows.map { run.markedSequence(of: $0)?.rawValue }
+        #expect(versions[3] == 9)
+        #expect(versions.compactMap(\.self).count == 1)
         let marked = rows.map { row in row.markedRange.map { Array(block[$0]) } }
         #expect(marked[..<2] == [Array(body.bytes), Array(body.bytes)])
         #expect(marked[2...].allSatisfy { $0 == nil })

@@ -80,6 +80,10 @@ struct DeltaPage {
                 if let body = row.markedRange {
                     noteRow(of: row, in: run, at: place)
                     lines.append(sequence, body, isGone: isGone)
+                } else if isShared, !isGone, entries != nil,
+                    let version = run.markedSequence(of: row)
+                {
+                    reading.versions.append(version, at: place, of: reading.order.sequences.count)
                 } else if entries == nil || !isShared || !AudienceEvent.isOne(row, in: block) {
                     noteRow(of: row, in: run, at: place)
                     try lines.append(row, at: sequence, in: block, isGone: isGone)

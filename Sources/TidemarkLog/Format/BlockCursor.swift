@@ -191,7 +191,7 @@ struct BlockCursor {
         } catch {
             map.defect = error
         }
-        map.mark(bytes, by: marker)
+        map.mark(bytes, entry.first, by: marker)
         return map
     }
 }

@@ -40,11 +40,11 @@ struct BlockMap: Sendable {
     /// Adds the context of the events that are added next.
     mutating func append(_ context: EventContext) { contexts.append(context) }
 
-    /// Marks the events, from the bytes of the block.
-    mutating func mark(_ block: RawSpan, by marker: EventMarker) {
+    /// Marks the events, from the bytes of the block and its first position.
+    mutating func mark(_ block: RawSpan, _ first: SequenceNumber, by marker: EventMarker) {
         guard let mark = marker.mark else { return }
         var span = rows.mutableSpan
-        mark(block, &span)
+        mark(block, first, &span)
         isMarked = true
     }
 
