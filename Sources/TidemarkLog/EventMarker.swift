@@ -1,11 +1,11 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-/// Marks places in the events of a decoded block for readers of many of them.
+/// Marks a place in each event of a decoded block, or an earlier position, for readers of many events.
 ///
 /// The log cannot read payloads. A marker reads the beginning of each once, when the block is decoded: in the
-/// cache of that processor, and mostly not on the thread of the reader. Readers then need not look up the
-/// places in memory, event by event.
+/// cache of that processor, and mostly not on the thread of the reader. Readers then need not wait for memory
+/// at each event.
 package struct EventMarker: Sendable {
     /// A function that sets the marks of the events of a block, whose first position is given.
     package typealias Function =
