@@ -12,7 +12,9 @@ import TidemarkModel
     @Test func `Deltas are the same with marks and without`() async throws {
         let world = try await SharingWorld()
         let (anna, bob) = (world.anna, world.guest("bob"))
+        // Below the root before it is shared, so that events of the share name their versions.
         try await anna.modify([try anna.node("root"), try anna.node("beside")])
+        for name in ["a", "b"] { try await anna.modify([try anna.node(name, under: "root")]) }
         var share = try anna.share("s", of: "root", with: [("bob", .readWrite)])
         let invited = ShareParticipant(permission: .readWrite, isOneTime: true)
         share.share?.participants.append(invited)
