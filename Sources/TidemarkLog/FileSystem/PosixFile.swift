@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import CPlatform
 import Synchronization
 
 #if canImport(Darwin)
@@ -107,10 +108,10 @@ final class PosixFile: LogFile {
         let descriptor = openDescriptor()
         guard makeDurable(descriptor, .file) == 0 else { throw failure(.sync, errno) }
         guard hasCountedNames else { return }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw failure(.stat, errno) }
+        let count = tidemark_name_count(descriptor)
+        guard count >= 0 else { throw failure(.stat, errno) }
         // Writes to a removed file still succeed, but no process could open it again.
-        guard status.st_nlink > 0 else { throw failure(.sync, ENOENT) }
+        guard count > 0 else { throw failure(.sync, ENOENT) }
     }
 
     func truncate(to byteCount: UInt64) throws(FileError) {
