@@ -402,6 +402,28 @@ import Testing
         try log.close()
     }
 
+    @Test func `Blocks stay decoded ahead while segments begin and end, until one is replaced`()
+        throws
+    {
+        try readBlocks(on: SimulatedFileSystem(keepsTrace: false)) { log, blocks in
+            let files = log.files
+            let next = [blocks[20]]
+            let decoding = SharedDecoding(Array(blocks[..<30]), mapping: nil)
+            files.readAhead.give(decoding)
+            let active = try #require(files.segments.last)
+            let added = LogFiles.Segment(id: SegmentID(first: log.lastSequence.next))
+            files.update { segments in
+                segments[segments.count - 1].last = log.lastSequence
+                segments[segments.count - 1].isSealed = true
+                segments.append(added)
+            }
+            #expect(try #require(files.readAhead.take(next)).decoding === decoding)
+            files.readAhead.give(decoding)
+            files.update { $0 = $0.dropLast(2) + [active] }
+            #expect(files.readAhead.take(next) == nil)
+        }
+    }
+
     @Test func `Only a long and dense read keeps blocks ahead, until the log is parked or closed`()
         throws
     {

@@ -69,9 +69,13 @@ final class LogFiles: Sendable {
 
     /// Changes the list of segments.
     func update(_ change: (inout [Segment]) -> Void) {
-        state.withLock { change(&$0.segments) }
-        // It may have the file of a segment that is gone.
-        readAhead.clear()
+        let isSegmentGone = state.withLock { state in
+            let ids = state.segments.map(\.id)
+            change(&state.segments)
+            return !Set(ids).isSubset(of: state.segments.lazy.map(\.id))
+        }
+        // It may have the file of such a segment.
+        if isSegmentGone { readAhead.clear() }
     }
 
     /// Throws the damage, or records it.
