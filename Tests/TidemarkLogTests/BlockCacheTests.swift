@@ -32,7 +32,14 @@ import Testing
 
     /// Which of some blocks are in the cache.
     private func kept(_ numbers: Range<Int>) -> [Int] {
-        numbers.filter { cache.block(key($0)) != nil }
+        zip(numbers, cache.blocks(numbers.map(key))).compactMap { $1 == nil ? nil : $0 }
+    }
+
+    @Test func `Several blocks are returned, each at the place of its key, and counted`() {
+        keep(0..<10, of: .short)
+        let blocks = cache.blocks([3, 77, 9, 3].map(key))
+        #expect(blocks.map { $0?.entry.offset } == [3, nil, 9, 3])
+        #expect(cache.use == CacheUse(hitCount: 3, missCount: 1))
     }
 
     @Test func `The least recently used block is removed first`() {

@@ -33,6 +33,20 @@ final class DecodedBlock: Sendable {
         DecodedBlock(bytes: bytes, entry: entry, map: BlockCursor.map(of: self, by: marker))
     }
 
+    /// Prefetches what a read of an event looks at first.
+    func prefetchRows() {
+        bytes.prefetchHead()
+        map?.prefetch()
+    }
+
+    /// Prefetches the event at a position, unless that is not at its usual place in the map.
+    func prefetchEvent(at sequence: SequenceNumber) {
+        let index = Int(truncatingIfNeeded: sequence.rawValue &- entry.first.rawValue)
+        guard let map, map.rows.indices.contains(index) else { return }
+        let payload = map.rows[index].payloadRange
+        bytes.prefetch(payload)
+    }
+
     /// Adds the wanted events to a run without events, up to a defect, or to the first position without an
     /// event if `stopsAtMiss` is true.
     ///

@@ -31,6 +31,12 @@ struct BlockMap: Sendable {
             + contexts.count * MemoryLayout<EventContext>.stride
     }
 
+    /// Prefetches the rows of a usual block, and what a run shares with the map.
+    func prefetch() {
+        rows.prefetchHead(byteCount: 512)
+        contexts.prefetchHead()
+    }
+
     /// Adds the next event, at a position counted from the block's first.
     @inline(__always)
     mutating func append(position: UInt32, payload: Range<Int>) {

@@ -1,8 +1,6 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import CPlatform
-
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Musl)
@@ -26,20 +24,6 @@ extension RawSpan {
     @inlinable @inline(__always)
     package func sequence(at offset: Int) -> SequenceNumber {
         SequenceNumber(rawValue: integer(at: offset))
-    }
-
-    /// Prefetches bytes that are about to be read, as far as they exist, at most 1 KiB.
-    ///
-    /// A walk of events touches few places of each, too far apart for the processor to predict.
-    /// Without prefetching, it waits for memory at each event.
-    @inline(__always)
-    func prefetch(at offset: Int, byteCount wanted: Int) {
-        let count = min(wanted, byteCount - offset)
-        guard count > 0 else { return }
-        withUnsafeBytes { bytes in
-            guard let base = bytes.baseAddress else { return }
-            tidemark_prefetch_bytes(base + offset, count)
-        }
     }
 
     /// Returns the byte at an offset, which must lie within the span.

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import CPlatform
 import TidemarkLock
 
 /// The numbers of lookups in a cache that found a block and that did not.
@@ -96,17 +97,19 @@ final class BlockCache: Sendable {
     /// The numbers of lookups that found a block and that did not.
     var use: CacheUse { state.withLock { $0.use } }
 
-    /// Returns the block if it is in the cache.
-    func block(_ key: Key) -> DecodedBlock? {
-        state.withLock { state -> DecodedBlock? in
-            guard let index = state.places[key], let block = state.slots[index].block else {
-                state.use.missCount += 1
-                return nil
-            }
-            state.use.hitCount += 1
-            // Two pages of a long read have a block in common, which does not make it a used one.
-            if state.slots[index].ring == .used { state.move(index, to: .used) }
-            return block
+    /// Returns the blocks that are in the cache, each at the place of its key.
+    ///
+    /// Blocks are all over memory, and a reference to one changes it. So they are prefetched before the
+    /// first of them is returned.
+    func blocks(_ keys: [Key]) -> [DecodedBlock?] {
+        state.withLock { state in
+            let indexes = keys.map { state.places[$0] }
+            for case let index? in indexes { state.slots[index].prefetchBlock() }
+            let blocks = indexes.map { $0.flatMap { state.take($0) } }
+            let hitCount = blocks.count { $0 != nil }
+            state.use.hitCount += UInt64(hitCount)
+            state.use.missCount += UInt64(blocks.count - hitCount)
+            return blocks
         }
     }
 
@@ -141,7 +144,20 @@ final class BlockCache: Sendable {
     }
 }
 
+extension BlockCache.Slot {
+    fileprivate func prefetchBlock() {
+        if let block { tidemark_prefetch(Unmanaged.passUnretained(block).toOpaque()) }
+    }
+}
+
 extension BlockCache.State {
+    /// Returns the block of a slot, which becomes the newest; `nil` if it was removed.
+    fileprivate mutating func take(_ index: Int) -> DecodedBlock? {
+        // Two pages of a long read have a block in common, which does not make it a used one.
+        if slots[index].ring == .used { move(index, to: .used) }
+        return slots[index].block
+    }
+
     /// Adds a block whose key has no slot.
     fileprivate mutating func add(
         _ block: DecodedBlock,

@@ -101,6 +101,15 @@ final class BlocksAhead {
         return blocks[next - 1].entry
     }
 
+    /// Prefetches the last wanted event of a block of a scattered read, at a distance from the block to which
+    /// ``advance()`` moved.
+    func prefetchEvent(after distance: Int) {
+        let index = next - 1 + distance
+        guard index < kept.count, let block = kept[index], let position = blocks[index].lastWanted
+        else { return }
+        block.prefetchEvent(at: position)
+    }
+
     /// The reader of the block to which ``advance()`` moved.
     var reader: SegmentReader { blocks[next - 1].reader }
 

@@ -62,9 +62,12 @@ extension LogFiles {
         var blocks = blocks
         // A reader of few events reads all of each.
         let marker = isScattered ? .none : marker
+        let found = cache.blocks(blocks.map(\.key))
+        if isScattered {
+            for case let block? in found { block.prefetchRows() }
+        }
         let kept = blocks.indices.map { (index) -> DecodedBlock? in
-            let key = blocks[index].key
-            guard let block = cache.block(key) else {
+            guard let block = found[index] else {
                 if isScattered, blocks[index].lastWanted != nil,
                     !cache.wantsScattered(byteCount: Int(blocks[index].entry.rawByteCount))
                 {
@@ -74,7 +77,7 @@ extension LogFiles {
             }
             guard mapping, !block.isMapped(by: marker) else { return block }
             let mapped = block.mapped(by: marker)
-            cache.keep(mapped, key)
+            cache.keep(mapped, blocks[index].key)
             return mapped
         }
         return BlocksAhead(

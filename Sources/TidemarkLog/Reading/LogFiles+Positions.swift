@@ -61,6 +61,7 @@ extension LogFiles {
             // Now, while the helper decodes blocks.
             let next = wanted.isSparse ? scattered(wanted.rest) : nil
             while let entry = ahead.advance() {
+                if wanted.isSparse { ahead.prefetchEvent(after: 4) }
                 let end = rest.firstIndex(after: entry.last)
                 let covered = rest[..<end]
                 rest = rest[end...]
