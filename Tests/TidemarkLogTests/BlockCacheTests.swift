@@ -32,7 +32,7 @@ import Testing
 
     /// Which of some blocks are in the cache.
     private func kept(_ numbers: Range<Int>) -> [Int] {
-        zip(numbers, cache.blocks(numbers.map(key))).compactMap { $1 == nil ? nil : $0 }
+        numbers.filter { cache.block(key($0)) != nil }
     }
 
     @Test func `Several blocks are returned, each at the place of its key, and counted`() {

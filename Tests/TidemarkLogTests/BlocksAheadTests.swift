@@ -92,7 +92,7 @@ import Testing
         try log.read(all) { _ in true }
         let kept = short.filter { entry in
             let key = BlockCache.Key(segment: reader.id, offset: entry.offset)
-            return log.files.cache.blocks([key])[0] != nil
+            return log.files.cache.block(key) != nil
         }
         // The end of the read may have few blocks, which then take the place of some. If it were read
         // like a short one throughout, none would be left.
@@ -110,7 +110,7 @@ import Testing
         for entry in entries[40...] { try log.read([entry.first]) { _ in true } }
         func isKept(_ entry: BlockEntry) -> Bool {
             let key = BlockCache.Key(segment: reader.id, offset: entry.offset)
-            return log.files.cache.blocks([key])[0] != nil
+            return log.files.cache.block(key) != nil
         }
         // Otherwise the cache is not full.
         try #require(entries[40...].contains { !isKept($0) })

@@ -97,9 +97,21 @@ final class BlockCache: Sendable {
     /// The numbers of lookups that found a block and that did not.
     var use: CacheUse { state.withLock { $0.use } }
 
-    /// Returns the blocks that are in the cache, each at the place of its key.
+    /// Returns the block if it is in the cache.
+    func block(_ key: Key) -> DecodedBlock? {
+        state.withLock { state -> DecodedBlock? in
+            guard let index = state.places[key], let block = state.take(index) else {
+                state.use.missCount += 1
+                return nil
+            }
+            state.use.hitCount += 1
+            return block
+        }
+    }
+
+    /// Returns the blocks of a scattered read that are in the cache, each at the place of its key.
     ///
-    /// Blocks are all over memory, and a reference to one changes it. So they are prefetched before the
+    /// They are all over memory, and a reference to one changes it. So they are prefetched before the
     /// first of them is returned.
     func blocks(_ keys: [Key]) -> [DecodedBlock?] {
         state.withLock { state in

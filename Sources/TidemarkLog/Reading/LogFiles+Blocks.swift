@@ -62,12 +62,11 @@ extension LogFiles {
         var blocks = blocks
         // A reader of few events reads all of each.
         let marker = isScattered ? .none : marker
-        let found = cache.blocks(blocks.map(\.key))
-        if isScattered {
-            for case let block? in found { block.prefetchRows() }
-        }
+        let scattered = isScattered ? cache.blocks(blocks.map(\.key)) : []
+        for case let block? in scattered { block.prefetchRows() }
         let kept = blocks.indices.map { (index) -> DecodedBlock? in
-            guard let block = found[index] else {
+            let key = blocks[index].key
+            guard let block = isScattered ? scattered[index] : cache.block(key) else {
                 if isScattered, blocks[index].lastWanted != nil,
                     !cache.wantsScattered(byteCount: Int(blocks[index].entry.rawByteCount))
                 {
@@ -77,7 +76,7 @@ extension LogFiles {
             }
             guard mapping, !block.isMapped(by: marker) else { return block }
             let mapped = block.mapped(by: marker)
-            cache.keep(mapped, blocks[index].key)
+            cache.keep(mapped, key)
             return mapped
         }
         return BlocksAhead(

@@ -356,7 +356,7 @@ import Testing
         let segment = try #require(log.files.segments.first { $0.id.generation > 0 })
         let reader = try #require(try log.files.reader(of: segment))
         func isKept(_ entry: BlockEntry) -> Bool {
-            log.files.cache.blocks([.init(segment: reader.id, offset: entry.offset)])[0] != nil
+            log.files.cache.block(.init(segment: reader.id, offset: entry.offset)) != nil
         }
         func read(_ positions: ArraySlice<UInt64>) throws {
             try log.read(positions.map(SequenceNumber.init(rawValue:))) { _ in true }
