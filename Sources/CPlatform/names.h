@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <sys/stat.h>
-#if defined(__linux__) && __has_include(<linux/stat.h>)
-#include <linux/stat.h>
+#if defined(__linux__)
 #include <sys/syscall.h>
+#if !defined(STATX_NLINK) && __has_include(<linux/stat.h>)
+#include <linux/stat.h>
+#endif
 // As in <unistd.h>, whose names a Swift file would then have to import from here.
 long syscall(long number, ...);
 #endif
@@ -16,8 +18,8 @@ long syscall(long number, ...);
 /// Returns the number of names of an open file; -1 after an error, with `errno` set.
 ///
 /// Linux: asks for nothing else. Since 6.13, a kernel that was asked for a file's times gives the next write
-/// a time of its own, and on ext4 the next sync then writes the inode too, which takes as long as writing the
-/// data. Unasked, it changes times once per tick of its clock.
+/// a time of its own. On ext4 without a journal, the next sync then writes the inode too, which takes as long as
+/// writing the data. Unasked, the kernel changes times once per tick of its clock.
 static inline long tidemark_name_count(int descriptor) {
 #if defined(SYS_statx) && defined(STATX_NLINK)
     struct statx some;
