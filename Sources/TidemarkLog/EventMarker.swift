@@ -19,6 +19,6 @@ package struct EventMarker: Sendable {
         self.mark = mark
     }
 
-    /// Notes nothing.
+    /// Marks nothing.
     package static let none = EventMarker(nil)
 }

@@ -6,7 +6,7 @@ import Foundation
 import Testing
 import TidemarkLog
 
-/// What a sync asks the kernel for.
+/// The questions of a sync to the kernel.
 @Suite struct SyncedTimesTests {
     // A kernel that was asked for a file's times gives the next write a time of its own, and the sync
     // after it then writes the inode too. Unasked, it takes the time of its last tick.
