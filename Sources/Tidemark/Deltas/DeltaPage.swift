@@ -217,6 +217,7 @@ private struct PageReading {
 /// The versions that events of shares name, each with the place of such an event in the list.
 private struct ShownVersions {
     private var sequences: [SequenceNumber] = []
+    /// Empty while the place of each version is its index.
     private var places: [Int] = []
     private var ascends = true
 
@@ -229,27 +230,35 @@ private struct ShownVersions {
             if last > sequence { ascends = false }
         } else {
             sequences.reserveCapacity(capacity)
-            places.reserveCapacity(capacity)
         }
+        if place != sequences.count || !places.isEmpty { note(place, of: capacity) }
         sequences.append(sequence)
+    }
+
+    @inline(never)
+    private mutating func note(_ place: Int, of capacity: Int) {
+        if places.isEmpty {
+            places.reserveCapacity(capacity)
+            places.append(contentsOf: sequences.indices)
+        }
         places.append(place)
     }
 
     /// The order in which the versions lie in the log.
     var order: EntryOrder {
+        let places = places.isEmpty ? nil : places
         if ascends { return EntryOrder(sequences: sequences, places: places) }
-        return EntryOrder(Array(zip(sequences, places)))
+        return EntryOrder(Array(zip(sequences, places ?? Array(sequences.indices))))
     }
 }
 
 /// The positions of a list's entries in the order in which they lie in the log.
 private struct EntryOrder {
     let sequences: [SequenceNumber]
-    /// For each position the place of its entry; `nil` if the list has the same order.
+    /// For each position the place of its entry; `nil` if that is its index.
     private let places: [Int]?
-
-    /// True if the list has the same order.
-    var isOfList: Bool { places == nil }
+    /// True if each entry of the list has a position, in the same order.
+    let isOfList: Bool
 
     /// The order of the entries of a list.
     init(_ entries: [DeltaEntry]) {
@@ -263,7 +272,7 @@ private struct EntryOrder {
             sequences.append(last)
         }
         if ascends {
-            self.init(sequences: sequences, places: nil)
+            self.init(sequences: sequences, places: nil, isOfList: true)
         } else {
             self.init(sequences.indices.map { (sequences[$0], $0) })
         }
@@ -276,9 +285,10 @@ private struct EntryOrder {
     }
 
     /// Creates the order of positions that ascend, without sorting them.
-    init(sequences: [SequenceNumber], places: [Int]?) {
+    init(sequences: [SequenceNumber], places: [Int]?, isOfList: Bool = false) {
         self.sequences = sequences
         self.places = places
+        self.isOfList = isOfList
     }
 
     @inline(__always)

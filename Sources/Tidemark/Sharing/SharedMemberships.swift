@@ -12,16 +12,15 @@ import TidemarkViews
 /// A deletion is not reported to a participant that never saw the record.
 struct SharedMemberships {
     private let parts: [KnownParticipation]
+    private let start: SequenceNumber
     private let reader: Reader
-    /// The audiences that the participant joined or left after the token.
-    private let fresh: Set<ZoneKey>
     private var known: [ZoneKey: [Range<SequenceNumber>]] = [:]
 
     /// Creates the stays of a present or former participant in the shares of a zone.
     init(of parts: [KnownParticipation], since start: SequenceNumber, _ reader: Reader) {
         self.parts = parts
+        self.start = start
         self.reader = reader
-        fresh = Set(parts.filter { $0.sequence > start }.compactMap(\.audience))
     }
 
     /// Returns the positions of removed records that the participant never saw in an audience;
@@ -36,11 +35,12 @@ struct SharedMemberships {
     ) throws(SyncError) -> Set<SequenceNumber> {
         // A participant who did not join or leave since the token could fetch every record that the
         // audience has removed since.
-        guard fresh.contains(audience) else { return [] }
-        let stays = try stays(in: audience)
+        guard parts.contains(where: { $0.audience == audience && $0.sequence > start }) else {
+            return []
+        }
         var unseen: Set<SequenceNumber> = []
         for version in versions where isLeaving || version.state == .tombstone {
-            let wasSeen = try wasSeen(version, in: audience, stays)
+            let wasSeen = try wasSeen(version, in: audience, stays(in: audience))
             if !wasSeen { unseen.insert(version.sequence) }
         }
         return unseen
