@@ -6,20 +6,21 @@ extension Fields {
     @usableFromInline package struct Traits: OptionSet, Sendable {
         @usableFromInline package let rawValue: UInt8
 
+        // Computed, since another module would call a function for each stored one.
         /// A field is a reference, or a list of references.
-        package static let references = Traits(rawValue: 1)
+        @inlinable package static var references: Traits { Traits(rawValue: 1) }
         /// A field is an asset, or a list of assets.
-        package static let assets = Traits(rawValue: 2)
+        @inlinable package static var assets: Traits { Traits(rawValue: 2) }
         /// The client encrypted a value.
-        package static let encrypted = Traits(rawValue: 4)
+        @inlinable package static var encrypted: Traits { Traits(rawValue: 4) }
         /// A field has a stamp.
-        package static let stamps = Traits(rawValue: 8)
+        @inlinable package static var stamps: Traits { Traits(rawValue: 8) }
         /// A field was removed, or is to be removed.
-        package static let removals = Traits(rawValue: 16)
+        @inlinable package static var removals: Traits { Traits(rawValue: 16) }
         /// The traits are not known.
-        package static let unread = Traits(rawValue: 128)
+        @inlinable package static var unread: Traits { Traits(rawValue: 128) }
 
-        @usableFromInline package init(rawValue: UInt8) { self.rawValue = rawValue }
+        @inlinable package init(rawValue: UInt8) { self.rawValue = rawValue }
 
         /// The traits of one field.
         init(type: UInt8, flags: UInt8, stampByteCount: UInt8 = 0) {

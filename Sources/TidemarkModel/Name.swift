@@ -12,6 +12,7 @@ public struct Name: Sendable {
     public let string: String
 
     /// Wraps text of any kind, whether or not it is a valid name for something.
+    @inlinable
     public init(_ string: String) {
         self.string = string
     }
@@ -67,7 +68,7 @@ extension Name: Hashable {
     /// Strings of up to 15 bytes are their own storage, so this answers most comparisons in which
     /// the names are equal.
     @inlinable @inline(__always)
-    func hasSameStorage(as other: Name) -> Bool {
+    package func hasSameStorage(as other: Name) -> Bool {
         withUnsafeBytes(of: string) { mine in
             withUnsafeBytes(of: other.string) { theirs in
                 mine.count == 16

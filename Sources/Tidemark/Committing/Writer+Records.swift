@@ -123,21 +123,21 @@ extension Writer {
         items.reserveCapacity(request.itemCount)
         var last = ZoneID.default
         var zone = 0
+        let hash = reader.views.hash
         for index in 0..<request.itemCount {
-            let record = request.record(at: index)
             // Items mostly follow each other in one zone.
-            if index == 0 || record.zone != last {
-                last = record.zone
+            if index == 0 || !request.isSurely(in: last, at: index) {
+                last = request.record(at: index).zone
                 zone = try zones.index(
-                    of: record.zone,
+                    of: last,
                     in: caller.database,
                     creating: .implicit,
                     facts,
                     reader.options.limits
                 )
             }
-            let slot = reader.views.hash.slot(ofName: record.name)
-            items.append(ConsultedItem(name: record.name, zone: zone, slot: slot))
+            let name = request.recordName(at: index)
+            items.append(ConsultedItem(name: name, zone: zone, slot: hash.slot(ofName: name)))
         }
         // Saves and deletions in one request have no order, so a record may be named once
         // (semantics.md, "Saving").

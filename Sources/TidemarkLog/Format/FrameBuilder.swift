@@ -91,7 +91,10 @@ struct FrameBuilder: Sendable {
                 eventIndex: (draft.part?.firstIndex ?? 0) + positionCount - start,
                 isFirst: index == 0
             )
-            raw.append(eventOf: event.zone(at: next), draft.payloads[payload])
+            raw.append(
+                eventOf: event.zone(at: next),
+                draft.payloads.span.bytes.extracting(payload)
+            )
             positionCount += 1
             blocks[blocks.count - 1].positionCount += 1
         }
@@ -125,7 +128,7 @@ struct FrameBuilder: Sendable {
             openCommit = event.commit.first
         }
         // Zone 0 marks an event of the store itself.
-        raw.append(eventOf: replacement == nil ? event.zone : 0, payload)
+        raw.append(eventOf: replacement == nil ? event.zone : 0, payload.span.bytes)
         positionCount += 1
         blocks[blocks.count - 1].positionCount += 1
     }
@@ -220,11 +223,11 @@ extension [UInt8] {
 
     /// Appends the entry of an event.
     @inline(__always)
-    mutating func append(eventOf zone: ZoneKey, _ payload: ArraySlice<UInt8>) {
+    mutating func append(eventOf zone: ZoneKey, _ payload: RawSpan) {
         append(EntryTag.event)
         append(variableInteger: zone.rawValue)
-        append(variableInteger: UInt64(payload.count))
-        append(contentsOf: payload)
+        append(variableInteger: UInt64(payload.byteCount))
+        payload.withUnsafeBytes { append(contentsOf: $0) }
     }
 
     /// Appends the entry for positions that are empty here.

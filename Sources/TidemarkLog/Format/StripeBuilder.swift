@@ -221,7 +221,10 @@ struct StripeBuilder {
                     eventIndex: Int(eventIndex)
                 )
             }
-            layout.raw.append(eventOf: event.zone, bytes[event.payload])
+            layout.raw.append(
+                eventOf: event.zone,
+                bytes.span.bytes.extracting(event.payload)
+            )
             previous = index
         }
     }

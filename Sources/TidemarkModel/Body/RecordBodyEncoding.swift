@@ -132,14 +132,14 @@ extension RecordBody {
     ) {
         var texts = name.byteCount + type.byteCount + modified.texts.count
         texts += (parentName?.byteCount ?? 0) + (shareName?.byteCount ?? 0)
-        // More than the texts that are kept, which are the creator's.
-        texts += old?.textEnd ?? created.texts.count
-        // The texts are gathered first, because an append to an array costs more than a short text.
-        withUnsafeTemporaryAllocation(byteCount: headerByteCount + texts, alignment: 1) { buffer in
+        texts += old.map { $0.createdTexts.count } ?? created.texts.count
+        let start = bytes.count
+        // The zeros are also the flags, and the lengths of texts that are absent. They make room for
+        // the texts too, because an append to an array costs more than a short text.
+        bytes.append(contentsOf: repeatElement(0, count: headerByteCount + texts))
+        bytes.withUnsafeMutableBytes { bytes in
+            let buffer = UnsafeMutableRawBufferPointer(rebasing: bytes[start...])
             var end = headerByteCount
-            // The zeros are also the flags, and the lengths of texts that are absent.
-            UnsafeMutableRawBufferPointer(rebasing: buffer[..<end])
-                .initializeMemory(as: UInt8.self, repeating: 0)
             buffer[0] = format
             // A record keeps its creator and its creation time through all versions.
             buffer.store(old?.createdTime ?? created.time, at: createdTimeOffset)
@@ -149,17 +149,29 @@ extension RecordBody {
             buffer.put(name, as: .recordName, at: &end)
             buffer.put(type, as: .recordType, at: &end)
             if let old {
-                buffer.put(.createdUser, of: old, at: &end)
-                buffer.put(.createdDevice, of: old, at: &end)
+                buffer.putCreator(of: old, at: &end)
             } else {
                 buffer.put(created, as: .createdUser, .createdDevice, at: &end)
             }
             buffer.put(modified, as: .modifiedUser, .modifiedDevice, at: &end)
             if let parentName { buffer.put(parentName, as: .parent, at: &end) }
             if let shareName { buffer.put(shareName, as: .share, at: &end) }
-            bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<end]))
         }
         fields.merge(into: old?.fields, of: oldSequence, extent: extent, appendingTo: &bytes)
+    }
+}
+
+extension RecordBody {
+    /// The range of the texts of the creator, which follow the name and the type.
+    fileprivate var createdTexts: Range<Int> {
+        let bytes = bytes.span.bytes
+        let start =
+            Self.headerByteCount + bytes.word16(at: Text.recordName.lengthOffset)
+            + bytes.word16(at: Text.recordType.lengthOffset)
+        let count =
+            bytes.word16(at: Text.createdUser.lengthOffset)
+            + bytes.word16(at: Text.createdDevice.lengthOffset)
+        return start..<start + count
     }
 }
 
@@ -213,13 +225,23 @@ extension UnsafeMutableRawBufferPointer {
         end += author.texts.count
     }
 
-    /// Stores a text of another version.
-    fileprivate func put(_ place: RecordBody.Text, of old: RecordBody, at end: inout Int) {
-        let range = old.range(of: place)
+    /// Stores the texts of the creator of another version, and their lengths; moves the end.
+    fileprivate func putCreator(of old: RecordBody, at end: inout Int) {
+        let texts = old.createdTexts
         let start = end
-        end += old.bytes.withUnsafeBytes {
-            put(UnsafeRawBufferPointer(rebasing: $0[range]), as: place, at: start)
+        old.bytes.withUnsafeBytes { old in
+            copyLength(of: .createdUser, from: old)
+            copyLength(of: .createdDevice, from: old)
+            UnsafeMutableRawBufferPointer(rebasing: self[start...])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: old[texts]))
         }
+        end += texts.count
+    }
+
+    @inline(__always)
+    private func copyLength(of text: RecordBody.Text, from old: UnsafeRawBufferPointer) {
+        let length = old.loadUnaligned(fromByteOffset: text.lengthOffset, as: UInt16.self)
+        storeBytes(of: length, toByteOffset: text.lengthOffset, as: UInt16.self)
     }
 
     /// Stores the bytes of a text, and returns their number.

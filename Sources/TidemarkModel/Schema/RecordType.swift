@@ -95,7 +95,7 @@ extension Schema.RecordType {
     /// The name of the type of users' records.
     ///
     /// A constant of the program, unlike `users`, whose every access asks if it exists yet.
-    package static let usersName: Name = "Users"
+    @inlinable package static var usersName: Name { Name("Users") }
 
     /// The type of users' records, as a new container has it.
     public static let users = Schema.RecordType(

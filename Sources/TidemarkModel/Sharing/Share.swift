@@ -4,9 +4,9 @@
 /// The content of a share record except its own fields: records, participants and permissions.
 public struct Share: Hashable, Sendable {
     /// The type of share records.
-    public static let recordType = "cloudkit.share"
+    @inlinable public static var recordType: String { "cloudkit.share" }
     /// The record type as a name, for comparisons.
-    package static let typeName = Name(recordType)
+    @inlinable package static var typeName: Name { Name(recordType) }
     /// The number of bytes of ``recordType``, a literal: it is compared once per record of a delta.
     static let recordTypeByteCount: UInt16 = 14
     /// The record name of a share of a whole zone.

@@ -457,4 +457,18 @@ extension ModifyRecordsRequest {
         index < saves.count
             ? saves[index].recordID : deletions[index - saves.count].recordID
     }
+
+    /// Returns the name of an item's record.
+    package func recordName(at index: Int) -> Name {
+        index < saves.count
+            ? saves[index].recordID.name : deletions[index - saves.count].recordID.name
+    }
+
+    /// Returns true only if the record of an item is in a zone, and always if the item has the same
+    /// strings.
+    package func isSurely(in zone: ZoneID, at index: Int) -> Bool {
+        index < saves.count
+            ? saves[index].recordID.zone.hasSameStorage(as: zone)
+            : deletions[index - saves.count].recordID.zone.hasSameStorage(as: zone)
+    }
 }

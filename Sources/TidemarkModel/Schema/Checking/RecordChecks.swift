@@ -5,8 +5,9 @@
 ///
 /// A check allocates nothing. A record's fields and a type's fields are both in the order of their
 /// names' bytes, so one walk compares them side by side. It only reports if a record fits;
-/// ``SchemaGrowth`` reports what is missing or the reason for a refusal.
-public struct RecordChecks: Sendable {
+/// ``SchemaGrowth`` reports what is missing or the reason for a refusal. A class, so that a check of a
+/// record retains one object instead of three arrays.
+public final class RecordChecks: Sendable {
     /// A record type: its name, and which rows are its fields.
     private struct TypeRow {
         var name: Range<Int>
@@ -21,14 +22,22 @@ public struct RecordChecks: Sendable {
         var encrypted: UInt32 = 0
     }
 
-    private var types: [TypeRow] = []
-    private var fields: [FieldRow] = []
-    private var names: [UInt8] = []
+    private let types: [TypeRow]
+    private let fields: [FieldRow]
+    private let names: [UInt8]
 
     /// Prepares a schema.
     ///
     /// O(names and fields).
     public init(_ schema: Schema) {
+        var types: [TypeRow] = []
+        var fields: [FieldRow] = []
+        var names: [UInt8] = []
+        func append(_ name: Name) -> Range<Int> {
+            let start = names.count
+            names.append(contentsOf: name.string.utf8)
+            return start..<names.count
+        }
         for recordType in schema.recordTypes {
             let name = append(recordType.name)
             let first = fields.count
@@ -45,12 +54,7 @@ public struct RecordChecks: Sendable {
             }
             types.append(TypeRow(name: name, fields: first..<fields.count))
         }
-    }
-
-    private mutating func append(_ name: Name) -> Range<Int> {
-        let start = names.count
-        names.append(contentsOf: name.string.utf8)
-        return start..<names.count
+        (self.types, self.fields, self.names) = (types, fields, names)
     }
 
     /// Returns true if a save fits: the record type is known, and each value has the type of its
