@@ -46,7 +46,7 @@ final class LongLog<Engine: Contender>: Trial {
         let opening = try openAfterKill(repetition)
         results[Name.open(setting.eventCount)] = opening.milliseconds
         results[Name.openMemory(setting.eventCount)] = opening.peakMiB
-        if repetition == 0, setting.eventCount == setting.scale.eventCounts.last {
+        if setting.eventCount == setting.scale.eventCounts.last {
             results[Name.replay] = try await Engine.replay(setting.folder)
         }
         return results
