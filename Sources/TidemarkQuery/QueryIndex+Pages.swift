@@ -45,44 +45,52 @@ extension QueryIndex {
         guard let type = catalog.type(named: query.recordType), !zones.isEmpty, limit > 0 else {
             return QueryPage(records: [], bytes: [], next: nil)
         }
-        var statement = QueryStatement(type, zones: zones, now: now, searchedFields: searchedFields)
         // One row more tells whether another page follows. Rows that `shows` leaves out do not
         // count, so then SQLite cannot apply the limit.
         let rowLimit = shows == nil ? limit + 1 : .max
-        guard let selection = try statement.select(query, after: cursor, limit: rowLimit) else {
+        let found = try write(
+            query,
+            type,
+            zones: zones,
+            after: cursor,
+            limit: rowLimit,
+            now: now,
+            searchedFields: searchedFields
+        )
+        guard let written = found else {
             throw SyncError(
                 .invalidArguments,
                 "The types of the sort fields have changed since the cursor was made; repeat the "
                     + "query from its beginning."
             )
         }
-        try Self.check(statement, zoneCount: zones.count)
-        let isShown = try selection.shows(query, now, searchedFields, and: shows)
+        try Self.check(written, zoneCount: zones.count)
+        let isShown = try written.selection.shows(query, now, searchedFields, and: shows)
         let form = PageForm(
             query: query,
             zones: zones,
             signedZones: signedZones,
             size: PageSize(count: limit, byteCount: byteLimit)
         )
-        return try await withIndexes(of: statement, for: query) { database in
-            try read(selection, statement.arguments, form, isShown, database)
+        return try await withIndexes(written.neededIndexes, for: query) { database in
+            try read(written.selection, written.arguments, form, isShown, database)
         }
     }
 
-    /// Makes the indexes that a statement needs, and reads with them.
+    /// Makes the indexes that a query needs, and reads with them.
     private func withIndexes(
-        of statement: QueryStatement,
+        _ needed: [NeededIndex],
         for query: Query,
         _ readPage: (Database) throws -> QueryPage
     ) async throws -> QueryPage {
         do {
             while true {
-                try await make(statement.neededIndexes)
+                try await make(needed)
                 do {
                     return try read(readPage)
                 } catch let error as QueryIndexError {
                     // An update with many changes drops indexes first.
-                    guard !has(statement.neededIndexes) else { throw error }
+                    guard !has(needed) else { throw error }
                 }
             }
         } catch let error where error is SyncError || error is CancellationError {
@@ -94,13 +102,13 @@ extension QueryIndex {
 
     /// Rejects a statement that SQLite cannot run, or not in reasonable time.
     private static func check(
-        _ statement: QueryStatement,
+        _ query: WrittenQuery,
         zoneCount: Int
     ) throws(SyncError) {
-        let count = statement.arguments.count + statement.searchedWordCount
+        let count = query.arguments.count + query.searchedWordCount
         guard count > QueryStatement.valueCountLimit else { return }
         let advice =
-            statement.searchedWordCount > zoneCount
+            query.searchedWordCount > zoneCount
             ? "Name a zone, or search for fewer words."
             : "Split its lists, and combine the results."
         throw SyncError(

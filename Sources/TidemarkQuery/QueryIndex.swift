@@ -21,6 +21,8 @@ package final class QueryIndex: Sendable {
     let catalog: Mutex<Catalog>
     /// The prepared statements of each connection.
     let prepared = Mutex<[ObjectIdentifier: PreparedPages]>([:])
+    /// The SQL of earlier simple queries.
+    let forms = Mutex(KnownForms())
     /// By the hash of a statement's text, whether SQLite sorts its rows.
     ///
     /// Only speed depends on it. It is forgotten when indexes are made or dropped.

@@ -57,6 +57,16 @@ struct IndexedHistory {
         IndexedChange(sequence: sequence, zone: zone, previous: previous, content: content)
     }
 
+    /// A comparison of few forms, which any constant may be put into.
+    mutating func simpleComparison() -> Query.Predicate {
+        if generator.chance(6) { return .compare("due", .lessThanOrEqual, .now) }
+        let isText = generator.chance(2)
+        let value = ValuePool.value(of: isText ? .string : .int64, using: &generator.random)
+        return isText
+            ? .compare("title", .equal, .value(value), options: [.caseInsensitive])
+            : .compare("count", generator.pick([.equal, .greaterThan]), .value(value))
+    }
+
     /// What the evaluator finds, in order.
     func expected(_ query: Query, zones: [UInt64], now: Int64) throws -> [UInt64] {
         let matcher = try Query.Matcher(query.predicate, now: now)
@@ -111,6 +121,29 @@ struct IndexedHistory {
             }
         }
         #expect(foundCount > 500)
+    }
+
+    /// The SQL of the second one is that of the first one.
+    @Test(arguments: 0..<(runsLongTests ? 20 : 3) as Range<UInt64>)
+    func `Queries that differ in constants find different records`(seed: UInt64) async throws {
+        var history = try IndexedHistory(seed: seed)
+        let now = ValuePool.times[2]
+        let queryCount = 300
+        for number in 0..<queryCount {
+            if number % 100 == 0 { try await history.grow(by: 60) }
+            let query = Query(
+                recordType: "Note",
+                predicate: .and((0...number % 2).map { _ in history.simpleComparison() }),
+                sortDescriptors: history.generator.chance(2) ? [.init("count")] : []
+            )
+            let zones = history.generator.pick([[3], [4], [3, 4]]) as [UInt64]
+            let page = try await history.index.page(query, zones: zones, limit: 1000, now: now)
+            let expected = try history.expected(query, zones: zones, now: now)
+            #expect(page.records.map(\.sequence) == expected, "seed \(seed): \(query)")
+        }
+        let formCount = history.index.forms.withLock(\.count)
+        #expect(formCount > 10)
+        #expect(formCount < queryCount / 2)
     }
 
     @Test(arguments: 20..<(runsLongTests ? 40 : 23) as Range<UInt64>)

@@ -306,6 +306,28 @@ import TidemarkModel
         }
     }
 
+    @Test func `A known query is written anew after its fields have new types of values`()
+        async throws
+    {
+        let index = try QueryIndex(path: nil, identity: "x")
+        let query = Query(recordType: "Note", sortDescriptors: [.init("n")])
+        func find() async throws -> [UInt64] {
+            try await index.page(query, zones: [1], limit: 9, now: 0).records.map(\.sequence)
+        }
+        try await index.apply(
+            [try save("a", ["n": .int64(2)], at: 1), try save("b", ["n": .int64(1)], at: 2)],
+            through: IndexPosition(sequence: 2)
+        )
+        #expect(try await find() == [2, 1])
+        #expect(try await find() == [2, 1])
+        // Texts come after numbers, and records without a value before.
+        try await index.apply(
+            [try save("c", ["n": "text"], at: 3)],
+            through: IndexPosition(sequence: 3)
+        )
+        #expect(try await find() == [2, 1, 3])
+    }
+
     @Test func `A cursor of another query is rejected`() async throws {
         let index = try QueryIndex(path: nil, identity: "x")
         try await index.apply(

@@ -31,16 +31,17 @@ extension Schema {
         public let rawValue: UInt8
 
         /// Wraps bits.
+        @inlinable
         public init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
         /// Fetching and finding records.
-        public static let read = Permissions(rawValue: 1)
+        @inlinable public static var read: Permissions { Permissions(rawValue: 1) }
         /// Saving records that do not exist.
-        public static let create = Permissions(rawValue: 2)
+        @inlinable public static var create: Permissions { Permissions(rawValue: 2) }
         /// Changing and deleting records.
-        public static let write = Permissions(rawValue: 4)
+        @inlinable public static var write: Permissions { Permissions(rawValue: 4) }
 
         /// All three.
         static let all: Permissions = [.read, .create, .write]

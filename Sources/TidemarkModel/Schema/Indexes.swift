@@ -10,16 +10,17 @@ extension Schema {
         public let rawValue: UInt8
 
         /// Wraps bits.
+        @inlinable
         public init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
         /// Equality, membership, distance.
-        public static let queryable = Indexes(rawValue: 1)
+        @inlinable public static var queryable: Indexes { Indexes(rawValue: 1) }
         /// Order and ranges.
-        public static let sortable = Indexes(rawValue: 2)
+        @inlinable public static var sortable: Indexes { Indexes(rawValue: 2) }
         /// An index for the words of a text.
-        public static let searchable = Indexes(rawValue: 4)
+        @inlinable public static var searchable: Indexes { Indexes(rawValue: 4) }
 
         /// All three.
         static let all: Indexes = [.queryable, .sortable, .searchable]

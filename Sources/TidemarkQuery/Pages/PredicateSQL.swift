@@ -240,7 +240,7 @@ extension Query.Comparison {
     }
 
     /// Returns the constants of the comparison in the form of the columns, folded if requested.
-    fileprivate func constants(now: Int64) -> [SQLValue] {
+    func constants(now: Int64) -> [SQLValue] {
         switch operand {
         case .null: return []
         case .now: return [.int(now)]

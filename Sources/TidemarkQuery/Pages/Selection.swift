@@ -10,8 +10,6 @@ struct Selection: Sendable {
 
     /// The table of the query's type.
     let table: String
-    /// The values by which rows are sorted, as SQL.
-    let values: [String]
     /// True if rows can be of several zones.
     let hasZones: Bool
     /// The conditions, which must all hold.
@@ -24,6 +22,41 @@ struct Selection: Sendable {
     let sets: [String]
     /// True if all selected records fulfil the predicate and need no further check.
     let isExact: Bool
+    /// The SQL for a plan that reads rows in the query's order, until a page is full.
+    ///
+    /// If SQLite sorted the rows, it would read the bodies of all rows that fulfil the conditions.
+    let inOrder: String
+    /// The SQL that reads the values by which a row is sorted; the row's number takes the place of
+    /// the limit among the parameters.
+    let place: String
+
+    /// Creates a selection; `values` are those by which rows are sorted, as SQL.
+    init(
+        table: String,
+        values: [String],
+        hasZones: Bool,
+        conditions: [String],
+        order: [String],
+        limit: String,
+        sets: [String],
+        isExact: Bool
+    ) {
+        self.table = table
+        self.hasZones = hasZones
+        self.conditions = conditions
+        self.order = order
+        self.limit = limit
+        self.sets = sets
+        self.isExact = isExact
+        inOrder = """
+            SELECT \(Self.columns(hasZones)) FROM \(table) \
+            LEFT JOIN bodies ON record = sequence \
+            WHERE \(conditions.joined(separator: " AND ")) \
+            ORDER BY \(order.joined(separator: ", ")) LIMIT \(limit)
+            """
+        place =
+            "SELECT \(values.joined(separator: ", ")) FROM \(table) WHERE sequence = \(limit)"
+    }
 
     /// Returns the check of each selected record; `nil` if none is needed.
     func shows(
@@ -38,24 +71,7 @@ struct Selection: Sendable {
     }
 
     /// The columns of a page, the last of which is NULL if a body is missing.
-    private var columns: String { hasZones ? "zone, body" : "body" }
-
-    /// The SQL for a plan that reads rows in the query's order, until a page is full.
-    ///
-    /// If SQLite sorted the rows, it would read the bodies of all rows that fulfil the conditions.
-    var inOrder: String {
-        """
-        SELECT \(columns) FROM \(table) LEFT JOIN bodies ON record = sequence \
-        WHERE \(conditions.joined(separator: " AND ")) \
-        ORDER BY \(order.joined(separator: ", ")) LIMIT \(limit)
-        """
-    }
-
-    /// The SQL that reads the values by which a row is sorted; the row's number takes the place of
-    /// the limit among the parameters.
-    var place: String {
-        "SELECT \(values.joined(separator: ", ")) FROM \(table) WHERE sequence = \(limit)"
-    }
+    private static func columns(_ hasZones: Bool) -> String { hasZones ? "zone, body" : "body" }
 
     /// The SQL for any other plan: it joins the bodies last, of the page's rows only.
     var sorted: String { sorted(by: order, prefix: "") }
@@ -70,7 +86,7 @@ struct Selection: Sendable {
 
     private func sorted(by order: [String], prefix: String) -> String {
         """
-        SELECT \(columns) FROM (\
+        SELECT \(Self.columns(hasZones)) FROM (\
         SELECT sequence AS id\(hasZones ? ", zone" : "") FROM \(table) \
         WHERE \(prefix)\(conditions.joined(separator: " AND ")) \
         ORDER BY \(order.joined(separator: ", ")) LIMIT \(limit)\
