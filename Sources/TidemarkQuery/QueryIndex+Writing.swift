@@ -41,8 +41,11 @@ extension QueryIndex {
             searchedWordCount: statement.searchedWordCount
         )
         // A comparison with a field that has no column is false, and its constant has no parameter.
-        // All comparisons must hold, so no record is found, whatever the parameters are.
-        if let form, selection.isExact { forms.withLock { $0.add(written, as: form) } }
+        if let simple, let form, selection.isExact,
+            written.arguments.count == zones.count + simple.constants.count + 1
+        {
+            forms.withLock { $0.add(written, as: form) }
+        }
         return written
     }
 }

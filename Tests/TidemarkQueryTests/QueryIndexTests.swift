@@ -328,6 +328,20 @@ import TidemarkModel
         #expect(try await find() == [2, 1, 3])
     }
 
+    @Test func `A field that no record has is compared with one value after another`()
+        async throws
+    {
+        let index = try QueryIndex(path: nil, identity: "x")
+        try await index.apply(
+            [try save("a", ["n": .int64(2)], at: 1)],
+            through: IndexPosition(sequence: 1)
+        )
+        for value in ["x", "y"] {
+            #expect(try await find("missing == '\(value)'", in: index) == [])
+            #expect(try await find("missing == '\(value)' AND n == 2", in: index) == [])
+        }
+    }
+
     @Test func `A cursor of another query is rejected`() async throws {
         let index = try QueryIndex(path: nil, identity: "x")
         try await index.apply(
