@@ -63,7 +63,7 @@ import TidemarkTesting
         OperationQueue().addOperation(last)
         #expect(!save.isReady)
         database.add(zone)
-        try await Task.sleep(for: .milliseconds(50))
+        while faulty.heldCallCount == 0 { try await Task.sleep(for: .milliseconds(5)) }
         #expect(order.items.isEmpty)
         #expect(zone.isExecuting)
         faulty.release()

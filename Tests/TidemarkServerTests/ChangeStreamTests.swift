@@ -282,12 +282,12 @@ final class Kept: Sendable {
     let token = Lock("")
 }
 
-/// Waits until something holds, for some seconds.
+/// Waits until something holds, for a minute, since many tests run at the same time.
 func waitUntil(
     _ what: @Sendable () async throws -> Bool,
     sourceLocation: SourceLocation = #_sourceLocation
 ) async throws {
-    for _ in 0..<200 {
+    for _ in 0..<2_400 {
         if try await what() { return }
         try await Task.sleep(for: .milliseconds(25))
     }
