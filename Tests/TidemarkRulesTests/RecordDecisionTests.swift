@@ -130,6 +130,39 @@ import TidemarkRules
         #expect(decision.plan.eventCount == 1)
     }
 
+    @Test func `Saves are decided alike alone and beside other items`() throws {
+        var facts = try facts()
+        let names = (0..<40).map { "n\($0)" }
+        let first = try names.map { save($0, try Fields(["text": "Hello"])) }
+        try facts.commit(try decide(ModifyRecordsRequest(saves: first), over: facts).plan)
+        var saves = try (20..<60).map { save("n\($0)", try Fields(["text": "Bye", "n": 1])) }
+        for index in saves.indices { saves[index].policy = .replace }
+        let alone = try decide(ModifyRecordsRequest(saves: saves), over: facts)
+        // Nothing has to change for it, and the saves are only decided when it was looked at.
+        let deletions = [RecordDeletion(id("absent"))]
+        let beside = try decide(
+            ModifyRecordsRequest(saves: saves, deletions: deletions),
+            over: facts
+        )
+        #expect(alone.plan.eventCount == 40 && beside.plan.eventCount == 40)
+        #expect(alone.plan.draft.payloads == beside.plan.draft.payloads)
+        #expect(alone.plan.draft.events.map(\.zone) == beside.plan.draft.events.map(\.zone))
+        #expect(alone.plan.consulted == Array(beside.plan.consulted.prefix(40)))
+        #expect(alone.outcomes.count == 40 && beside.outcomes.count == 41)
+        for (index, outcomes) in zip(alone.outcomes, beside.outcomes).enumerated() {
+            guard case (.event(index), .event(index)) = outcomes else {
+                Issue.record("\(outcomes)")
+                return
+            }
+        }
+        guard case .nothingToDo = beside.outcomes[40] else {
+            Issue.record("the deletion has something to do")
+            return
+        }
+        try facts.commit(alone.plan)
+        #expect(facts.liveVersions(in: 1).count == 60)
+    }
+
     @Test func `Deleting a record deletes its dependents, or is rejected`() throws {
         var facts = try facts()
         func link(_ action: Reference.Action) throws -> Fields {

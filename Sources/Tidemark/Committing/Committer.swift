@@ -25,6 +25,9 @@ package final class Committer: Sendable {
         self.clock = clock
     }
 
+    /// See ``SegmentLog/earlyFrame(byteCount:)``.
+    func earlyFrame(byteCount: Int) -> EarlyFrame? { log.earlyFrame(byteCount: byteCount) }
+
     /// A commit that has its place in the log.
     package struct Placed: Sendable {
         /// Position of its first event.

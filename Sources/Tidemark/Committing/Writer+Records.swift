@@ -38,7 +38,7 @@ extension Writer {
                 return try answers(to: request, as: caller, from: answer, sight, picture)
                     .withoutUnreadable(to: access, request)
             }
-            var decision = try decide(request, as: caller, with: access, picture)
+            var decision = try decide(request, as: caller, key, with: access, picture)
             let outcomes = decision.outcomes
             decision.plan.seal(as: caller, key, outcomes: outcomes.map(\.stored))
             if decision.isEmpty {
@@ -65,6 +65,7 @@ extension Writer {
     func decide(
         _ request: ModifyRecordsRequest,
         as caller: Caller,
+        _ key: RequestIdentity? = nil,
         with access: PublicAccess?,
         _ picture: ViewPicture
     ) throws(SyncError) -> RecordDecision {
@@ -88,6 +89,12 @@ extension Writer {
             over: facts,
             time: time
         )
+        if let frame = committer.earlyFrame(byteCount: request.fieldByteCount) {
+            // As it is sealed in the end if every item is saved.
+            let count = request.itemCount
+            decision.plan.seal(as: caller, key, outcomes: (0..<count).map { .event($0) })
+            decision.plan.draft.begin(frame, eventCount: count)
+        }
         var rules = RecordRules(
             limits: limits,
             line: reader.line,

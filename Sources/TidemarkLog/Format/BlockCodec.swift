@@ -3,6 +3,7 @@
 
 import CLZ4
 import Dispatch
+import TidemarkLock
 
 /// The amount of time that compression may take.
 enum CompressionLevel {
@@ -21,32 +22,54 @@ struct FrameCompressor: Sendable {
     /// With fewer blocks, waking another thread (about 40 µs) costs more than it saves.
     static let sharedBlockCount = 6
 
-    private let lanes: [BlockCompressor]
+    /// The compressor of the thread that writes frames.
+    private let own: BlockCompressor
+    /// The compressor of the other thread, while nobody has it.
+    private let other: SpareCompressor
 
     /// Creates compressors for a dictionary: fast ones while callers wait, or ones that take twenty
     /// times as long and make blocks shorter.
     init(dictionary: [UInt8], level: CompressionLevel = .fast) {
-        // One per thread of `compress`, because a compressor's working state is overwritten by each
-        // block.
-        lanes = (0..<2).map { _ in BlockCompressor(dictionary: dictionary, level: level) }
+        // One per thread, because a compressor's working state is overwritten by each block.
+        own = BlockCompressor(dictionary: dictionary, level: level)
+        other = SpareCompressor(BlockCompressor(dictionary: dictionary, level: level))
     }
 
-    /// Writes the stored form of blocks, which are all of the raw bytes, to the start of a buffer
-    /// with room for those; sets the stored lengths of the blocks, and returns their sum.
+    /// Returns blocks that another thread begins to compress; `nil` if it has those of another
+    /// frame.
+    func sharedBlocks() -> SharedBlocks? {
+        other.take().map { SharedBlocks($0, of: other) }
+    }
+
+    /// Writes the stored form of a frame's blocks to the start of a buffer with room for the raw
+    /// ones; sets the stored lengths of their entries, and returns the sum.
+    ///
+    /// Another thread may have begun with the first blocks.
     func compress(
-        _ raw: [UInt8],
+        _ raw: [RawFrame.Block],
         _ blocks: inout [BlockEntry],
+        begun: SharedBlocks? = nil,
         into output: UnsafeMutableRawBufferPointer
     ) -> Int {
-        guard blocks.count >= Self.sharedBlockCount else {
-            return lanes[0].compress(raw, &blocks, into: output)
-        }
-        let shared = SharedBlocks(raw, blocks, into: output)
-        DispatchQueue.concurrentPerform(iterations: lanes.count) { lane in
-            shared.compress(from: lane == 0 ? .front : .back, by: lanes[lane])
-        }
-        return shared.finish(&blocks)
+        // Blocks that were begun for another segment have the wrong dictionary.
+        var shared = begun?.owner === other ? begun : nil
+        if shared == nil, blocks.count >= Self.sharedBlockCount { shared = sharedBlocks() }
+        return shared?.finish(raw, &blocks, by: own, into: output)
+            ?? own.compress(raw, &blocks, into: output)
     }
+}
+
+/// A compressor that one frame at a time has.
+final class SpareCompressor: Sendable {
+    private let spare: Lock<BlockCompressor?>
+
+    init(_ compressor: BlockCompressor) {
+        spare = Lock(compressor)
+    }
+
+    func take() -> BlockCompressor? { spare.withLock { $0.take() } }
+
+    func putBack(_ compressor: BlockCompressor) { spare.withLock { $0 = compressor } }
 }
 
 /// Compresses blocks independently of each other, each against the segment's dictionary.
@@ -100,26 +123,19 @@ final class BlockCompressor: @unchecked Sendable {
         buffer.deallocate()
     }
 
-    /// Writes the stored form of blocks, which are all of the raw bytes, to the start of a buffer
-    /// with room for those; sets the stored lengths of the blocks, and returns their sum.
+    /// Writes the stored form of a frame's blocks to the start of a buffer with room for the raw
+    /// ones; sets the stored lengths of their entries, and returns the sum.
     func compress(
-        _ raw: [UInt8],
+        _ raw: [RawFrame.Block],
         _ blocks: inout [BlockEntry],
         into output: UnsafeMutableRawBufferPointer
     ) -> Int {
-        var start = 0
         var end = 0
-        raw.withUnsafeBytes { raw in
-            for index in blocks.indices {
-                let next = start + Int(blocks[index].rawByteCount)
-                let count = compress(
-                    UnsafeRawBufferPointer(rebasing: raw[start..<next]),
-                    into: UnsafeMutableRawBufferPointer(rebasing: output[end...])
-                )
-                blocks[index].storedByteCount = UInt32(count)
-                start = next
-                end += count
-            }
+        for index in raw.indices {
+            let room = UnsafeMutableRawBufferPointer(rebasing: output[end...])
+            let count = raw[index].raw.withUnsafeBytes { compress($0, into: room) }
+            blocks[index].storedByteCount = UInt32(count)
+            end += count
         }
         return end
     }

@@ -61,12 +61,8 @@ struct FooterBuilder: Sendable {
     /// Throws if those are not what the format allows.
     mutating func add(_ frame: WrittenFrame) throws(BlockCursor.Malformed) {
         addFrame(last: frame.last, commitCount: frame.commitCount)
-        let raw = frame.raw.span.bytes
-        var start = 0
-        for entry in frame.blocks {
-            let end = start + Int(entry.rawByteCount)
-            let block = raw.extracting(start..<end)
-            start = end
+        for (entry, raw) in zip(frame.blocks, frame.raw) {
+            let block = raw.raw.span.bytes
             let index = add(entry)
             try BlockCursor.visit(block, from: entry.first) { (sequence, zone, commit, payload) in
                 add(sequence, zone, commit, block.extracting(payload), index: index)
@@ -81,6 +77,6 @@ struct WrittenFrame: Sendable {
     var last: SequenceNumber
     var commitCount: Int
     var blocks: [BlockEntry]
-    /// The raw bytes of the blocks, one after another.
-    var raw: [UInt8]
+    /// The blocks before they were compressed.
+    var raw: [RawFrame.Block]
 }

@@ -7,15 +7,18 @@
 /// on the writer's own thread.
 struct FrameBuilder: Sendable {
     /// The first position in the frame.
-    let first: SequenceNumber
+    private(set) var first: SequenceNumber
     private(set) var positionCount = 0
     private(set) var commitCount = 0
     private(set) var lastTime = Int64.min
     private(set) var lastReceived = Int64.min
     /// The commit of the last entry in the last block, if events are gathered one by one.
     private var openCommit: SequenceNumber?
-    private var raw: [UInt8] = []
     private var blocks: [RawFrame.Block] = []
+    /// The raw bytes of all blocks but the last one.
+    private var completeByteCount = 0
+    /// The first blocks, if another thread compresses them already.
+    private var begun: SharedBlocks?
     /// The maximum number of raw bytes in a block, unless one event alone is longer.
     private let blockByteCount: Int
 
@@ -28,11 +31,11 @@ struct FrameBuilder: Sendable {
     var isEmpty: Bool { positionCount == 0 }
 
     /// Raw bytes gathered so far.
-    var rawByteCount: Int { raw.count }
+    var rawByteCount: Int { completeByteCount + (blocks.last?.raw.count ?? 0) }
 
     /// True if the next commit belongs to another frame.
     var isFull: Bool {
-        raw.count >= Layout.frameByteCountTarget || positionCount >= Layout.framePositionCount
+        rawByteCount >= Layout.frameByteCountTarget || positionCount >= Layout.framePositionCount
     }
 
     /// The position after the last one gathered.
@@ -64,18 +67,41 @@ struct FrameBuilder: Sendable {
 
     /// Gathers a commit, whose first event gets the position `next`.
     mutating func append(_ draft: borrowing CommitDraft) {
-        commitCount += 1
-        if raw.isEmpty {
-            raw.reserveCapacity(
-                draft.payloads.count + 32 * draft.events.count + 64 + draft.envelope.count
-            )
+        let eventCount = draft.part?.eventCount ?? draft.events.count
+        gather(draft, CommitHead(draft, eventCount: eventCount), from: 0)
+    }
+
+    /// Gathers those events of a draft that were not gathered before, in a frame with no other
+    /// commit, whose head is known before its events.
+    mutating func append(eventsOf draft: borrowing CommitDraft, _ head: CommitHead) {
+        gather(draft, head, from: positionCount)
+    }
+
+    /// Moves a frame that begins at position zero, whose first blocks another thread compresses.
+    mutating func move(to position: SequenceNumber, _ begun: SharedBlocks) {
+        self.begun = begun
+        first = position
+        for index in blocks.indices {
+            blocks[index].first = position + Int(blocks[index].first.rawValue)
         }
-        lastTime = draft.time
-        lastReceived = draft.received
-        var payloadStart = 0
-        let start = positionCount
+    }
+
+    /// The blocks that no later event is added to.
+    var completeBlocks: ArraySlice<RawFrame.Block> { blocks.dropLast() }
+
+    private mutating func gather(
+        _ draft: borrowing CommitDraft,
+        _ head: CommitHead,
+        from start: Int
+    ) {
+        if start == 0 { commitCount += 1 }
+        lastTime = head.time
+        lastReceived = head.received
+        var payloadStart = start == 0 ? 0 : draft.events[start - 1].payloadEnd
+        // The commit's first event would have this place among the frame's positions.
+        let commitStart = positionCount - start
         var gaps = (draft.part?.gaps ?? [])[...]
-        for index in draft.events.indices {
+        for index in start..<draft.events.count {
             let event = draft.events[index]
             let payload = payloadStart..<event.payloadEnd
             payloadStart = event.payloadEnd
@@ -87,11 +113,12 @@ struct FrameBuilder: Sendable {
             }
             makeRoom(
                 payload.count + 21,
-                for: draft,
-                eventIndex: (draft.part?.firstIndex ?? 0) + positionCount - start,
-                isFirst: index == 0
+                for: head,
+                eventIndex: (draft.part?.firstIndex ?? 0) + positionCount - commitStart,
+                isFirst: index == 0,
+                of: draft.payloads.count
             )
-            raw.append(
+            blocks[blocks.count - 1].raw.append(
                 eventOf: event.zone(at: next),
                 draft.payloads.span.bytes.extracting(payload)
             )
@@ -115,20 +142,26 @@ struct FrameBuilder: Sendable {
         let envelope = event.envelope
         let needed =
             payload.count + 21 + (openCommit == event.commit.first ? 0 : 64 + envelope.count)
-        if blocks.isEmpty
-            || raw.count - blocks[blocks.count - 1].start + needed > blockByteCount,
+        if blocks.last.map({ $0.raw.count + needed > blockByteCount }) ?? true,
             blocks.last?.positionCount != 0
         {
-            blocks.append(RawFrame.Block(start: raw.count, first: next))
+            beginBlock()
             openCommit = nil
         }
         if openCommit != event.commit.first {
             let index = event.sequence.rawValue - event.commit.first.rawValue
-            raw.append(commit: event.commit, envelope, eventIndex: Int(index))
+            blocks[blocks.count - 1].raw.append(
+                commit: event.commit,
+                envelope,
+                eventIndex: Int(index)
+            )
             openCommit = event.commit.first
         }
         // Zone 0 marks an event of the store itself.
-        raw.append(eventOf: replacement == nil ? event.zone : 0, payload.span.bytes)
+        blocks[blocks.count - 1].raw.append(
+            eventOf: replacement == nil ? event.zone : 0,
+            payload.span.bytes
+        )
         positionCount += 1
         blocks[blocks.count - 1].positionCount += 1
     }
@@ -153,8 +186,8 @@ struct FrameBuilder: Sendable {
 
     /// Gathers positions that hold no event.
     mutating func appendGap(_ gapCount: UInt32) {
-        if blocks.isEmpty { blocks.append(RawFrame.Block(start: raw.count, first: next)) }
-        raw.append(gap: UInt64(gapCount))
+        if blocks.isEmpty { beginBlock() }
+        blocks[blocks.count - 1].raw.append(gap: UInt64(gapCount))
         positionCount += Int(gapCount)
         blocks[blocks.count - 1].positionCount += Int(gapCount)
     }
@@ -163,31 +196,27 @@ struct FrameBuilder: Sendable {
     /// that every block can be read alone.
     private mutating func makeRoom(
         _ byteCount: Int,
-        for draft: borrowing CommitDraft,
+        for head: CommitHead,
         eventIndex: Int,
-        isFirst: Bool
+        isFirst: Bool,
+        of payloadByteCount: Int
     ) {
-        let needed = byteCount + (isFirst ? 64 + draft.envelope.count : 0)
+        let needed = byteCount + (isFirst ? 64 + head.envelope.count : 0)
         if let block = blocks.last,
-            raw.count - block.start + needed <= blockByteCount || block.positionCount == 0
+            block.raw.count + needed <= blockByteCount || block.positionCount == 0
         {
-            if isFirst { appendCommit(draft, eventIndex: eventIndex) }
+            if isFirst { blocks[blocks.count - 1].raw.append(head, eventIndex: eventIndex) }
         } else {
-            blocks.append(RawFrame.Block(start: raw.count, first: next))
-            appendCommit(draft, eventIndex: eventIndex)
+            beginBlock()
+            let rest = payloadByteCount + 32 * head.eventCount + 64 + head.envelope.count
+            blocks[blocks.count - 1].raw.reserveCapacity(max(needed, min(rest, blockByteCount)))
+            blocks[blocks.count - 1].raw.append(head, eventIndex: eventIndex)
         }
     }
 
-    private mutating func appendCommit(_ draft: borrowing CommitDraft, eventIndex: Int) {
-        let commit = LogCommit(
-            // The entry does not contain this position. A reader computes it from the next event's
-            // position and the index.
-            first: .zero,
-            eventCount: draft.part?.eventCount ?? draft.events.count,
-            time: draft.time,
-            received: draft.received
-        )
-        raw.append(commit: commit, draft.envelope[...], eventIndex: eventIndex)
+    private mutating func beginBlock() {
+        completeByteCount = rawByteCount
+        blocks.append(RawFrame.Block(first: next))
     }
 
     /// Returns the gathered frame.
@@ -199,13 +228,41 @@ struct FrameBuilder: Sendable {
             commitCount: commitCount,
             lastTime: lastTime,
             lastReceived: lastReceived,
-            raw: raw,
-            blocks: blocks
+            blocks: blocks,
+            begun: begun
         )
     }
 }
 
+/// The part of a commit that each of its blocks repeats.
+struct CommitHead: Equatable, Sendable {
+    var eventCount: Int
+    var time: Int64
+    var received: Int64
+    var envelope: [UInt8]
+
+    init(_ draft: borrowing CommitDraft, eventCount: Int) {
+        self.eventCount = eventCount
+        time = draft.time
+        received = draft.received
+        envelope = draft.envelope
+    }
+}
+
 extension [UInt8] {
+    /// Appends the entry of a commit that is being gathered.
+    fileprivate mutating func append(_ head: CommitHead, eventIndex: Int) {
+        let commit = LogCommit(
+            // The entry does not contain this position. A reader computes it from the next event's
+            // position and the index.
+            first: .zero,
+            eventCount: head.eventCount,
+            time: head.time,
+            received: head.received
+        )
+        append(commit: commit, head.envelope[...], eventIndex: eventIndex)
+    }
+
     /// Appends the entry of a commit; the event at an index of the commit comes next.
     mutating func append(
         commit: LogCommit,

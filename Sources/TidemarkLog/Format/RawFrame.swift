@@ -3,9 +3,11 @@
 
 /// A frame that holds events, before its blocks are compressed.
 struct RawFrame: Sendable {
-    /// A block's place in `raw`: it ends where the next one begins.
+    /// A block before it is compressed.
+    ///
+    /// Each has bytes of its own, so that complete blocks can be compressed while others grow.
     struct Block: Sendable {
-        var start: Int
+        var raw: [UInt8] = []
         var first: SequenceNumber
         var positionCount = 0
         var isMap = false
@@ -17,25 +19,26 @@ struct RawFrame: Sendable {
     var commitCount: Int
     var lastTime: Int64
     var lastReceived: Int64
-    /// The blocks, one after another.
-    var raw: [UInt8]
     var blocks: [Block]
+    /// The first blocks, if another thread compresses them already.
+    var begun: SharedBlocks?
 
     /// The block table before compression: without stored lengths, places and checksums.
     private var entries: [BlockEntry] {
-        blocks.indices.map { index in
-            let end = index + 1 < blocks.count ? blocks[index + 1].start : raw.count
-            return BlockEntry(
-                first: blocks[index].first,
+        blocks.map { block in
+            BlockEntry(
+                first: block.first,
                 offset: 0,
                 storedByteCount: 0,
-                rawByteCount: end - blocks[index].start,
-                positionCount: blocks[index].positionCount,
+                rawByteCount: block.raw.count,
+                positionCount: block.positionCount,
                 checksum: 0,
-                isMap: blocks[index].isMap
+                isMap: block.isMap
             )
         }
     }
+
+    private var rawByteCount: Int { blocks.reduce(0) { $0 + $1.raw.count } }
 
     /// The end of the block table and start of the first block, relative to the frame's start.
     private var tableEnd: Int {
@@ -45,8 +48,8 @@ struct RawFrame: Sendable {
     /// Returns the length of the frame if a compressor encodes it.
     func byteCount(by compressor: FrameCompressor) -> Int {
         var entries = entries
-        return withUnsafeTemporaryAllocation(byteCount: raw.count, alignment: 1) { room in
-            tableEnd + compressor.compress(raw, &entries, into: room)
+        return withUnsafeTemporaryAllocation(byteCount: rawByteCount, alignment: 1) { room in
+            tableEnd + compressor.compress(blocks, &entries, into: room)
         }
     }
 
@@ -59,14 +62,14 @@ struct RawFrame: Sendable {
         var start = tableEnd
         // No block becomes longer than its raw bytes, so the array has room for all of them and
         // never moves.
-        let capacity = start + raw.count + Layout.frameAlignment
+        let capacity = start + rawByteCount + Layout.frameAlignment
         var bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
             // Header and table are filled in when the blocks are known.
             buffer[..<start].initialize(repeating: 0)
             let room = UnsafeMutableRawBufferPointer(
                 rebasing: UnsafeMutableRawBufferPointer(buffer)[start...]
             )
-            let end = start + compressor.compress(raw, &entries, into: room)
+            let end = start + compressor.compress(blocks, &entries, begun: begun, into: room)
             count = Layout.aligned(end)
             buffer[end..<count].initialize(repeating: 0)
         }

@@ -144,14 +144,8 @@ struct StripeBuilder {
     ) -> RawFrame {
         var layout = StripeLayout(eventCount: events.count)
         for group in blockGroups(ownBlockByteCount) { write(group, to: &layout) }
+        // The maps come first in the frame, but can only be made after the blocks.
         let maps = maps(of: layout)
-        var blocks = maps.blocks
-        for block in layout.blocks {
-            var block = block
-            // The maps come first in the frame, but can only be made after the blocks.
-            block.start += maps.raw.count
-            blocks.append(block)
-        }
         return RawFrame(
             kind: .stripe,
             first: first,
@@ -159,8 +153,7 @@ struct StripeBuilder {
             commitCount: commits.count,
             lastTime: commits.reduce(.min) { max($0, $1.commit.time) },
             lastReceived: commits.reduce(.min) { max($0, $1.commit.received) },
-            raw: maps.raw + layout.raw,
-            blocks: blocks
+            blocks: maps.blocks + layout.blocks
         )
     }
 
@@ -215,13 +208,13 @@ struct StripeBuilder {
             if !isFollowing {
                 let commit = commits[event.commit]
                 let eventIndex = event.sequence.rawValue - commit.commit.first.rawValue
-                layout.raw.append(
+                layout.open.append(
                     commit: commit.commit,
                     bytes[commit.envelope],
                     eventIndex: Int(eventIndex)
                 )
             }
-            layout.raw.append(
+            layout.open.append(
                 eventOf: event.zone,
                 bytes.span.bytes.extracting(event.payload)
             )
@@ -244,7 +237,6 @@ struct StripeBuilder {
 
 /// The blocks of a stripe as they are filled.
 private struct StripeLayout {
-    var raw: [UInt8] = []
     private(set) var blocks: [RawFrame.Block] = []
     /// The block of each event.
     private(set) var owners: [Int]
@@ -254,24 +246,29 @@ private struct StripeLayout {
         owners = [Int](repeating: 0, count: eventCount)
     }
 
+    /// The bytes of the last block.
+    var open: [UInt8] {
+        get { blocks[blocks.count - 1].raw }
+        _modify { yield &blocks[blocks.count - 1].raw }
+    }
+
     mutating func endBlock() { isOpen = false }
 
     /// Returns true if the open block is not empty and has no room for more bytes.
     func lacksRoom(for byteCount: Int) -> Bool {
-        guard isOpen, let block = blocks.last else { return false }
-        return raw.count - block.start + byteCount > Layout.compactedBlockByteCount
+        isOpen && open.count + byteCount > Layout.compactedBlockByteCount
     }
 
     /// Moves to an event's position, in a new block if none is open.
     mutating func begin(_ index: Int, at sequence: SequenceNumber) {
-        if !isOpen { blocks.append(RawFrame.Block(start: raw.count, first: sequence)) }
+        if !isOpen { blocks.append(RawFrame.Block(first: sequence)) }
         isOpen = true
         let block = blocks.count - 1
         owners[index] = block
         let next = blocks[block].first.rawValue + UInt64(blocks[block].positionCount)
         // Before the commit's entry, from whose position a reader computes the commit's first
         // position.
-        if sequence.rawValue > next { raw.append(gap: sequence.rawValue - next) }
+        if sequence.rawValue > next { open.append(gap: sequence.rawValue - next) }
         blocks[block].positionCount = Int(sequence.rawValue - blocks[block].first.rawValue) + 1
     }
 }

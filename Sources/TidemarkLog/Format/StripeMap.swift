@@ -47,7 +47,6 @@ struct StripeMapCursor {
 
 /// The maps of one stripe, as they are written.
 struct StripeMapWriter {
-    private(set) var raw: [UInt8] = []
     private(set) var blocks: [RawFrame.Block] = []
     /// The first position that has no row yet.
     private var next: SequenceNumber
@@ -58,12 +57,12 @@ struct StripeMapWriter {
 
     /// Adds a row: the positions before a given one are in a block.
     mutating func append(before end: SequenceNumber, block: Int) {
-        if blocks.last.map({ raw.count - $0.start >= Layout.mapByteCount }) ?? true {
-            blocks.append(RawFrame.Block(start: raw.count, first: next, isMap: true))
+        if blocks.last.map({ $0.raw.count >= Layout.mapByteCount }) ?? true {
+            blocks.append(RawFrame.Block(first: next, isMap: true))
         }
         let count = end.rawValue - next.rawValue
-        raw.append(variableInteger: count)
-        raw.append(variableInteger: UInt64(block))
+        blocks[blocks.count - 1].raw.append(variableInteger: count)
+        blocks[blocks.count - 1].raw.append(variableInteger: UInt64(block))
         blocks[blocks.count - 1].positionCount += Int(count)
         next = end
     }

@@ -55,6 +55,9 @@ struct ActiveSegment: ~Copyable {
     /// The number of bytes that frames can still take.
     var room: Int { Int(reader.header.allocatedByteCount) - Int(offset) }
 
+    /// Returns a frame that another thread compresses; `nil` if it compresses one already.
+    func earlyFrame() -> EarlyFrame? { compressor.sharedBlocks().map { EarlyFrame($0) } }
+
     /// Writes one frame of commits, unsynced.
     mutating func write(_ builder: FrameBuilder) throws(LogError) -> WrittenFrame {
         // A frame of gaps alone has no commit, and its times are the least integers.
@@ -68,7 +71,7 @@ struct ActiveSegment: ~Copyable {
             last: (frame.first + frame.positionCount).previous,
             commitCount: frame.commitCount,
             blocks: blocks,
-            raw: frame.raw
+            raw: frame.blocks
         )
     }
 

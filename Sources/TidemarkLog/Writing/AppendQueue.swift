@@ -102,18 +102,22 @@ struct AppendQueue {
         // `bound` is an upper limit before compression, so a segment can end while it has room.
         // `wrote` returns the difference, and the next commits use it.
         if bound > room || beginsSegment { startSegment(with: bound) }
-        // Taken, so that the batch has one owner from here on. If the property kept it too, each
-        // append would copy the batch's bytes.
-        var batch =
-            open.take()
-            ?? Batch(
-                builder: FrameBuilder(first: lastSequence.next),
-                segmentNumber: segmentNumber
-            )
+        let first = lastSequence.next
+        var batch: Batch
+        if let waiting = open.take() {
+            // Taken, so that the batch has one owner from here on. If the property kept it too, each
+            // append would copy the batch's bytes.
+            batch = waiting
+            batch.builder.append(draft)
+            draft.leaveEarlyFrame()
+        } else if let builder = draft.earlyFrame(at: first) {
+            batch = Batch(builder: builder, segmentNumber: segmentNumber)
+        } else {
+            batch = Batch(builder: FrameBuilder(first: first), segmentNumber: segmentNumber)
+            batch.builder.append(draft)
+        }
         room -= bound
         batch.bound += bound
-        let first = lastSequence.next
-        batch.builder.append(draft)
         lastSequence = batch.builder.last
         lastTime = draft.time
         if batch.builder.isFull {
@@ -164,6 +168,9 @@ struct AppendQueue {
             segmentNumber: segmentNumber
         )
     }
+
+    /// True if nothing is written or waits for it, and the last caller was alone.
+    var isIdle: Bool { wasAlone && !isWriting && open == nil && closed.isEmpty }
 
     // MARK: Writing
 

@@ -38,8 +38,11 @@ struct CallerWrites: ~Copyable {
         }
 
         /// The places of this process: one fewer than there are processors.
-        static let ofProcess = Places(max(0, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))) - 1))
+        static let ofProcess = Places(max(0, CallerWrites.processorCount - 1))
     }
+
+    /// The number of processors of the machine.
+    static let processorCount = Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))
 
     private let places: Places
     /// True if the store's folder is on a disk of this machine.

@@ -198,6 +198,18 @@ package final class SegmentLog: EventSource {
         return first
     }
 
+    /// Returns a frame that another thread compresses while a commit of about so many bytes is
+    /// being decided; `nil` for a small commit, for one that will probably begin a segment, which
+    /// has another dictionary, or if other commits are being written.
+    package func earlyFrame(byteCount: Int) -> EarlyFrame? {
+        guard byteCount >= FrameCompressor.sharedBlockCount * Layout.blockByteCount,
+            CallerWrites.processorCount > 1,
+            // A quarter more, for the names and versions of records.
+            queue.withLock({ $0.isIdle && $0.room > byteCount + byteCount / 4 })
+        else { return nil }
+        return disk.withLock { $0.active.earlyFrame() }
+    }
+
     /// Skips positions without events, for a copy of a log that has lost some.
     func appendGap(_ gapCount: UInt32) {
         queue.withLock { $0.appendGap(gapCount) }

@@ -96,6 +96,12 @@ package struct CommitPlan: Sendable {
         consulted.reserveCapacity(eventCount)
     }
 
+    /// Removes the events of a plan that so far only saves records, bound to none.
+    mutating func removeEvents() {
+        draft.removeEvents()
+        events.removeAll(keepingCapacity: true)
+    }
+
     /// Returns the placeholder for the key of the zone that the event with an index creates.
     ///
     /// A key is the position of the zone's creation, which the committer assigns. Positions count

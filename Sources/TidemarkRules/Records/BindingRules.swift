@@ -33,15 +33,17 @@ package struct BindingRules {
     package static func concern(_ request: ModifyRecordsRequest, _ verdicts: [Verdict]) -> Bool {
         verdicts.indices.contains { index in
             switch verdicts[index] {
-            // Equals `mayBind`, without a copy of the save.
-            case .save:
-                request.saves[index].parent.isSet
-                    || request.saves[index].fields.mayHave(.references)
-                        && request.saves[index].fields.bind
+            case .save: concern(request.saves, at: index)
             case .delete: true
             case .nothingToDo, .refused, .conflict: false
             }
         }
+    }
+
+    /// Equals `mayBind`, without a copy of the save.
+    static func concern(_ saves: [RecordSave], at index: Int) -> Bool {
+        saves[index].parent.isSet
+            || saves[index].fields.mayHave(.references) && saves[index].fields.bind
     }
 
     /// Creates the rules for a request whose records were looked up.

@@ -43,6 +43,9 @@ package struct RecordDecision: ~Copyable, Sendable {
     private let access: PublicAccess?
     private let facts: any Facts
     private var neighboursLookedAt: SequenceNumber = 0
+    /// True if every item so far is a save that depends on no other item, so that its event can be
+    /// written before the next item is decided.
+    private var isPlain = false
     /// The placeholders of the zones that the plan creates.
     private var createdZones: [Int: ZoneKey] = [:]
 
@@ -77,8 +80,11 @@ package struct RecordDecision: ~Copyable, Sendable {
     ) throws(SyncError) {
         reserveCapacity(for: request)
         let author = Authorship(time: plan.draft.time, user: caller.user, device: caller.device)
+        let bodyAuthor = BodyAuthor(author)
         var audiences = Audiences(facts)
-        var verdicts = try verdicts(on: request, by: rules, &audiences)
+        var verdicts = try verdicts(on: request, by: rules, &audiences, bodyAuthor)
+        if isPlain { return restOnItems() }
+        // What follows is for requests whose items depend on each other, or on other records.
         var cascades = try bind(request, &verdicts, rules.limits, audiences)
         var passages = ShareTransitions(audiences)
         while true {
@@ -93,9 +99,7 @@ package struct RecordDecision: ~Copyable, Sendable {
             cascades = try bind(request, &verdicts, rules.limits, audiences)
         }
         if consulted.mayMeet { try consulted.settle(newcomers(of: verdicts), in: zones, facts) }
-        for index in items.indices {
-            plan.restsOn(items[index].slot, in: zones.key(of: items[index].zone))
-        }
+        restOnItems()
         if let consequences = passages.rules?.consequences {
             try plan.add(consequences, of: caller.database, by: author, over: facts)
         }
@@ -107,7 +111,6 @@ package struct RecordDecision: ~Copyable, Sendable {
             let change = try SystemChange.schema(from: grown.old, to: grown.new)
             try plan.add(change, of: caller.database, by: author, over: facts)
         }
-        let bodyAuthor = BodyAuthor(author)
         for (index, verdict) in verdicts.enumerated() {
             switch verdict {
             case .save:
@@ -195,14 +198,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         for (index, verdict) in verdicts.enumerated() where !concerns {
             switch verdict {
             case .save:
-                // Equals `hasToDoWithShares`, without a copy of the save.
-                concerns =
-                    request.saves[index].parent.isSet
-                    || request.saves[index].boxedShare.hasContent
-                    || request.saves[index].typeName == Share.typeName
-                    // Asked first, because the version is copied to be looked at.
-                    || items[index].isLive
-                        && items[index].bodyReadBefore?.hasToDoWithShares ?? false
+                concerns = concernsShares(request.saves, at: index)
             case .delete:
                 concerns = try items[index].live?.readBody().hasToDoWithShares ?? false
             case .nothingToDo, .refused, .conflict:
@@ -248,11 +244,11 @@ package struct RecordDecision: ~Copyable, Sendable {
     /// Reserves space for a commit of new records, so that it is not moved while it grows.
     private mutating func reserveCapacity(for request: ModifyRecordsRequest) {
         outcomes.reserveCapacity(items.count)
-        var byteCount = 0
-        for index in request.saves.indices {
-            byteCount += request.saves[index].fields.bytes.count + CommitPlan.usualHeaderByteCount
-        }
-        plan.reserveCapacity(eventCount: items.count, byteCount: byteCount)
+        plan.reserveCapacity(
+            eventCount: items.count,
+            byteCount: request.fieldByteCount
+                + request.saves.count * CommitPlan.usualHeaderByteCount
+        )
     }
 
     /// Returns the items that begin a record.
@@ -262,12 +258,23 @@ package struct RecordDecision: ~Copyable, Sendable {
         }
     }
 
+    /// Records that the plan depends on the slots of all items.
+    private mutating func restOnItems() {
+        for index in items.indices {
+            plan.restsOn(items[index].slot, in: zones.key(of: items[index].zone))
+        }
+    }
+
+    /// Returns the verdict on each item, and writes the events along the way if the request is
+    /// plain, so that another thread can compress them.
     private mutating func verdicts(
         on request: ModifyRecordsRequest,
         by rules: RecordRules,
-        _ audiences: inout Audiences
+        _ audiences: inout Audiences,
+        _ author: BodyAuthor
     ) throws(SyncError) -> [Verdict] {
         let saves = request.saves
+        isPlain = !rules.touchesTargets && zones.shared == nil
         var verdicts: [Verdict] = []
         verdicts.reserveCapacity(items.count)
         for index in items.indices {
@@ -296,8 +303,49 @@ package struct RecordDecision: ~Copyable, Sendable {
                     verdicts.append(verdict)
                 }
             }
+            if isPlain { try saveIfPlain(index, verdicts[index], request, author) }
         }
         return verdicts
+    }
+
+    /// The number of events after which complete blocks are handed to the other thread.
+    private static let eventCountBetweenBlocks = 16
+
+    /// Writes the event of a save that depends on no other item; any other item makes the request
+    /// one that is not plain, and removes what was written.
+    private mutating func saveIfPlain(
+        _ index: Int,
+        _ verdict: Verdict,
+        _ request: ModifyRecordsRequest,
+        _ author: BodyAuthor
+    ) throws(SyncError) {
+        guard case .save = verdict, !consulted.mayMeet,
+            // A new zone and a larger schema have events of their own, before the records'.
+            let zone = zones.key(of: items[index].zone), !(schema?.mayGrow ?? false),
+            !items[index].wasBound, !BindingRules.concern(request.saves, at: index),
+            !concernsShares(request.saves, at: index)
+        else {
+            isPlain = false
+            plan.removeEvents()
+            outcomes.removeAll(keepingCapacity: true)
+            return
+        }
+        try plan.save(items[index], in: zone, request.saves, at: index, author)
+        outcomes.append(.event(index))
+        if index % Self.eventCountBetweenBlocks == Self.eventCountBetweenBlocks - 1 {
+            plan.draft.compressCompleteBlocks()
+        }
+    }
+
+    /// Equals `hasToDoWithShares`, of the save and of the version before, without a copy of the
+    /// save.
+    private func concernsShares(_ saves: [RecordSave], at index: Int) -> Bool {
+        saves[index].parent.isSet
+            || saves[index].boxedShare.hasContent
+            || saves[index].typeName == Share.typeName
+            // Asked first, because the version is copied to be looked at.
+            || items[index].isLive
+                && items[index].bodyReadBefore?.hasToDoWithShares ?? false
     }
 
     /// Returns the error if the caller may not change an item's record at all; `nil` if the caller

@@ -8,13 +8,17 @@ extension ModifyRecordsRequest {
     /// The number of items: the saves and the deletions.
     package var itemCount: Int { saves.count + deletions.count }
 
+    /// The number of bytes of all fields, as they are encoded.
+    package var fieldByteCount: Int {
+        // By index: a copy of each save would count all its references.
+        saves.indices.reduce(0) { $0 + saves[$1].fields.bytes.count }
+    }
+
     /// Throws if the request exceeds the limits as a whole.
     package func check(_ limits: Limits) throws(SyncError) {
         try limits.check(itemCount: itemCount)
-        var encodedByteCount = 0
-        for index in saves.indices { encodedByteCount += saves[index].fields.bytes.count }
         // As for one record: the encoded size is an upper bound.
-        guard encodedByteCount > limits.bytesPerRequest else { return }
+        guard fieldByteCount > limits.bytesPerRequest else { return }
         let byteCount = saves.reduce(0) { $0 + $1.fields.contentByteCount }
         guard byteCount <= limits.bytesPerRequest else {
             throw .requestTooLarge(byteCount, limit: limits.bytesPerRequest)

@@ -58,6 +58,9 @@ package struct GrowingSchema: Sendable {
         return try refusal(ofGrowing: stored, for: saves[index], at: index, limits)
     }
 
+    /// True if a save so far brings a growth.
+    var mayGrow: Bool { !bringers.isEmpty }
+
     /// Returns true if a save has the type of the save judged before it and fits that type, without
     /// removing a field; false says nothing.
     ///

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Testing
 
 @testable import TidemarkLog
@@ -22,7 +23,7 @@ import Testing
             var blocks = Self.blocks(sizes)
             let stored = [UInt8](unsafeUninitializedCapacity: raw.count) { buffer, count in
                 let room = UnsafeMutableRawBufferPointer(buffer)
-                count = compressor.compress(raw, &blocks, into: room)
+                count = compressor.compress(Self.frame(raw, sizes), &blocks, into: room)
             }
             #expect(blocks.map { Int($0.rawByteCount) } == sizes)
             #expect(stored.count == blocks.reduce(0) { $0 + Int($1.storedByteCount) })
@@ -48,29 +49,45 @@ import Testing
         }
     }
 
-    /// The sides from which two threads take blocks, one thread after the other: each can be so late
-    /// that the other takes all.
-    @Test(
-        arguments: [[.front, .back], [.back, .front], [.front], [.back]] as [[SharedBlocks.Side]]
-    )
+    /// How late the other thread is.
+    enum Lateness: CaseIterable {
+        case never, comes, atOnce
+    }
+
+    @Test(arguments: Lateness.allCases, [0, 1, 5, 8])
     func `Stored blocks are the same whichever thread takes them`(
-        _ sides: [SharedBlocks.Side]
+        _ lateness: Lateness,
+        addedCount: Int
     ) {
         let dictionary = Self.text(64 << 10, seed: 1)
-        let compressors = sides.map { _ in
-            BlockCompressor(dictionary: dictionary, level: .fast)
-        }
+        let compressor = BlockCompressor(dictionary: dictionary, level: .fast)
+        let owner = SpareCompressor(compressor)
         let sizes = [0x4000, 700, 5 * Layout.blockByteCount, 0x3FF0, 1, 20, 0x2000, 4096]
         let raw = Self.text(sizes.reduce(0, +), seed: 2)
         var blocks = Self.blocks(sizes)
+        let queue = DispatchQueue(label: "test")
+        if lateness == .never { queue.suspend() }
         let stored = [UInt8](unsafeUninitializedCapacity: raw.count) { buffer, count in
-            let room = UnsafeMutableRawBufferPointer(buffer)
-            let shared = SharedBlocks(raw, blocks, into: room)
-            for (side, compressor) in zip(sides, compressors) {
-                shared.compress(from: side, by: compressor)
+            guard let spare = owner.take() else { return }
+            let shared = SharedBlocks(spare, of: owner, on: queue)
+            var start = 0
+            for size in sizes[..<addedCount] {
+                shared.add(Array(raw[start..<start + size]))
+                start += size
             }
-            count = shared.finish(&blocks)
+            if lateness == .atOnce { queue.sync {} }
+            #expect(owner.take() == nil)
+            count = shared.finish(
+                Self.frame(raw, sizes),
+                &blocks,
+                by: BlockCompressor(dictionary: dictionary, level: .fast),
+                into: UnsafeMutableRawBufferPointer(buffer)
+            )
         }
+        // Another frame may have the compressor, even if the other thread never came.
+        if lateness != .comes { #expect(owner.take() === compressor) }
+        if lateness == .never { queue.resume() }
+        queue.sync {}
         var start = 0
         var expected: [UInt8] = []
         for (index, size) in sizes.enumerated() {
@@ -83,6 +100,18 @@ import Testing
         #expect(stored.count < raw.count)
     }
 
+    @Test func `The blocks of an abandoned frame are not compressed`() {
+        let owner = SpareCompressor(BlockCompressor(dictionary: [], level: .fast))
+        let queue = DispatchQueue(label: "test")
+        queue.suspend()
+        let shared = owner.take().map { SharedBlocks($0, of: owner, on: queue) }
+        for _ in 0..<20 { shared?.add(Self.text(600, seed: 2)) }
+        shared?.abandon()
+        queue.resume()
+        queue.sync {}
+        #expect(shared?.compressedCount == 0)
+    }
+
     @Test func `Two threads store the same blocks as one`() {
         let dictionary = Self.text(64 << 10, seed: 1)
         let compressor = FrameCompressor(dictionary: dictionary)
@@ -93,7 +122,7 @@ import Testing
             var blocks = Self.blocks(sizes)
             let stored = [UInt8](unsafeUninitializedCapacity: raw.count) { buffer, count in
                 let room = UnsafeMutableRawBufferPointer(buffer)
-                count = compressor.compress(raw, &blocks, into: room)
+                count = compressor.compress(Self.frame(raw, sizes), &blocks, into: room)
             }
             var start = 0
             var expected: [UInt8] = []
@@ -111,6 +140,15 @@ import Testing
         return [UInt8](unsafeUninitializedCapacity: raw.count) { buffer, count in
             let room = UnsafeMutableRawBufferPointer(buffer)
             count = raw.withUnsafeBytes { compressor.compress($0, into: room) }
+        }
+    }
+
+    /// The blocks of a frame, one after another in some bytes.
+    private static func frame(_ raw: [UInt8], _ sizes: [Int]) -> [RawFrame.Block] {
+        var start = 0
+        return sizes.map { size in
+            defer { start += size }
+            return RawFrame.Block(raw: Array(raw[start..<start + size]), first: 1)
         }
     }
 

@@ -44,6 +44,18 @@ package struct CommitDraft: Sendable {
         }
     }
 
+    /// The frame that another thread has begun to compress; `nil` if none has, or the draft has
+    /// changed in another way than by growing.
+    private var early: Early?
+
+    private struct Early: Sendable {
+        let frame: EarlyFrame
+        /// The number of events that the draft will probably have.
+        let eventCount: Int
+        /// The number of events that are in the frame.
+        var gatheredCount = 0
+    }
+
     /// Stands for "the key of this event's zone is this event's own sequence number".
     package static let ownSequence = ZoneKey(rawValue: .max)
 
@@ -65,6 +77,8 @@ package struct CommitDraft: Sendable {
     /// A zone created in the same commit is named by its sequence number, which the caller knows
     /// only relative to the commit's first: see ``SegmentLog/append(_:)``.
     package mutating func append(zone: ZoneKey, payload: (inout [UInt8]) -> Void) {
+        // The key depends on the position, which is not known yet.
+        if zone == Self.ownSequence { dropEarlyFrame() }
         payload(&payloads)
         // The end alone: a payload begins where the one before it ends.
         events.append(Event(zone: zone, payloadEnd: payloads.count))
@@ -75,6 +89,7 @@ package struct CommitDraft: Sendable {
     ///
     /// O(events).
     package mutating func replaceZone(_ placeholder: ZoneKey, with zone: ZoneKey) {
+        dropEarlyFrame()
         for index in events.indices where events[index].zone == placeholder {
             events[index].zone = zone
         }
@@ -82,8 +97,50 @@ package struct CommitDraft: Sendable {
 
     /// Changes bytes of the payloads in place, such as a time that had to be raised.
     package mutating func patchPayloads(_ body: (inout MutableRawSpan) -> Void) {
+        dropEarlyFrame()
         var span = payloads.mutableSpan
         var bytes = span.mutableBytes
         body(&bytes)
+    }
+
+    /// Lets another thread compress the draft while it grows to a number of events.
+    ///
+    /// The draft already has the time and the envelope that it will probably have in the end. If
+    /// it ends otherwise, it is compressed again.
+    package mutating func begin(_ frame: EarlyFrame, eventCount: Int) {
+        early = Early(frame: frame, eventCount: eventCount)
+    }
+
+    /// Hands the blocks that are complete to the other thread, if there is one.
+    package mutating func compressCompleteBlocks() {
+        guard let early else { return }
+        let start = early.gatheredCount
+        if let count = early.frame.gather(self, from: start, eventCount: early.eventCount) {
+            self.early?.gatheredCount = count
+        } else {
+            self.early = nil
+        }
+    }
+
+    /// Removes all events.
+    package mutating func removeEvents() {
+        dropEarlyFrame()
+        payloads.removeAll(keepingCapacity: true)
+        events.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func dropEarlyFrame() {
+        leaveEarlyFrame()
+        early = nil
+    }
+
+    /// Ends the work on the early frame, which is not used.
+    func leaveEarlyFrame() { early?.frame.abandon() }
+
+    /// Returns the frame that the draft begins at a position, if another thread compresses it;
+    /// only called once.
+    func earlyFrame(at first: SequenceNumber) -> FrameBuilder? {
+        guard let early else { return nil }
+        return early.frame.builder(of: self, from: early.gatheredCount, at: first)
     }
 }
