@@ -25,7 +25,7 @@ struct FrameCompressor: Sendable {
     /// The compressor of the thread that writes frames.
     private let own: BlockCompressor
     /// The compressor of the other thread, while nobody has it.
-    private let other: SpareCompressor
+    let other: SpareCompressor
 
     /// Creates compressors for a dictionary: fast ones while callers wait, or ones that take twenty
     /// times as long and make blocks shorter.

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import SimulatedDisk
 import Testing
 
@@ -43,11 +44,16 @@ import Testing
         }
     }
 
-    /// Returns a draft that was compressed early, all along.
+    /// Returns a draft of which another thread has compressed all complete blocks.
     private func compressed(_ whole: CommitDraft, _ empty: CommitDraft) throws -> CommitDraft {
         var draft = empty
-        draft.begin(EarlyFrame(try #require(compressor.sharedBlocks())), eventCount: 300)
+        let queue = DispatchQueue(label: "test")
+        let owner = compressor.other
+        let blocks = SharedBlocks(try #require(owner.take()), of: owner, on: queue)
+        draft.begin(EarlyFrame(blocks), eventCount: 300)
         compress(&draft, like: whole)
+        queue.sync {}
+        #expect(blocks.compressedCount > 5)
         return draft
     }
 
@@ -98,14 +104,28 @@ import Testing
         let (whole, empty) = drafts(seed: 1)
         let draft = try compressed(whole, empty)
         let early = try #require(draft.earlyFrame(at: first))
-        let words = Array("other words".utf8)
+        // Words that the blocks have, so that they are stored in another way.
+        let words = Array(whole.payloads.prefix(4_000))
         let expected = bytes(plain(draft), FrameCompressor(dictionary: words))
-        #expect(bytes(early, FrameCompressor(dictionary: words)) == expected)
+        let isEqual = bytes(early, FrameCompressor(dictionary: words)) == expected
+        #expect(isEqual)
+    }
+
+    @Test func `A frame is taken once, also by copies of a draft`() throws {
+        let (whole, empty) = drafts(seed: 1)
+        var draft = empty
+        draft.begin(EarlyFrame(try #require(compressor.sharedBlocks())), eventCount: 300)
+        var copy = draft
+        compress(&draft, like: whole)
+        #expect(draft.earlyFrame(at: first) != nil)
+        compress(&copy, like: drafts(seed: 2).whole)
+        #expect(copy.earlyFrame(at: first) == nil)
     }
 
     /// What happens to a draft after its blocks were begun.
     enum Change: CaseIterable {
-        case none, time, received, envelope, fewerEvents, payloads, zone, newZone, copy, removal
+        case none, time, received, envelope, fewerEvents, payloads, zone, newZone, copy, grownCopy,
+            removal
     }
 
     @Test(arguments: Change.allCases)
@@ -129,6 +149,12 @@ import Testing
             var other = draft
             grow(&other, to: 250, like: whole)
             other.compressCompleteBlocks()
+        case .grownCopy:
+            var other = draft
+            grow(&other, to: 250, like: drafts(seed: 2).whole)
+            other.compressCompleteBlocks()
+            grow(&draft, to: 260, like: whole)
+            draft.compressCompleteBlocks()
         case .removal: draft.removeEvents()
         }
         grow(&draft, to: count, like: whole)
