@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLZ4
-import Dispatch
 import TidemarkLock
 
 /// The amount of time that compression may take.

@@ -61,8 +61,8 @@ struct FooterBuilder: Sendable {
     /// Throws if those are not what the format allows.
     mutating func add(_ frame: WrittenFrame) throws(BlockCursor.Malformed) {
         addFrame(last: frame.last, commitCount: frame.commitCount)
-        for (entry, raw) in zip(frame.blocks, frame.raw) {
-            let block = raw.raw.span.bytes
+        for (entry, rawBlock) in zip(frame.blocks, frame.rawBlocks) {
+            let block = rawBlock.raw.span.bytes
             let index = add(entry)
             try BlockCursor.visit(block, from: entry.first) { (sequence, zone, commit, payload) in
                 add(sequence, zone, commit, block.extracting(payload), index: index)
@@ -78,5 +78,5 @@ struct WrittenFrame: Sendable {
     var commitCount: Int
     var blocks: [BlockEntry]
     /// The blocks before they were compressed.
-    var raw: [RawFrame.Block]
+    var rawBlocks: [RawFrame.Block]
 }

@@ -3,8 +3,8 @@
 
 /// Gathers commits into the raw blocks of one frame, then encodes the frame.
 ///
-/// Gathering copies bytes and happens inside the serialization point; compressing happens later,
-/// on the writer's own thread.
+/// Gathering copies bytes and happens inside the serialization point; compressing happens later.
+/// Both begin before for a large commit (``EarlyFrame``).
 struct FrameBuilder: Sendable {
     /// The first position in the frame.
     private(set) var first: SequenceNumber

@@ -71,7 +71,7 @@ struct ActiveSegment: ~Copyable {
             last: (frame.first + frame.positionCount).previous,
             commitCount: frame.commitCount,
             blocks: blocks,
-            raw: frame.blocks
+            rawBlocks: frame.blocks
         )
     }
 

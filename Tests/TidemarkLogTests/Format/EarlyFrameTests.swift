@@ -77,10 +77,10 @@ import Testing
         #expect(early.next == first + 300)
         #expect(early.commitCount == 1)
         #expect(early.lastTime == whole.time && early.lastReceived == whole.received)
-        #expect(
-            bytes(early, compressor)
-                == bytes(plain(draft), FrameCompressor(dictionary: Self.dictionary))
-        )
+        let expected = bytes(plain(draft), FrameCompressor(dictionary: Self.dictionary))
+        // Apart, since a failed expectation prints its values.
+        let isEqual = bytes(early, compressor) == expected
+        #expect(isEqual)
     }
 
     @Test func `Commits that follow in the same frame are in it`() throws {
@@ -94,10 +94,10 @@ import Testing
             early.append(next)
             expected.append(next)
         }
-        #expect(
+        let isEqual =
             bytes(early, compressor)
-                == bytes(expected, FrameCompressor(dictionary: Self.dictionary))
-        )
+            == bytes(expected, FrameCompressor(dictionary: Self.dictionary))
+        #expect(isEqual)
     }
 
     @Test func `A segment with another dictionary compresses all of it again`() throws {
@@ -122,7 +122,7 @@ import Testing
         #expect(copy.earlyFrame(at: first) == nil)
     }
 
-    /// What happens to a draft after its blocks were begun.
+    /// A change of a draft after its blocks were begun.
     enum Change: CaseIterable {
         case none, time, received, envelope, fewerEvents, payloads, zone, newZone, copy, grownCopy,
             removal

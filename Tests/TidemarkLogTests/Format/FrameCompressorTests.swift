@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    /// How late the other thread is.
+    /// The time at which the other thread runs.
     enum Lateness: CaseIterable {
         case never, comes, atOnce
     }

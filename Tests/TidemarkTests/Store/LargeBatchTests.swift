@@ -23,16 +23,15 @@ import TidemarkModel
 
     private func check(_ path: String, _ client: Client, version: Int, _ last: Int) async throws {
         try client.store.close()
-        var client = client
-        client = Client(store: try Store.open(at: path, access: .reading), zone: client.zone)
-        for record in try await client.fetch(Self.names) {
+        let reading = Client(store: try Store.open(at: path, access: .reading))
+        for record in try await reading.fetch(Self.names) {
             let record = try record.get()
             let name = record.recordID.recordName
             #expect(record["text"] == text(version, name), "\(name)")
         }
-        let count = try await client.changes().changes.count
+        let count = try await reading.changes().changes.count
         #expect(count == Self.names.count + last)
-        try client.store.close()
+        try reading.store.close()
         #expect(try LogReader(path, fileSystem: PosixFileSystem()).verify().damage.isEmpty)
     }
 
