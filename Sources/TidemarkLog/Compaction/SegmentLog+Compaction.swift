@@ -277,7 +277,8 @@ extension SegmentLog {
         try whileOpen { () throws(LogError) in try removeReplacedSegmentsNow() }
     }
 
-    private func removeReplacedSegmentsNow() throws(LogError) -> Bool {
+    /// Does the same for a caller that knows that the log is open.
+    func removeReplacedSegmentsNow() throws(LogError) -> Bool {
         let known = Set(manifest.manifest.segments.map(\.id))
         return try LogError.wrapping { () throws(FileError) in
             let fileSystem = environment.fileSystem
@@ -292,7 +293,14 @@ extension SegmentLog {
             // Readers of an older manifest can still open any segment that it lists, long after
             // they began.
             guard !hasOlderReaders, try manifest.hasNoReaders() else { return false }
-            for id in replaced { try fileSystem.remove(folder.segment(id)) }
+            for id in replaced {
+                do throws(FileError) {
+                    try fileSystem.remove(folder.segment(id))
+                } catch {
+                    // Another thread removes them too.
+                    if !error.isMissing { throw error }
+                }
+            }
             try fileSystem.syncDirectory(folder.segments)
             return true
         }

@@ -92,15 +92,14 @@ extension LogOpening {
         sample: DictionarySample,
         room: Int
     ) throws(LogError) -> SegmentReader {
-        let spare = try SpareSegment.prepare(
+        let preparation = SparePreparation(
             room: min(room, configuration.segmentByteCount),
-            isUsedAtOnce: true,
             number: 0,
             store: store,
             in: folder,
-            sample: sample,
             environment: environment
         )
+        let spare = try preparation.finish(sample, isUsedAtOnce: true)
         do throws(LogError) {
             return try spare.becomeSegment(
                 id,

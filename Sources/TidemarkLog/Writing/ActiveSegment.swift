@@ -8,7 +8,7 @@ import TidemarkLock
 struct ActiveSegment: ~Copyable {
     let id: SegmentID
     let reader: SegmentReader
-    private let compressor: FrameCompressor
+    let compressor: FrameCompressor
     /// The offset of the next frame.
     private(set) var offset: UInt64
     /// Everything before it is on disk.
@@ -32,6 +32,7 @@ struct ActiveSegment: ~Copyable {
     /// Continues a segment whose frames have been walked and are durable.
     init(
         reader: SegmentReader,
+        compressor: FrameCompressor? = nil,
         offset: UInt64,
         chain: UInt64,
         lastTime: Int64,
@@ -40,7 +41,7 @@ struct ActiveSegment: ~Copyable {
     ) {
         id = reader.id
         self.reader = reader
-        compressor = FrameCompressor(dictionary: reader.dictionary)
+        self.compressor = compressor ?? FrameCompressor(dictionary: reader.dictionary)
         self.offset = offset
         syncedOffset = offset
         self.chain = chain
@@ -54,9 +55,6 @@ struct ActiveSegment: ~Copyable {
 
     /// The number of bytes that frames can still take.
     var room: Int { Int(reader.header.allocatedByteCount) - Int(offset) }
-
-    /// Returns a frame that another thread compresses; `nil` if it compresses one already.
-    func earlyFrame() -> EarlyFrame? { compressor.sharedBlocks().map { EarlyFrame($0) } }
 
     /// Writes one frame of commits, unsynced.
     mutating func write(_ builder: FrameBuilder) throws(LogError) -> WrittenFrame {

@@ -31,6 +31,8 @@ struct AppendQueue {
     /// The watermark: everything up to here is on disk.
     private(set) var durable: SequenceNumber
     private(set) var isWriting = false
+    /// True while a batch with commits is being written.
+    private var isWritingCommits = false
     /// True if no marker follows the last frame.
     private var lacksMarker = false
     private var closed: [Batch] = []
@@ -38,10 +40,13 @@ struct AppendQueue {
     /// Bytes that the segment of the open batch can still take.
     private(set) var room: Int
     private(set) var segmentNumber: UInt64 = 0
+    /// Compresses the frames of that segment.
+    private(set) var compressor: FrameCompressor
     private(set) var spares: [SpareSegment] = []
     /// True while a spare segment is being prepared.
     var isPreparing = false
-    /// The remaining room below which preparing a spare segment is retried after a failure.
+    /// The remaining room below which the next part of a spare segment is prepared, or preparing is
+    /// retried after a failure.
     var roomForNextPreparation = Int.max
     private var waiters: [Waiter] = []
     /// True if the last frame held one commit that at most one caller waited for.
@@ -64,7 +69,13 @@ struct AppendQueue {
         var resume: @Sendable (LogError?) -> Void
     }
 
-    init(lastSequence: SequenceNumber, lastTime: Int64, room: Int) {
+    init(
+        lastSequence: SequenceNumber,
+        lastTime: Int64,
+        room: Int,
+        compressor: FrameCompressor
+    ) {
+        self.compressor = compressor
         self.lastSequence = lastSequence
         self.lastTime = lastTime
         durable = lastSequence
@@ -103,18 +114,15 @@ struct AppendQueue {
         // `wrote` returns the difference, and the next commits use it.
         if bound > room || beginsSegment { startSegment(with: bound) }
         let first = lastSequence.next
-        var batch: Batch
-        if let waiting = open.take() {
-            // Taken, so that the batch has one owner from here on. If the property kept it too, each
-            // append would copy the batch's bytes.
-            batch = waiting
+        // Taken, so that the batch has one owner from here on. If the property kept it too, each
+        // append would copy the batch's bytes.
+        var batch =
+            open.take() ?? Batch(builder: FrameBuilder(first: first), segmentNumber: segmentNumber)
+        if batch.builder.isEmpty, let builder = draft.earlyFrame(at: first) {
+            batch.builder = builder
+        } else {
             batch.builder.append(draft)
             draft.leaveEarlyFrame()
-        } else if let builder = draft.earlyFrame(at: first) {
-            batch = Batch(builder: builder, segmentNumber: segmentNumber)
-        } else {
-            batch = Batch(builder: FrameBuilder(first: first), segmentNumber: segmentNumber)
-            batch.builder.append(draft)
         }
         room -= bound
         batch.bound += bound
@@ -162,6 +170,7 @@ struct AppendQueue {
         segmentNumber += 1
         roomForNextPreparation = .max
         room = spare.room - Self.reserveByteCount
+        compressor = spare.compressor
         open = Batch(
             builder: FrameBuilder(first: lastSequence.next),
             spare: spare,
@@ -169,8 +178,26 @@ struct AppendQueue {
         )
     }
 
-    /// True if nothing is written or waits for it, and the last caller was alone.
-    var isIdle: Bool { wasAlone && !isWriting && open == nil && closed.isEmpty }
+    /// Begins the prepared segment if nothing waits, and the active one has no room for another
+    /// commit of `bound` bytes.
+    ///
+    /// Otherwise the next commit would wait for three more syncs.
+    private mutating func beginAhead(of bound: Int) {
+        guard ending == nil, !isClosing, open == nil, closed.isEmpty, bound > room,
+            !lacksRoom(for: bound)
+        else { return }
+        startSegment(with: bound)
+    }
+
+    /// The spare segments that no batch has begun.
+    var unusedSpares: [SpareSegment] {
+        spares + closed.compactMap(\.spare) + [open?.spare].compactMap(\.self)
+    }
+
+    /// True if no commit is written or waits for it, and the last caller was alone.
+    var isIdle: Bool {
+        wasAlone && !isWritingCommits && closed.isEmpty && open?.builder.isEmpty ?? true
+    }
 
     // MARK: Writing
 
@@ -201,8 +228,10 @@ struct AppendQueue {
         // After a failed write or sync, the end of the file is unknown, so accepted batches stay
         // unwritten. Their callers have the error.
         if ending == nil {
-            if !closed.isEmpty { return closed.removeFirst() }
-            if let batch = open.take() { return batch }
+            if let batch = closed.isEmpty ? open.take() : closed.removeFirst() {
+                isWritingCommits = !batch.builder.isEmpty
+                return batch
+            }
         }
         isWriting = false
         return nil
@@ -235,6 +264,7 @@ struct AppendQueue {
         // `bound` was computed before compression. The unused rest is room again, but only in the
         // segment that the frame went to.
         if segmentNumber == self.segmentNumber { room += bound - byteCount }
+        isWritingCommits = false
         lacksMarker = true
         durable = last
         // `waiters` has the callers of this frame here, and those of commits that were appended
@@ -242,6 +272,7 @@ struct AppendQueue {
         wasAlone = commitCount == 1 && waiters.count <= 1
         let ready = waiters.filter { $0.sequence <= last }
         waiters.removeAll { $0.sequence <= last }
+        beginAhead(of: bound / max(commitCount, 1))
         return ready
     }
 

@@ -37,25 +37,12 @@ extension SegmentLog {
         isSampled: Bool = true
     ) throws(LogError) -> SpareSegment {
         largestBound.store(max(bound, largestBound.load(ordering: .relaxed)), ordering: .relaxed)
-        // The manifest needs space for the edits of this segment too. Otherwise a full disk would
-        // be found only when they are written, after a commit was accepted.
-        try manifest.reserve()
-        var sample = DictionarySample()
-        if isSampled, let reader = files.segments.last?.reader {
-            sample = try DictionarySample.taken(from: reader)
-        }
         let least = bound + AppendQueue.reserveByteCount
+        if isSampled, let spare = finishPreparing(least: least) { return spare }
         var room = max(min(nextRoom, room), least)
         while true {
             do throws(LogError) {
-                return try SpareSegment.prepare(
-                    room: room,
-                    number: spareNumber.add(1, ordering: .relaxed).newValue,
-                    store: store,
-                    in: folder,
-                    sample: sample,
-                    environment: environment
-                )
+                return try beginPreparing(room: room).finish(isSampled ? takeSample() : .init())
             } catch {
                 // The size for which a nearly full disk still has space.
                 let smaller = max(room / 2, least, Layout.smallestSegmentByteCount)
@@ -65,14 +52,47 @@ extension SegmentLog {
         }
     }
 
-    /// Prepares the next segment in the background once the active one is half full.
+    /// Finishes the segment that is prepared in part; `nil` if there is none, it is too short, or
+    /// that fails.
+    private func finishPreparing(least: Int) -> SpareSegment? {
+        guard let begun = preparation.withLock({ $0.take() })?.preparation else { return nil }
+        if begun.room >= least, let sample = try? takeSample(),
+            let spare = try? begun.finish(sample)
+        {
+            return spare
+        }
+        begun.remove()
+        return nil
+    }
+
+    private func beginPreparing(room: Int) throws(LogError) -> SparePreparation {
+        // The manifest needs space for the edits of this segment too. Otherwise a full disk would
+        // be found only when they are written, after a commit was accepted.
+        try manifest.reserve()
+        return SparePreparation(
+            room: room,
+            number: spareNumber.add(1, ordering: .relaxed).newValue,
+            store: store,
+            in: folder,
+            environment: environment
+        )
+    }
+
+    private func takeSample() throws(LogError) -> DictionarySample {
+        guard let reader = files.segments.last?.reader else { return DictionarySample() }
+        return try .taken(from: reader)
+    }
+
+    /// Prepares a part of the next segment in the background if one is due.
     ///
-    /// After a failure, preparing is retried when half of the remaining room has been used. An
+    /// Parts are due after frames once a quarter of the active segment is used, as often as makes
+    /// them worth a sync. All is prepared when there is room for an eighth of the active segment and
+    /// two more frames of `bound` bytes. After a failure, preparing is retried when half of the remaining room has been used. An
     /// append that then needs the segment tries too, and throws the error.
-    func prepareSpareIfDue(_ active: borrowing ActiveSegment) {
+    func prepareSpareIfDue(_ active: borrowing ActiveSegment, bound: Int) {
         let allocated = Int(active.reader.header.allocatedByteCount)
         let room = active.room
-        guard room < allocated / 2, !isUsingReserve.load(ordering: .relaxed) else { return }
+        guard room < allocated * 3 / 4, !isUsingReserve.load(ordering: .relaxed) else { return }
         let isDue = queue.withLock { queue in
             guard queue.spares.isEmpty, !queue.isPreparing, room < queue.roomForNextPreparation
             else { return false }
@@ -81,11 +101,56 @@ extension SegmentLog {
         }
         guard isDue else { return }
         inBackground {
-            let spare = try? self.prepareSpare()
+            let prepared = Result { () throws(LogError) in
+                try self.prepareMore(room: room, last: allocated / 8 + 2 * bound)
+            }
             self.queue.withLock { queue in
                 queue.isPreparing = false
-                if let spare { queue.keep(spare) } else { queue.roomForNextPreparation = room / 2 }
+                switch prepared {
+                case .success(.whole(let spare)): queue.keep(spare)
+                case .success(.part(let next)): queue.roomForNextPreparation = next
+                case .failure: queue.roomForNextPreparation = room / 2
+                }
             }
+        }
+    }
+
+    private enum Prepared {
+        case whole(SpareSegment)
+        /// The next part is due when the active segment has less room than this.
+        case part(next: Int)
+    }
+
+    /// Prepares the share of the next segment that corresponds to what commits have used of the
+    /// active one since the part before.
+    private func prepareMore(room: Int, last: Int) throws(LogError) -> Prepared {
+        let begun = preparation.withLock { $0.take() }
+        do throws(LogError) {
+            var preparation: SparePreparation
+            if let begun {
+                preparation = begun.preparation
+            } else {
+                preparation = try beginPreparing(room: nextRoom)
+            }
+            let used = Double((begun?.room ?? room) - room)
+            let left = Double(max(room - last, 0))
+            guard try preparation.fill(left == 0 ? 1 : used / (used + left)) else {
+                let next = room - Int(left * preparation.leastShare)
+                self.preparation.withLock { $0 = (preparation, room) }
+                return .part(next: next)
+            }
+            let sample: DictionarySample
+            do throws(LogError) {
+                sample = try takeSample()
+            } catch {
+                preparation.remove()
+                throw error
+            }
+            return .whole(try preparation.finish(sample))
+        } catch {
+            // A nearly full disk may have space for a shorter one.
+            guard error.code == .full else { throw error }
+            return .whole(try prepareSpare())
         }
     }
 

@@ -23,11 +23,18 @@ extension SegmentLog {
         if queue.withLock({ $0.endWritingIfIdle() }) {
             scheduleMarker()
         } else {
-            writer.async { self.drain() }
+            drainLater()
         }
     }
 
+    /// Has the writer's thread write what waits.
+    func drainLater() {
+        // In a group, because closing waits for a segment that is begun ahead.
+        writer.async(group: writerWork) { self.drain() }
+    }
+
     private func write(_ batch: AppendQueue.Batch) {
+        if batch.builder.isEmpty { return beginAhead(batch) }
         let tell = environment.observeSync?()
         let outcome = callerWrites.timing {
             disk.withLock { disk in
@@ -78,7 +85,7 @@ extension SegmentLog {
         }
         // After the sync: if that fails, no reader finds the blocks of the frame.
         disk.active.reader.add(frame.blocks)
-        prepareSpareIfDue(disk.active)
+        prepareSpareIfDue(disk.active, bound: bound)
         return Written(
             eventCount: eventCount,
             byteCount: Int(disk.active.offset - start),
@@ -122,10 +129,22 @@ extension SegmentLog {
         for waiter in queue.withLock({ $0.fail(error) }) { waiter.resume(error.asEndOfWriter) }
     }
 
+    /// Begins a segment for later commits.
+    private func beginAhead(_ batch: AppendQueue.Batch) {
+        guard let spare = batch.spare else { return }
+        let outcome = disk.withLock { disk in
+            Result<Void, LogError> { () throws(LogError) in
+                // After the lock of the store was released, the spare may be another writer's.
+                guard !disk.isClosed else { return }
+                try begin(spare, first: batch.builder.first, &disk)
+            }
+        }
+        if case .failure(let error) = outcome { fail(error) }
+    }
+
     /// Ends the active segment and begins the next one, durably, before any frame goes into it.
     ///
-    /// If a segment has no room for its very first commit, one of the next generation replaces it;
-    /// the next open removes its file.
+    /// If a segment has no room for its very first commit, one of the next generation replaces it.
     private func begin(
         _ spare: SpareSegment,
         first: SequenceNumber,
@@ -165,6 +184,7 @@ extension SegmentLog {
         }
         disk.active = ActiveSegment(
             reader: reader,
+            compressor: spare.compressor,
             offset: UInt64(reader.header.framesOffset),
             chain: reader.header.chain,
             // Frames without commits repeat these times. An open takes them from the last frame
@@ -177,8 +197,14 @@ extension SegmentLog {
         if isEmpty, let recovery {
             try disk.active.write(.recovery, next: first, payload: recovery)
         }
-        // If the ended segment was empty, the manifest no longer has it, and `seal` does nothing.
-        inBackground { self.seal(ended, built) }
+        inBackground {
+            if isEmpty {
+                // Otherwise the next open removes the file.
+                _ = try? self.removeReplacedSegmentsNow()
+            } else {
+                self.seal(ended, built)
+            }
+        }
     }
 
     // MARK: The idle marker

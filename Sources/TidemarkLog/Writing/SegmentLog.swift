@@ -35,10 +35,13 @@ package final class SegmentLog: EventSource {
     ///
     /// Written under the lock of `queue`.
     let largestBound = Atomic<Int>(0)
+    /// The next segment while it is being prepared, and the room of the active one at that time.
+    let preparation = Lock<(preparation: SparePreparation, room: Int)?>(nil)
     let onDurable: @Sendable (SequenceNumber) -> Void
     let onFinished: @Sendable () -> Void
     let writer = DispatchQueue(label: "tidemark.log.writer", qos: .userInitiated)
     let background = DispatchQueue(label: "tidemark.log.background", qos: .utility)
+    let writerWork = DispatchGroup()
     let backgroundWork = DispatchGroup()
     let markerIsDue = Atomic<Bool>(false)
     /// True if a compaction uses the reserved disk space.
@@ -79,7 +82,8 @@ package final class SegmentLog: EventSource {
             AppendQueue(
                 lastSequence: opened.lastSequence,
                 lastTime: opened.lastTime,
-                room: opened.active.room
+                room: opened.active.room,
+                compressor: opened.active.compressor
             )
         )
         disk = Lock(Disk(active: opened.active))
@@ -205,9 +209,11 @@ package final class SegmentLog: EventSource {
         guard byteCount >= FrameCompressor.sharedBlockCount * Layout.blockByteCount,
             CallerWrites.processorCount > 1,
             // A quarter more, for the names and versions of records.
-            queue.withLock({ $0.isIdle && $0.room > byteCount + byteCount / 4 })
+            let compressor = queue.withLock({ queue in
+                queue.isIdle && queue.room > byteCount + byteCount / 4 ? queue.compressor : nil
+            })
         else { return nil }
-        return disk.withLock { $0.active.earlyFrame() }
+        return compressor.sharedBlocks().map { EarlyFrame($0) }
     }
 
     /// Skips positions without events, for a copy of a log that has lost some.
@@ -225,7 +231,7 @@ package final class SegmentLog: EventSource {
             writeOnce()
             callerWrites.leave()
         } else {
-            writer.async { self.drain() }
+            drainLater()
         }
     }
 
@@ -352,8 +358,9 @@ package final class SegmentLog: EventSource {
         let last = queue.withLock { $0.refuseCommits() }
         // Before the closing frame, which must be the last frame of the log.
         try blockUntilDurable(last)
-        // Otherwise a spare segment that is being prepared would be added after the loop below, and
-        // its file would stay in the folder.
+        // Otherwise a spare segment that is being prepared or begun would be forgotten by the loop
+        // below, and its file would stay in the folder.
+        writerWork.wait()
         backgroundWork.wait()
         try disk.withLock { (disk) throws(LogError) in
             guard !disk.isClosed else { return }
@@ -368,9 +375,10 @@ package final class SegmentLog: EventSource {
             try manifest.append([.closed(last: last, framesEnd: disk.active.offset)])
             cutReserve(byteCount: usedByteCount(disk), room: disk.active.room)
             // If a spare segment cannot be removed now, the next open does it.
-            for spare in queue.withLock({ $0.spares }) {
+            for spare in queue.withLock({ $0.unusedSpares }) {
                 try? environment.fileSystem.remove(spare.path)
             }
+            preparation.withLock { $0.take()?.preparation.remove() }
         }
     }
 }

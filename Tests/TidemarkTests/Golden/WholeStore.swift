@@ -127,15 +127,21 @@ enum WholeStore {
         return tokens
     }
 
-    /// The events of a store and the segments that they are in, as lines of text.
+    /// The segments of a store, as lines of text.
+    static func segments(of path: String) throws -> [String] {
+        let reader = try LogReader(path, fileSystem: PosixFileSystem())
+        return reader.manifest.segments.map { segment in
+            "\(segment.id.fileName) through \(segment.last.map { "\($0)" } ?? "-")"
+        }
+    }
+
+    /// The events of a store, as lines of text.
     ///
     /// Not the bytes of the files: those of blocks depend on the version of LZ4, and `GoldenStoreTests`
     /// and `GoldenCompactionTests` compare them.
     static func log(of path: String) throws -> [String] {
         let reader = try LogReader(path, fileSystem: PosixFileSystem())
-        var lines = reader.manifest.segments.map { segment in
-            "\(segment.id.fileName) through \(segment.last.map { "\($0)" } ?? "-")"
-        }
+        var lines: [String] = []
         let verification = try reader.verify { event in
             let commit = event.commit
             lines.append(
