@@ -8,11 +8,14 @@ import Workload
 /// A device's first sync: every live record of a zone, in the order in which they came.
 final class FirstSync<Engine: Contender>: Trial {
     private let reading: ZoneReading<Engine>
-    /// Beside Tidemark only: what it does when no block is kept decoded, and what LZ4 takes for that.
-    private let decoding: (reading: ZoneReading<Engine>, floor: LZ4Floor)?
+    /// Beside Tidemark only: what it does when no block is kept decoded, and the floor under that.
+    private let decoding: (reading: ZoneReading<Engine>, floor: DecodingFloor)?
+    /// True if no cache holds the zone.
+    private let isWhole: Bool
 
     init(_ setting: Setting) async throws {
         reading = try await ZoneReading(setting, .firstSync, roundCount: 1)
+        isWhole = setting.scale.isWhole
         guard Engine.name == "tidemark" else {
             decoding = nil
             return
@@ -30,7 +33,7 @@ final class FirstSync<Engine: Contender>: Trial {
         )
         decoding = (
             try await ZoneReading(uncached, .firstSyncUncached, roundCount: 1),
-            LZ4Floor(history, setting.pages)
+            try DecodingFloor(history, setting.pages, folder: uncached.folder)
         )
     }
 
@@ -39,10 +42,21 @@ final class FirstSync<Engine: Contender>: Trial {
         if let decoding {
             let speed = try await decoding.reading.recordsPerSecond()
             results[Name.firstSyncUncached] = speed
-            results[Name.firstSyncShare] =
-                speed / (try decoding.floor.recordsPerSecond(into: Sink()))
+            let alone = try decoding.floor.recordsPerSecond(into: Sink())
+            results[Name.firstSyncShare] = speed / alone
         }
         return results
+    }
+
+    func floors() throws -> [String: Double] {
+        guard let floor = decoding?.floor else { return [:] }
+        let speed = try floor.recordsPerSecondOfTwoThreads()
+        var floors = [
+            Name.firstSyncUncached: speed,
+            Name.firstSyncShare: speed / (try floor.recordsPerSecond(into: Sink())),
+        ]
+        if isWhole { floors[Name.firstSync] = speed }
+        return floors
     }
 
     func end() async throws {

@@ -102,6 +102,8 @@ struct Measurement: Encodable {
     /// The lowest and the highest of the repetitions, by engine.
     var spreads: [String: [Double]] = [:]
     var met: Bool?
+    /// What the parts of the work that cannot be left out took alone.
+    var floor: Double?
     /// The median disturbance of Tidemark's repetitions.
     var disturbance: Disturbance?
     /// Whether the figure is the worst of the repetitions instead of their median: for what depends
@@ -116,7 +118,7 @@ struct Measurement: Encodable {
 
     private enum Key: String, CodingKey {
         case name, unit, tidemark, sqlite, sqliteRowid, rocksdb, ratioToSQLite, ratioToSQLiteRowid
-        case bar, met, spread, disturbance
+        case floor, bar, met, spread, disturbance
     }
 
     /// Every key is there, `null` where there is nothing to say.
@@ -130,6 +132,7 @@ struct Measurement: Encodable {
         try object.encode(medians["rocksdb"], forKey: .rocksdb)
         try object.encode(ratio(to: "sqlite"), forKey: .ratioToSQLite)
         try object.encode(ratio(to: "sqliteRowid"), forKey: .ratioToSQLiteRowid)
+        try object.encode(floor, forKey: .floor)
         try object.encode(bar.text(unit), forKey: .bar)
         try object.encode(met, forKey: .met)
         try object.encode(spreads, forKey: .spread)

@@ -43,6 +43,11 @@ final class Queries<Engine: Contender>: Trial {
         return results
     }
 
+    func floors() async throws -> [String: Double] {
+        guard let floor = try await tasks?.replacementFloor(version: 1_000) else { return [:] }
+        return [Name.queryIndexReplaced: floor]
+    }
+
     /// Microseconds of one query, after a few that fill the caches.
     private func median(
         _ sink: Sink,

@@ -41,6 +41,7 @@ struct Report: Encodable {
                 line.medians[engine] = line.showsWorst ? values.max() : values.median
                 line.spreads[engine] = [values.min() ?? 0, values.max() ?? 0]
             }
+            line.floor = samples.floors[line.name]
             line.disturbance = samples.disturbances[line.name]?.median
             // The probe of Tidemark's own turns is the nearest in time to its saves.
             line.met = line.bar.isMet(
@@ -69,7 +70,7 @@ struct Report: Encodable {
         var rows = [
             [
                 "work", "unit", "tidemark", "sqlite", "rowid", "rocksdb", "ratio", "rowid ratio",
-                "switches", "stolen ms", "bar", "met",
+                "floor", "switches", "stolen ms", "bar", "met",
             ]
         ]
         for line in results where !line.medians.isEmpty {
@@ -81,7 +82,7 @@ struct Report: Encodable {
             let met = line.met.map { $0 ? "yes" : "NO" } ?? "–"
             rows.append(
                 [line.name, line.unit] + figures + ratios + [
-                    cell(line.disturbance?.involuntarySwitchCount),
+                    cell(line.floor), cell(line.disturbance?.involuntarySwitchCount),
                     cell(line.disturbance?.stolenMilliseconds), line.bar.text(line.unit), met,
                 ]
             )
@@ -91,7 +92,7 @@ struct Report: Encodable {
             zip(row.indices, row).map { column, cell in
                 let padding = String(repeating: " ", count: widths[column] - cell.count)
                 // Figures stand on the right.
-                return (2...9).contains(column) ? padding + cell : cell + padding
+                return (2...10).contains(column) ? padding + cell : cell + padding
             }.joined(separator: "  ")
         }
         let place =
@@ -106,6 +107,7 @@ struct Report: Encodable {
             durability: \(durability); fdatasync \(sync)
             ratio: tidemark's figure divided by SQLite's in the layout that is fastest for the work
             rowid: SQLite with a rowid table for every work
+            floor: what the parts that cannot be left out took alone
             scheduling: \(machine.scheduling)
             switches, stolen ms: involuntary context switches of Tidemark's repetitions, and processor time
             that the host gave to others meanwhile; medians

@@ -27,6 +27,12 @@ final class OneWriter<Engine: Contender>: Trial {
         return [Name.oneWriter: time, Name.sync: try probe.median()]
     }
 
+    func floors() throws -> [String: Double] {
+        guard Engine.name == TidemarkContender.name else { return [:] }
+        // As long as Tidemark takes from the end of a sync to its next write.
+        return [Name.oneWriter: try probe.median(pause: .microseconds(33))]
+    }
+
     func end() async throws { try await store.close() }
 }
 
@@ -69,14 +75,26 @@ final class InsertBatches<Engine: Contender>: Trial {
 
     func measure(_ repetition: Int) async throws -> [String: Double] {
         let count = setting.scale.batchCount
-        let commits = try (0..<count).map { batch in
-            let first = 1_000_000 + (repetition * count + batch) * 400
-            let changes = (0..<400).map { Change(zone: batch % 4, number: first + $0) }
-            return try store.prepare(Batch(changes, isInsert: true), setting.pages)
-        }
+        let commits = try batches(repetition).map { try store.prepare($0, setting.pages) }
         let start = ContinuousClock.now
         for commit in commits { try await store.save(commit) }
         return [Name.insertBatches: Double(count * 400) / start.secondsUntilNow]
+    }
+
+    private func batches(_ repetition: Int) -> [Batch] {
+        let count = setting.scale.batchCount
+        return (0..<count).map { batch in
+            let first = 1_000_000 + (repetition * count + batch) * 400
+            let changes = (0..<400).map { Change(zone: batch % 4, number: first + $0) }
+            return Batch(changes, isInsert: true)
+        }
+    }
+
+    func floors() throws -> [String: Double] {
+        guard Engine.name == TidemarkContender.name else { return [:] }
+        let batches = batches(0)
+        let seconds = try BatchFloor(folder: setting.folder).seconds(batches, setting.pages)
+        return [Name.insertBatches: Double(batches.count * 400) / seconds]
     }
 
     func end() async throws { try await store.close() }
@@ -96,18 +114,32 @@ final class UpdateBatches<Engine: Contender>: Trial {
 
     func measure(_ repetition: Int) async throws -> [String: Double] {
         let count = setting.scale.batchCount
-        let commits = try (0..<count).map { batch in
+        let commits = try batches(repetition).map { try store.prepare($0, setting.pages) }
+        let start = ContinuousClock.now
+        for commit in commits { try await store.save(commit) }
+        return [Name.updateBatches: Double(count * 400) / start.secondsUntilNow]
+    }
+
+    private func batches(_ repetition: Int) -> [Batch] {
+        let count = setting.scale.batchCount
+        return (0..<count).map { batch in
             let version = repetition * count + batch + 1
             let zone = batch % 4
             let order = Shuffle(count: history.recordCount(ofZone: zone), seed: version)
             let changes = (0..<400).map {
                 Change(zone: zone, number: order[$0], version: version)
             }
-            return try store.prepare(Batch(changes, isInsert: false), setting.pages)
+            return Batch(changes, isInsert: false)
         }
-        let start = ContinuousClock.now
-        for commit in commits { try await store.save(commit) }
-        return [Name.updateBatches: Double(count * 400) / start.secondsUntilNow]
+    }
+
+    func floors() throws -> [String: Double] {
+        guard Engine.name == TidemarkContender.name else { return [:] }
+        let batches = batches(0)
+        let old = try LZ4Blocks(history, setting.pages, path: setting.folder + "/old-versions")
+        var seconds = try BatchFloor(folder: setting.folder).seconds(batches, setting.pages)
+        for batch in batches { seconds += try old.secondsReading(batch, zoneCount: 4) }
+        return [Name.updateBatches: Double(batches.count * 400) / seconds]
     }
 
     func end() async throws { try await store.close() }
@@ -121,6 +153,8 @@ final class UnchangedBatches<Engine: Contender>: Trial {
     private let store: TidemarkContender?
     private let history: History
     private var held: HeldTags
+    /// What the last repetition did: what was changed, and how long the inserts beside it took.
+    private var last: [String: (batches: [Batch], insertSeconds: Double)] = [:]
 
     init(_ setting: Setting) async throws {
         self.setting = setting
@@ -146,7 +180,7 @@ final class UnchangedBatches<Engine: Contender>: Trial {
             let change = Change(zone: save % 4, number: number)
             return try store.prepare(Batch([change], isInsert: true), setting.pages)
         }
-        let share = try await share(of: updates, by: inserts, repetition, store)
+        let share = try await share(of: updates.map(\.prepared), by: inserts, repetition, store)
         // The tags of what was just saved.
         try await held.fetch(from: store)
         let neighbours = try (0..<4).flatMap {
@@ -158,7 +192,7 @@ final class UnchangedBatches<Engine: Contender>: Trial {
             return try store.prepare(Batch(changes, isInsert: true), setting.pages)
         }
         let neighboursShare = try await self.share(
-            of: neighbours,
+            of: neighbours.map(\.prepared),
             by: moreInserts,
             repetition,
             store
@@ -169,25 +203,40 @@ final class UnchangedBatches<Engine: Contender>: Trial {
             let change = Change(zone: 0, number: order[save], version: 1_000 + repetition)
             return try held.prepare([change], for: store, setting.pages)
         }
+        last = [
+            Name.unchangedBatches: (updates.map(\.batch), share.insertSeconds),
+            Name.unchangedNeighbours: (neighbours.map(\.batch), neighboursShare.insertSeconds),
+        ]
         return [
-            Name.unchangedBatches: share,
-            Name.unchangedNeighbours: neighboursShare,
+            Name.unchangedBatches: share.value,
+            Name.unchangedNeighbours: neighboursShare.value,
             Name.unchangedOneWriter: try await self.share(
                 of: oldOnes,
                 by: newOnes,
                 repetition,
                 store
-            ),
+            ).value,
         ]
     }
 
-    /// The speed of some commits by that of others.
+    /// The shares if a save of an existing record took as long as one of a new one, and reading and
+    /// decoding the old versions besides.
+    func floors() throws -> [String: Double] {
+        if last.isEmpty { return [:] }
+        let old = try LZ4Blocks(history, setting.pages, path: setting.folder + "/old-versions")
+        return try last.mapValues { batches, insertSeconds in
+            let seconds = try batches.reduce(0.0) { try $0 + old.secondsReading($1, zoneCount: 4) }
+            return insertSeconds / (insertSeconds + seconds / Double(batches.count))
+        }
+    }
+
+    /// The speed of some commits by that of others, and the seconds that one of those took.
     private func share(
         of updates: [TidemarkContender.Prepared],
         by inserts: [TidemarkContender.Prepared],
         _ repetition: Int,
         _ store: TidemarkContender
-    ) async throws -> Double {
+    ) async throws -> (value: Double, insertSeconds: Double) {
         var seconds = [0.0, 0.0]
         // Who goes first takes turns.
         for turn in [repetition % 2, 1 - repetition % 2] {
@@ -196,7 +245,7 @@ final class UnchangedBatches<Engine: Contender>: Trial {
             for commit in commits { try await store.save(commit) }
             seconds[turn] = start.secondsUntilNow / Double(commits.count)
         }
-        return seconds[0] / seconds[1]
+        return (seconds[0] / seconds[1], seconds[0])
     }
 
     /// A zone's part of a repetition's batches; no record comes in two of them.
@@ -207,7 +256,7 @@ final class UnchangedBatches<Engine: Contender>: Trial {
         _ repetition: Int,
         _ store: TidemarkContender,
         isShuffled: Bool = true
-    ) throws -> [TidemarkContender.Prepared] {
+    ) throws -> [(batch: Batch, prepared: TidemarkContender.Prepared)] {
         let recordCount = history.recordCount(ofZone: zone)
         let order = Shuffle(count: recordCount, seed: repetition * 4 + zone)
         let count = min(max(1, setting.scale.batchCount / 4), recordCount / 400)
@@ -220,7 +269,8 @@ final class UnchangedBatches<Engine: Contender>: Trial {
                     version: repetition + (isShuffled ? 1 : 501)
                 )
             }
-            return try held.prepare(changes, for: store, setting.pages)
+            let prepared = try held.prepare(changes, for: store, setting.pages)
+            return (Batch(changes, isInsert: false), prepared)
         }
     }
 

@@ -111,6 +111,8 @@ struct Samples {
     private(set) var values: [String: [String: [Double]]] = [:]
     /// Of Tidemark's repetitions, by measurement.
     private(set) var disturbances: [String: [Disturbance]] = [:]
+    /// By measurement.
+    private(set) var floors: [String: Double] = [:]
 
     /// Adds what one turn measured.
     mutating func add(_ turn: Turn, of engine: String) {
@@ -122,6 +124,9 @@ struct Samples {
         }
     }
 
+    /// Adds the floors under works.
+    mutating func add(floors: [String: Double]) { self.floors.merge(floors) { $1 } }
+
     /// Adds a figure that was measured outside the turns.
     mutating func add(_ value: Double, as name: String) {
         values[name] = [TidemarkContender.name: [value]]
@@ -131,6 +136,7 @@ struct Samples {
     mutating func merge(_ other: Samples) {
         values.merge(other.values) { $0.merging($1) { $0 + $1 } }
         disturbances.merge(other.disturbances) { $0 + $1 }
+        add(floors: other.floors)
     }
 }
 
@@ -204,7 +210,10 @@ struct Rounds {
         for (index, (engine, _)) in trials.enumerated() {
             for turn in turns[index] { samples.add(turn, of: engine) }
         }
-        for (_, trial) in trials { try await trial.end() }
+        for (_, trial) in trials {
+            samples.add(floors: try await trial.floors())
+            try await trial.end()
+        }
         return samples
     }
 }

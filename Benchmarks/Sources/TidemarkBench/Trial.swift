@@ -13,8 +13,18 @@ protocol Trial: AnyObject {
     /// Does the work once and says what it measured, by measurement.
     func measure(_ repetition: Int) async throws -> [String: Double]
 
+    /// Measures the floors under the work, by measurement.
+    ///
+    /// Called once, after the turns of all engines: what a floor does to the disk and to the caches
+    /// must not be part of the next turn.
+    func floors() async throws -> [String: Double]
+
     /// Closes the store.
     func end() async throws
+}
+
+extension Trial {
+    func floors() -> [String: Double] { [:] }
 }
 
 /// What a trial needs to know.

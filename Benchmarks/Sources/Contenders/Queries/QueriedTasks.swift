@@ -19,6 +19,10 @@ package protocol QueriedTasks: AnyObject {
     /// How many replaced records a second an index takes in; `nil` where nothing is measured.
     func replacementSpeed(version: Int) async throws -> Double?
 
+    /// How many replaced records a second the table takes in that ``find(shelf:into:)`` and
+    /// ``find(dueFrom:into:)`` read, and FTS5 their words; `nil` where nothing is measured.
+    func replacementFloor(version: Int) async throws -> Double?
+
     /// Closes the store.
     func close() async throws
 }

@@ -133,5 +133,7 @@ package final class TidemarkTasks: QueriedTasks {
         return Double(count) / (start.duration(to: .now) / .seconds(1))
     }
 
+    package func replacementFloor(version: Int) -> Double? { nil }
+
     package func close() throws { try store.close() }
 }

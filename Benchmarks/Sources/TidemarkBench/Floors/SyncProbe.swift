@@ -24,10 +24,14 @@ final class SyncProbe {
 
     deinit { close(descriptor) }
 
-    /// The median in microseconds, write included.
-    func median() throws -> Double {
+    /// The median in microseconds, write included, without a pause before each write.
+    ///
+    /// The disk takes longer after a pause.
+    func median(pause: Duration = .zero) throws -> Double {
         var times: [Double] = []
         for index in 0..<writeCount {
+            let end = ContinuousClock.now + pause
+            while ContinuousClock.now < end {}
             let start = ContinuousClock.now
             guard pwrite(descriptor, bytes, bytes.count, off_t(index * bytes.count)) == bytes.count
             else { throw WrongAnswer("the sync probe cannot write: \(errno)") }
