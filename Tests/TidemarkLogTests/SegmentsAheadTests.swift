@@ -108,6 +108,20 @@ import Testing
         try log.close()
     }
 
+    @Test func `A store at rest keeps no compressor for a segment that is not begun`() throws {
+        let log = try open()
+        while log.queue.withLock({ $0.spares.isEmpty }) { try commit(to: log) }
+        #expect(log.queue.withLock { $0.spares.allSatisfy { $0.compressor != nil } })
+        log.closeFinishedSegments()
+        #expect(log.queue.withLock { $0.spares.allSatisfy { $0.compressor == nil } })
+        try fill(log)
+        try commit(to: log)
+        let compressor = log.queue.withLock { $0.compressor }
+        #expect(log.disk.withLock { $0.active.compressor.other === compressor.other })
+        #expect(try log.lines().count == Int(log.lastSequence.rawValue))
+        try log.close()
+    }
+
     @Test func `A commit that is longer than the one prepared in part gets another`() throws {
         let log = try open()
         while try !disk.exists(Self.folder.spare(1)) { try commit(to: log) }
@@ -234,7 +248,7 @@ import Testing
         let ahead = queue.takeBatch()
         let begun = try #require(ahead?.spare)
         #expect(queue.isIdle)
-        #expect(queue.compressor.other === begun.compressor.other)
+        #expect(queue.compressor.other === begun.compressor?.other)
     }
 
     @Test func `A queue that is closing begins no segment`() throws {

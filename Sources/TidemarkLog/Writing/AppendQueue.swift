@@ -99,6 +99,11 @@ struct AppendQueue {
         spares.append(spare)
     }
 
+    /// Frees memory of prepared segments that is made again when they begin.
+    mutating func shrinkSpares() {
+        for index in spares.indices { spares[index].compressor = nil }
+    }
+
     /// Stores a prepared segment as the very next one.
     mutating func keepFirst(_ spare: SpareSegment) {
         spares.insert(spare, at: 0)
@@ -166,11 +171,12 @@ struct AppendQueue {
         // This batch still belongs to the old segment. `takeBatch` takes closed batches first, so
         // its frame is written before the new segment begins.
         if let batch = open { closed.append(batch) }
-        let spare = spares.remove(at: index)
+        var spare = spares.remove(at: index)
         segmentNumber += 1
         roomForNextPreparation = .max
         room = spare.room - Self.reserveByteCount
-        compressor = spare.compressor
+        compressor = spare.compressor ?? FrameCompressor(dictionary: spare.dictionary)
+        spare.compressor = compressor
         open = Batch(
             builder: FrameBuilder(first: lastSequence.next),
             spare: spare,

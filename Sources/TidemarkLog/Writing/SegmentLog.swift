@@ -92,9 +92,10 @@ package final class SegmentLog: EventSource {
     /// The path that leads to the folder of the views now; `nil` if the system does not tell.
     package var viewsPath: String? { environment.fileSystem.currentPath(of: folder.views) }
 
-    /// Closes the finished segments until their next use.
+    /// Closes the finished segments, and frees the memory of the prepared one, until their next use.
     package func closeFinishedSegments() {
         files.closeFinished()
+        queue.withLock { $0.shrinkSpares() }
     }
 
     /// Returns true if the store's path still leads to the store.

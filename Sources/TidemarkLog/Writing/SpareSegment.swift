@@ -11,10 +11,10 @@ struct SpareSegment: Sendable {
     /// The header without the first position, the incarnation and the generation.
     let template: FileHeader
     let dictionary: [UInt8]
-    /// Compresses the segment's frames.
+    /// Compresses the segment's frames; `nil` if the store has not been used for some time.
     ///
     /// It is made with the spare, because loading the dictionary takes as long as a sync.
-    let compressor: FrameCompressor
+    var compressor: FrameCompressor?
 
     /// The number of bytes that frames can take.
     var room: Int { Int(template.allocatedByteCount) - template.framesOffset }
