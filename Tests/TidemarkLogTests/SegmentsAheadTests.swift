@@ -79,13 +79,36 @@ import Testing
     @Test func `Short frames do not make more parts than are worth a sync`() throws {
         let log = try open()
         try fill(log, byteCount: 20)
-        let parts = disk.trace.filter {
-            $0.kind == .sync && $0.path == Self.folder.spare(1)
+        let changes = disk.trace.filter(\.changesDisk)
+        let parts = changes.indices.filter {
+            changes[$0].kind == .sync && changes[$0].path == Self.folder.spare(1)
         }
         // Parts of a quarter, the dictionary and the header.
         #expect((3...6).contains(parts.count))
+        for (part, next) in zip(parts.dropLast(2), parts.dropFirst().dropLast(2)) {
+            let frames = changes[part..<next].filter { $0.kind == .write }
+            #expect(frames.count > 1)
+        }
         #expect(log.lastSequence.rawValue > 20)
         #expect(!disk.trace.contains { $0.path == Self.folder.spare(2) })
+        try log.close()
+    }
+
+    @Test func `Long frames make parts that are large enough`() throws {
+        let log = try CrashWorkload.open(disk, seed: 1, segmentByteCount: 4 << 20).log
+        var random = SystemRandomNumberGenerator()
+        // As long as the log has one segment, the next one is twice as long.
+        while log.queue.withLock({ $0.spares.isEmpty }), log.files.segmentCount == 1 {
+            var draft = CommitDraft(time: 1, received: 1, envelope: [])
+            draft.append(zone: ZoneKey(rawValue: 1)) { payload in
+                for _ in 0..<20_000 { withUnsafeBytes(of: random.next()) { payload += $0 } }
+            }
+            _ = try log.append(draft)
+            try log.blockUntilDurable(log.lastSequence)
+        }
+        #expect(log.files.segmentCount == 1)
+        let byteCount = try #require(log.queue.withLock { $0.spares.first?.room })
+        #expect(byteCount > 1 << 20)
         try log.close()
     }
 
@@ -249,6 +272,24 @@ import Testing
         let begun = try #require(ahead?.spare)
         #expect(queue.isIdle)
         #expect(queue.compressor.other === begun.compressor?.other)
+    }
+
+    @Test func `A commit that is compressed early shares a frame with those before it`() throws {
+        var queue = AppendQueue(
+            lastSequence: .zero,
+            lastTime: 0,
+            room: 100_000,
+            compressor: Self.compressor()
+        )
+        _ = queue.append(.sample(1), bound: 200, beginsSegment: false)
+        var draft = CommitDraft.sample(2)
+        let early = EarlyFrame(try #require(queue.compressor.sharedBlocks()))
+        draft.begin(early, eventCount: 1)
+        draft.compressCompleteBlocks()
+        _ = queue.append(draft, bound: 200, beginsSegment: false)
+        let batch = queue.takeBatch()
+        #expect(batch?.builder.commitCount == 2)
+        #expect(batch?.builder.positionCount == 2)
     }
 
     @Test func `A queue that is closing begins no segment`() throws {
