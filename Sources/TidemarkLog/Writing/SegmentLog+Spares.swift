@@ -87,8 +87,9 @@ extension SegmentLog {
     ///
     /// Parts are due after frames once a quarter of the active segment is used, as often as makes
     /// them worth a sync. All is prepared when there is room for an eighth of the active segment and
-    /// two more frames of `bound` bytes. After a failure, preparing is retried when half of the remaining room has been used. An
-    /// append that then needs the segment tries too, and throws the error.
+    /// two more frames of `bound` bytes. After a failure, preparing is retried when half of the
+    /// remaining room has been used. An append that then needs the segment tries too, and throws the
+    /// error.
     func prepareSpareIfDue(_ active: borrowing ActiveSegment, bound: Int) {
         let allocated = Int(active.reader.header.allocatedByteCount)
         let room = active.room
