@@ -102,7 +102,7 @@ struct Measurement: Encodable {
     /// The lowest and the highest of the repetitions, by engine.
     var spreads: [String: [Double]] = [:]
     var met: Bool?
-    /// What the parts of the work that cannot be left out took alone.
+    /// The figure of the parts of the work that cannot be left out, alone.
     var floor: Double?
     /// The median disturbance of Tidemark's repetitions.
     var disturbance: Disturbance?

@@ -153,7 +153,7 @@ final class UnchangedBatches<Engine: Contender>: Trial {
     private let store: TidemarkContender?
     private let history: History
     private var held: HeldTags
-    /// What the last repetition did: what was changed, and how long the inserts beside it took.
+    /// The batches that the last repetition changed, and the seconds of an insert beside them.
     private var last: [String: (batches: [Batch], insertSeconds: Double)] = [:]
 
     init(_ setting: Setting) async throws {

@@ -197,7 +197,7 @@ struct AppendQueue {
 
     /// The spare segments that no batch has begun.
     var unusedSpares: [SpareSegment] {
-        spares + closed.compactMap(\.spare) + [open?.spare].compactMap(\.self)
+        spares + (closed + [open].compactMap(\.self)).compactMap(\.spare)
     }
 
     /// True if no commit is written or waits for it, and the last caller was alone.

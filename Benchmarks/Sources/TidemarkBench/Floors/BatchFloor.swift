@@ -5,8 +5,9 @@ import Contenders
 import Foundation
 import Workload
 
-/// What it takes to compress the records of batches with LZ4 on two threads, and to write and sync
-/// each batch, and nothing else: the floor under durable batches that are compressed.
+/// The floor under durable batches that are compressed.
+///
+/// LZ4 compresses the records of each batch on two threads, and the batch is written and synced.
 final class BatchFloor {
     private let path: String
 
@@ -35,12 +36,7 @@ final class BatchFloor {
                 }
                 offset += part.count
             }
-            #if os(Linux)
-            let status = fdatasync(descriptor)
-            #else
-            let status = fcntl(descriptor, F_FULLFSYNC)
-            #endif
-            guard status == 0 else { throw WrongAnswer("cannot sync \(path): \(errno)") }
+            guard sync(descriptor) == 0 else { throw WrongAnswer("cannot sync \(path): \(errno)") }
         }
         return start.secondsUntilNow
     }

@@ -5,8 +5,9 @@ import Contenders
 import Foundation
 import Workload
 
-/// What it takes to decode the records of a zone with LZ4 and to copy them out, and nothing else: the
-/// floor under a first sync from compressed blocks.
+/// The floor under a first sync from compressed blocks.
+///
+/// LZ4 decodes the records of a zone, and they are copied out.
 final class DecodingFloor {
     private let blocks: LZ4Blocks
     /// The stored form of all blocks.

@@ -6,7 +6,7 @@ import CXXHash
 import Foundation
 import Workload
 
-/// The records of a history in blocks that LZ4 has compressed, in a file: what a floor reads.
+/// A file with the records of a history in blocks that LZ4 has compressed, for floors to read.
 final class LZ4Blocks: Sendable {
     struct Block {
         /// Where its stored form is in the file.
@@ -180,37 +180,29 @@ enum LZ4Call {
         )
     }
 
-    /// Decodes a block until a place in its raw form, at least.
+    /// Decodes a whole block, or at least until a place in its raw form.
     static func decode(
         _ stored: Slice<UnsafeMutableRawBufferPointer>,
         into raw: Slice<UnsafeMutableRawBufferPointer>,
-        until end: Int
+        until end: Int? = nil
     ) throws {
         let stored = UnsafeMutableRawBufferPointer(rebasing: stored)
         let raw = UnsafeMutableRawBufferPointer(rebasing: raw)
-        let count = LZ4_decompress_safe_partial(
-            stored.baseAddress?.assumingMemoryBound(to: CChar.self),
-            raw.baseAddress?.assumingMemoryBound(to: CChar.self),
-            Int32(stored.count),
-            Int32(end),
-            Int32(raw.count)
-        )
-        guard count >= end else { throw WrongAnswer("LZ4 decoded \(count) of \(end) bytes") }
-    }
-
-    /// Decodes a whole block.
-    static func decode(
-        _ stored: Slice<UnsafeMutableRawBufferPointer>,
-        into raw: Slice<UnsafeMutableRawBufferPointer>
-    ) throws {
-        let stored = UnsafeMutableRawBufferPointer(rebasing: stored)
-        let raw = UnsafeMutableRawBufferPointer(rebasing: raw)
-        let count = LZ4_decompress_safe(
-            stored.baseAddress?.assumingMemoryBound(to: CChar.self),
-            raw.baseAddress?.assumingMemoryBound(to: CChar.self),
-            Int32(stored.count),
-            Int32(raw.count)
-        )
-        guard count == raw.count else { throw WrongAnswer("LZ4 decoded \(count) bytes") }
+        let source = stored.baseAddress?.assumingMemoryBound(to: CChar.self)
+        let target = raw.baseAddress?.assumingMemoryBound(to: CChar.self)
+        let lengths = (stored: Int32(stored.count), raw: Int32(raw.count))
+        let count =
+            if let end {
+                LZ4_decompress_safe_partial(
+                    source,
+                    target,
+                    lengths.stored,
+                    Int32(end),
+                    lengths.raw
+                )
+            } else {
+                LZ4_decompress_safe(source, target, lengths.stored, lengths.raw)
+            }
+        guard count >= end ?? raw.count else { throw WrongAnswer("LZ4 decoded \(count) bytes") }
     }
 }

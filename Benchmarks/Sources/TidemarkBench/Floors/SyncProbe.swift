@@ -3,6 +3,15 @@
 
 import Foundation
 
+/// Makes the written bytes of a file durable, and returns zero or -1.
+func sync(_ descriptor: Int32) -> Int32 {
+    #if os(Linux)
+    fdatasync(descriptor)
+    #else
+    fcntl(descriptor, F_FULLFSYNC)
+    #endif
+}
+
 /// What the disk takes for one small durable write: the floor under every durable save.
 ///
 /// It writes 1 KiB after another into a file that was filled with zeros and synced before, and
@@ -24,9 +33,7 @@ final class SyncProbe {
 
     deinit { close(descriptor) }
 
-    /// The median in microseconds, write included, without a pause before each write.
-    ///
-    /// The disk takes longer after a pause.
+    /// The median in microseconds, write included, without the pause before each write.
     func median(pause: Duration = .zero) throws -> Double {
         var times: [Double] = []
         for index in 0..<writeCount {
@@ -35,11 +42,7 @@ final class SyncProbe {
             let start = ContinuousClock.now
             guard pwrite(descriptor, bytes, bytes.count, off_t(index * bytes.count)) == bytes.count
             else { throw WrongAnswer("the sync probe cannot write: \(errno)") }
-            #if os(Linux)
-            let status = fdatasync(descriptor)
-            #else
-            let status = fcntl(descriptor, F_FULLFSYNC)
-            #endif
+            let status = sync(descriptor)
             times.append(start.microsecondsUntilNow)
             guard status == 0 else { throw WrongAnswer("the sync probe cannot sync: \(errno)") }
         }

@@ -17,7 +17,7 @@ func onTwoThreads(_ body: @Sendable (Int) throws -> Void) throws {
     if let failure = failure.withLock({ $0 }) { throw failure }
 }
 
-/// What two threads have made.
+/// The bytes that each of two threads has made.
 final class Halves: Sendable {
     private let halves = Mutex<[[UInt8]]>([[], []])
 
