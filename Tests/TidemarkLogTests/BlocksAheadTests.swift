@@ -339,6 +339,31 @@ import Testing
         try log.close()
     }
 
+    @Test func `Blocks are decoded into the rooms that are made for them`() throws {
+        try readBlocks(on: SimulatedFileSystem(keepsTrace: false)) { _, blocks in
+            let entries = blocks[..<3].map(\.entry)
+            try #require(entries.contains { $0.storedByteCount < $0.rawByteCount })
+            let reader = blocks[0].reader
+            var rooms = entries.map { BlockRoom(for: $0, isMapped: true) }
+            let madeBytes = rooms.map { $0.bytes.withUnsafeBytes(\.baseAddress) }
+            let madeRows = rooms.map { $0.map.rows.withUnsafeBytes(\.baseAddress) }
+            let decoded = try reader.decoded(entries, mapping: EventMarker.none, into: &rooms)
+                .map { try $0.get() }
+            #expect(decoded.map { $0.bytes.withUnsafeBytes(\.baseAddress) } == madeBytes)
+            #expect(decoded.map { $0.map?.rows.withUnsafeBytes(\.baseAddress) } == madeRows)
+            for (block, known) in zip(decoded, blocks) {
+                let alone = try known.decoded(mapping: EventMarker.none).get()
+                #expect(block.bytes == alone.bytes)
+                #expect(block.map?.rows.count == alone.map?.rows.count)
+            }
+            // Without rooms, they have memory of their own.
+            var none = entries.map { _ in BlockRoom() }
+            let again = try reader.decoded(entries, mapping: nil, into: &none).map { try $0.get() }
+            #expect(again.map(\.bytes) == decoded.map(\.bytes))
+            #expect(again.allSatisfy { $0.map == nil })
+        }
+    }
+
     @Test func `A block that could not be read ahead is read again when it is wanted`() throws {
         let disk = SimulatedFileSystem(keepsTrace: false)
         try readBlocks(on: disk) { log, blocks in

@@ -10,6 +10,8 @@ struct Disturbance: Encodable {
     /// Time in milliseconds that the host gave to other machines, over all processors.
     var stolenMilliseconds = 0.0
     var elapsedSeconds = 0.0
+    /// The ``ProcessorDistance`` at its start and at its end, the longer one; `nil` if it is not known.
+    var distanceNanoseconds: Double?
 
     /// True if the repetition should be repeated.
     ///
@@ -28,6 +30,7 @@ struct Disturbance: Encodable {
 
 /// The counters of the system at the start of a repetition.
 struct DisturbanceProbe {
+    private let distance = ProcessorDistance.measure()
     private let start = ContinuousClock.now
     private let switchCount = Self.involuntarySwitchCount
     private let stolen = Self.stolenMilliseconds
@@ -37,7 +40,8 @@ struct DisturbanceProbe {
         Disturbance(
             involuntarySwitchCount: Double(Self.involuntarySwitchCount - switchCount),
             stolenMilliseconds: Self.stolenMilliseconds - stolen,
-            elapsedSeconds: start.secondsUntilNow
+            elapsedSeconds: start.secondsUntilNow,
+            distanceNanoseconds: [distance, ProcessorDistance.measure()].compactMap(\.self).max()
         )
     }
 
@@ -65,10 +69,12 @@ struct DisturbanceProbe {
 extension [Disturbance] {
     /// The median of each count.
     var median: Disturbance {
-        Disturbance(
+        let distances = compactMap(\.distanceNanoseconds)
+        return Disturbance(
             involuntarySwitchCount: map(\.involuntarySwitchCount).median,
             stolenMilliseconds: map(\.stolenMilliseconds).median,
-            elapsedSeconds: map(\.elapsedSeconds).median
+            elapsedSeconds: map(\.elapsedSeconds).median,
+            distanceNanoseconds: distances.isEmpty ? nil : distances.median
         )
     }
 }

@@ -70,7 +70,7 @@ struct Report: Encodable {
         var rows = [
             [
                 "work", "unit", "tidemark", "sqlite", "rowid", "rocksdb", "ratio", "rowid ratio",
-                "floor", "switches", "stolen ms", "bar", "met",
+                "floor", "switches", "stolen ms", "distance ns", "bar", "met",
             ]
         ]
         for line in results where !line.medians.isEmpty {
@@ -83,7 +83,8 @@ struct Report: Encodable {
             rows.append(
                 [line.name, line.unit] + figures + ratios + [
                     cell(line.floor), cell(line.disturbance?.involuntarySwitchCount),
-                    cell(line.disturbance?.stolenMilliseconds), line.bar.text(line.unit), met,
+                    cell(line.disturbance?.stolenMilliseconds),
+                    cell(line.disturbance?.distanceNanoseconds), line.bar.text(line.unit), met,
                 ]
             )
         }
@@ -92,7 +93,7 @@ struct Report: Encodable {
             zip(row.indices, row).map { column, cell in
                 let padding = String(repeating: " ", count: widths[column] - cell.count)
                 // Figures stand on the right.
-                return (2...10).contains(column) ? padding + cell : cell + padding
+                return (2...11).contains(column) ? padding + cell : cell + padding
             }.joined(separator: "  ")
         }
         let place =
@@ -111,6 +112,8 @@ struct Report: Encodable {
             scheduling: \(machine.scheduling)
             switches, stolen ms: involuntary context switches of Tidemark's repetitions, and processor time
             that the host gave to others meanwhile; medians
+            distance ns: the time for a cache line to go from one processor to another and back, before or after
+            these repetitions; below 100 while they share a cache, above 300 while they do not
             \(allocationLines)
             """
     }

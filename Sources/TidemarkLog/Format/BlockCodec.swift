@@ -257,49 +257,54 @@ final class BlockDecoder: @unchecked Sendable {
         return UnsafeMutableRawBufferPointer(rebasing: stored[..<byteCount])
     }
 
-    /// Returns the raw bytes of a stored block; `nil` if they are not what LZ4 wrote.
-    func decode(_ stored: RawSpan, rawByteCount: Int) -> [UInt8]? {
+    /// Fills an empty array with as many of the first raw bytes of a stored block, or with all that it has;
+    /// returns false if they are not what LZ4 wrote.
+    ///
+    /// The rest of the block is not decoded. Nothing is allocated if the array has room, unless the block
+    /// is that of one long event.
+    func decode(
+        _ wanted: Int,
+        of stored: RawSpan,
+        rawByteCount: Int,
+        into bytes: inout [UInt8]
+    ) -> Bool {
+        let count = min(wanted, rawByteCount)
         // Unambiguous: the compressor's output is at least one byte shorter than its input.
-        if stored.byteCount == rawByteCount { return stored.withUnsafeBytes { [UInt8]($0) } }
-        guard stored.byteCount <= Int(Int32.max) else { return nil }
+        if stored.byteCount == rawByteCount {
+            stored.withUnsafeBytes { bytes.append(first: count, of: $0) }
+            return true
+        }
+        guard stored.byteCount <= Int(Int32.max) else { return false }
         let dictionary = UnsafeMutableRawBufferPointer(rebasing: buffer[..<dictionaryByteCount])
         if rawByteCount > Self.outputByteCount {
-            // A block of one long event. Its output is not directly behind the dictionary, which
-            // LZ4 accepts.
-            return LZ4.decode(stored, rawByteCount: rawByteCount, dictionary: dictionary)
+            // The output is not directly behind the dictionary, which LZ4 accepts.
+            let raw = LZ4.decode(stored, rawByteCount: rawByteCount, dictionary: dictionary)
+            guard let raw else { return false }
+            bytes = count == raw.count ? raw : Array(raw.prefix(count))
+            return true
         }
         let end = dictionaryByteCount + rawByteCount
-        let output = UnsafeMutableRawBufferPointer(rebasing: buffer[dictionaryByteCount..<end])
-        let byteCount = LZ4.decode(stored, into: output, dictionary: dictionary)
-        guard byteCount == rawByteCount else { return nil }
-        // From the whole buffer, not from a slice of one, which is copied byte by byte.
-        return [UInt8](output)
+        let room = UnsafeMutableRawBufferPointer(rebasing: buffer[dictionaryByteCount..<end])
+        let decodedCount =
+            count == rawByteCount
+            ? LZ4.decode(stored, into: room, dictionary: dictionary)
+            : LZ4.decode(count, of: stored, into: room, dictionary: dictionary)
+        guard decodedCount == count else { return false }
+        bytes.append(first: count, of: UnsafeRawBufferPointer(room))
+        return true
     }
+}
 
-    /// Returns as many of the first raw bytes of a stored block, or all that it has; `nil` if they
-    /// are not what LZ4 wrote.
-    ///
-    /// The rest of the block is not decoded.
-    func decode(_ wanted: Int, of stored: RawSpan, rawByteCount: Int) -> [UInt8]? {
-        guard wanted < rawByteCount else { return decode(stored, rawByteCount: rawByteCount) }
-        // Blocks that are stored as they are, and those of one long event.
-        guard stored.byteCount < rawByteCount, rawByteCount <= Self.outputByteCount else {
-            return decode(stored, rawByteCount: rawByteCount).map { Array($0.prefix(wanted)) }
+extension [UInt8] {
+    /// Appends the first bytes of a buffer, all at once: those of a slice of one are copied one by one.
+    fileprivate mutating func append(first count: Int, of source: UnsafeRawBufferPointer) {
+        append(addingCapacity: count) { added in
+            added.withUnsafeMutableBufferPointer { room, addedCount in
+                let source = UnsafeRawBufferPointer(rebasing: source[..<count])
+                UnsafeMutableRawBufferPointer(room).copyMemory(from: source)
+                addedCount = count
+            }
         }
-        let room = UnsafeMutableRawBufferPointer(rebasing: buffer[dictionaryByteCount...])
-        let count = stored.withUnsafeBytes { source in
-            tidemark_decompress_first(
-                source.text,
-                room.baseAddress?.assumingMemoryBound(to: CChar.self),
-                Int32(source.count),
-                Int32(wanted),
-                Int32(rawByteCount),
-                UnsafeRawBufferPointer(buffer).text,
-                Int32(dictionaryByteCount)
-            )
-        }
-        guard Int(count) == wanted else { return nil }
-        return [UInt8](UnsafeRawBufferPointer(rebasing: room[..<wanted]))
     }
 }
 
@@ -319,6 +324,29 @@ enum LZ4 {
                     Int32(source.count),
                     Int32(output.count),
                     dictionary.baseAddress?.assumingMemoryBound(to: CChar.self),
+                    Int32(dictionary.count)
+                )
+            )
+        }
+    }
+
+    /// Decodes the first bytes into a buffer with room for all, and returns their number, or another one if
+    /// the bytes are not LZ4's.
+    static func decode(
+        _ count: Int,
+        of stored: RawSpan,
+        into output: UnsafeMutableRawBufferPointer,
+        dictionary: UnsafeMutableRawBufferPointer
+    ) -> Int {
+        stored.withUnsafeBytes { source in
+            Int(
+                tidemark_decompress_first(
+                    source.text,
+                    output.baseAddress?.assumingMemoryBound(to: CChar.self),
+                    Int32(source.count),
+                    Int32(count),
+                    Int32(output.count),
+                    UnsafeRawBufferPointer(dictionary).text,
                     Int32(dictionary.count)
                 )
             )

@@ -15,6 +15,13 @@ final class DecodedBlock: Sendable {
         self.map = map
     }
 
+    /// Creates the block whose bytes are in a room, with a map there if a marker is given.
+    convenience init(in room: inout BlockRoom, entry: BlockEntry, mapping marker: EventMarker?) {
+        let bytes = room.bytes
+        if let marker { BlockCursor.map(bytes, of: entry, by: marker, into: &room.map) }
+        self.init(bytes: bytes, entry: entry, map: marker == nil ? nil : room.map)
+    }
+
     /// True unless the last bytes were not decoded.
     var isWhole: Bool { bytes.count == entry.rawByteCount }
 
@@ -30,7 +37,9 @@ final class DecodedBlock: Sendable {
     ///
     /// O(events).
     func mapped(by marker: EventMarker) -> DecodedBlock {
-        DecodedBlock(bytes: bytes, entry: entry, map: BlockCursor.map(of: self, by: marker))
+        var map = BlockMap(for: entry)
+        BlockCursor.map(bytes, of: entry, by: marker, into: &map)
+        return DecodedBlock(bytes: bytes, entry: entry, map: map)
     }
 
     /// Prefetches what a read of an event looks at first.
@@ -155,7 +164,7 @@ struct BlockCursor {
             event.envelopeRange = place.envelope
             return true
         }
-        try checkEnd(place)
+        try Self.checkEnd(place, of: entry)
         return false
     }
 
@@ -172,7 +181,7 @@ struct BlockCursor {
         }
     }
 
-    private func checkEnd(_ place: Place) throws(Malformed) {
+    private static func checkEnd(_ place: Place, of entry: BlockEntry) throws(Malformed) {
         // Lookups find a block by the positions in its table entry. If the entries covered others,
         // an event would be missed or found at two places.
         guard place.position == entry.first.rawValue + UInt64(entry.positionCount) else {
@@ -180,13 +189,15 @@ struct BlockCursor {
         }
     }
 
-    /// Returns the map of a block; that of a malformed block ends at the defect.
-    fileprivate static func map(of block: DecodedBlock, by marker: EventMarker) -> BlockMap {
-        let entry = block.entry
-        let raw = block.bytes
+    /// Fills an empty map with the events of a block's raw bytes; that of a malformed block ends at the defect.
+    fileprivate static func map(
+        _ raw: [UInt8],
+        of entry: BlockEntry,
+        by marker: EventMarker,
+        into map: inout BlockMap
+    ) {
         let bytes = raw.span.bytes
         var place = Place(position: entry.first.rawValue)
-        var map = BlockMap(for: entry)
         var (zone, envelope) = (ZoneKey(rawValue: .max), 0..<0)
         do throws(Malformed) {
             while try place.advance(in: bytes, to: .zero) {
@@ -201,12 +212,11 @@ struct BlockCursor {
                 }
                 map.append(position: UInt32(position), payload: place.payload)
             }
-            try BlockCursor(block).checkEnd(place)
+            try checkEnd(place, of: entry)
         } catch {
             map.defect = error
         }
         map.mark(bytes, entry.first, by: marker)
-        return map
     }
 }
 

@@ -100,70 +100,61 @@ final class SegmentReader: Sendable {
         }
         // Shorter than the block at the end of a file that was cut.
         let stored = UnsafeRawBufferPointer(rebasing: room[..<byteCount])
-        return try firstBytes(count, of: entry, stored: stored, by: decoder)
+        var bytes: [UInt8] = []
+        try decode(count, of: entry, stored.bytes, by: decoder, into: &bytes)
+        return bytes
     }
 
-    /// Checks a block that was read, and decodes as many of its first bytes, or all that it has.
-    private func firstBytes(
+    /// Checks a block that was read, and fills an empty array with as many of its first bytes, or all
+    /// that it has.
+    private func decode(
         _ count: Int,
         of entry: BlockEntry,
-        stored: UnsafeRawBufferPointer,
-        by decoder: BlockDecoder
-    ) throws(LogError) -> [UInt8] {
+        _ stored: RawSpan,
+        by decoder: BlockDecoder,
+        into bytes: inout [UInt8]
+    ) throws(LogError) {
         let seed = Layout.seed(salt: header.salt, offset: UInt64(entry.offset))
-        let stored = stored.bytes
         guard stored.byteCount == entry.storedByteCount, xxh3(stored, seed: seed) == entry.checksum
         else { throw damaged(entry, "fails its checksum") }
         // After the checksum: for many wrong inputs, LZ4 returns wrong bytes of the right length.
-        guard
-            let raw = decoder.decode(count, of: stored, rawByteCount: Int(entry.rawByteCount))
-        else { throw damaged(entry, "cannot be decompressed") }
-        return raw
+        let rawByteCount = Int(entry.rawByteCount)
+        guard decoder.decode(count, of: stored, rawByteCount: rawByteCount, into: &bytes) else {
+            throw damaged(entry, "cannot be decompressed")
+        }
     }
 
     /// Reads, checks and decodes a block, with a map if a marker is given.
     func decoded(_ entry: BlockEntry, mapping: EventMarker?) -> Result<DecodedBlock, LogError> {
-        decoded(entry, mapping: mapping) { () throws(LogError) in
-            try firstBytes(.max, of: entry)
+        Result { () throws(LogError) in
+            let block = try decode(entry)
+            return mapping.map(block.mapped) ?? block
         }
     }
 
-    /// Does the same for neighbouring blocks, which are read at once.
+    /// Does the same for neighbouring blocks, which are read at once and decoded into as many rooms.
     func decoded(
         _ neighbours: some BidirectionalCollection<BlockEntry>,
-        mapping: EventMarker?
+        mapping: EventMarker?,
+        into rooms: inout [BlockRoom]
     ) -> [Result<DecodedBlock, LogError>] {
         guard let first = neighbours.first, let last = neighbours.last else { return [] }
         let decoder = takeDecoder()
         defer { giveBack(decoder) }
-        let room = decoder.room(byteCount: Int(last.end - UInt64(first.offset)))
-        guard (try? file.read(into: room, at: UInt64(first.offset))) == room.count else {
+        let read = decoder.room(byteCount: Int(last.end - UInt64(first.offset)))
+        guard (try? file.read(into: read, at: UInt64(first.offset))) == read.count else {
             // Only some of the blocks may be unreadable.
             return neighbours.map { decoded($0, mapping: mapping) }
         }
-        return neighbours.map { entry in
-            decoded(entry, mapping: mapping) { () throws(LogError) in
-                let start = Int(entry.offset - first.offset)
-                let stored = room[start..<start + Int(entry.storedByteCount)]
-                return try firstBytes(
-                    .max,
-                    of: entry,
-                    stored: UnsafeRawBufferPointer(rebasing: stored),
-                    by: decoder
-                )
+        return zip(neighbours, rooms.indices).map { entry, index in
+            let start = Int(entry.offset - first.offset)
+            let stored = UnsafeRawBufferPointer(read).bytes
+                .extracting(start..<start + Int(entry.storedByteCount))
+            return Result { () throws(LogError) in
+                try decode(.max, of: entry, stored, by: decoder, into: &rooms[index].bytes)
+                // Now, while the block is in the processor's cache.
+                return DecodedBlock(in: &rooms[index], entry: entry, mapping: mapping)
             }
-        }
-    }
-
-    private func decoded(
-        _ entry: BlockEntry,
-        mapping: EventMarker?,
-        _ bytes: () throws(LogError) -> [UInt8]
-    ) -> Result<DecodedBlock, LogError> {
-        Result { () throws(LogError) in
-            let block = DecodedBlock(bytes: try bytes(), entry: entry)
-            // Now, while the block is in the processor's cache.
-            return mapping.map(block.mapped) ?? block
         }
     }
 

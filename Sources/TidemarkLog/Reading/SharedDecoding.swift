@@ -17,13 +17,31 @@ import Glibc
 /// Whichever thread is free takes the next blocks that nobody has begun, as many as one read of the
 /// file gets.
 final class SharedDecoding: Sendable {
+    /// A block and what became of it.
+    private struct Piece {
+        let block: SegmentBlock
+        /// The memory that the block is decoded into, until that is begun.
+        var room: BlockRoom
+        /// The decoded block, also for a while after the reader took it.
+        var done: Result<DecodedBlock, LogError>?
+
+        init(_ block: SegmentBlock, isMapped: Bool) {
+            self.block = block
+            room = block.isPart ? BlockRoom() : BlockRoom(for: block.entry, isMapped: isMapped)
+        }
+
+        mutating func takeRoom() -> BlockRoom {
+            var taken = BlockRoom()
+            swap(&taken, &room)
+            return taken
+        }
+    }
+
     private struct State {
         /// True while there is a helper.
         var hasHelper = false
         /// The blocks that may still be taken.
-        var blocks: [SegmentBlock]
-        /// For each of them the decoded block, also for a while after the reader took it.
-        var done: [Result<DecodedBlock, LogError>?]
+        var pieces: [Piece]
         /// The index of the first of them; indexes count all blocks there ever were.
         var base = 0
         /// The index of the first block that nobody has begun.
@@ -35,38 +53,66 @@ final class SharedDecoding: Sendable {
         /// True if the reader waits for those blocks.
         var isAwaited = false
 
-        var end: Int { base + blocks.count }
-
-        /// Adds blocks that nobody has begun.
-        mutating func append(_ more: some Collection<SegmentBlock>) {
-            blocks += more
-            done += repeatElement(nil, count: more.count)
-        }
+        var end: Int { base + pieces.count }
 
         /// Adds decoded blocks, the first of which has an index.
         mutating func add(_ blocks: [Result<DecodedBlock, LogError>], from index: Int) {
             for (index, block) in zip(index..., blocks) where index >= base {
-                done[index - base] = block
+                pieces[index - base].done = block
             }
         }
 
         /// Returns the next blocks that one read of the file gets, which nobody else begins.
-        mutating func begin() -> (index: Int, blocks: ArraySlice<SegmentBlock>) {
+        mutating func begin() -> Begun {
             let start = next - base
-            let limit = UInt64(blocks[start].entry.offset) + UInt64(BlockDecoder.readByteCount)
-            var end = start + 1
-            while end < blocks.count, blocks[end].entry.end <= limit,
-                blocks[end].follows(blocks[end - 1]), !blocks[start].isPart, !blocks[end].isPart
-            { end += 1 }
-            defer { next = base + end }
-            return (next, blocks[start..<end])
+            let first = pieces[start].block
+            let limit = UInt64(first.entry.offset) + UInt64(BlockDecoder.readByteCount)
+            var begun = Begun(index: next, first, pieces[start].takeRoom())
+            for index in (start + 1)..<pieces.count {
+                let block = pieces[index].block
+                guard block.entry.end <= limit, block.follows(pieces[index - 1].block),
+                    !first.isPart, !block.isPart
+                else { break }
+                begun.append(block, pieces[index].takeRoom())
+            }
+            next += begun.count
+            return begun
+        }
+    }
+
+    /// Neighbouring blocks that one thread decodes.
+    private struct Begun {
+        /// The index of the first.
+        let index: Int
+        private let first: SegmentBlock
+        private var entries: [BlockEntry]
+        private var rooms: [BlockRoom]
+
+        init(index: Int, _ first: SegmentBlock, _ room: consuming BlockRoom) {
+            self.index = index
+            self.first = first
+            entries = [first.entry]
+            rooms = [room]
+        }
+
+        var count: Int { entries.count }
+
+        mutating func append(_ block: SegmentBlock, _ room: consuming BlockRoom) {
+            entries.append(block.entry)
+            rooms.append(room)
+        }
+
+        /// Reads, checks and decodes the blocks, with maps if a marker is given.
+        mutating func decoded(mapping: EventMarker?) -> [Result<DecodedBlock, LogError>] {
+            if first.isPart { return [first.decoded(mapping: mapping)] }
+            return first.reader.decoded(entries, mapping: mapping, into: &rooms)
         }
     }
 
     private enum Step {
         case use(DecodedBlock)
         case retry(SegmentBlock)
-        case decode(Int, ArraySlice<SegmentBlock>)
+        case decode(Begun)
         case wait
     }
 
@@ -84,8 +130,7 @@ final class SharedDecoding: Sendable {
 
     init(_ blocks: [SegmentBlock], mapping: EventMarker?) {
         self.mapping = mapping
-        let done = [Result<DecodedBlock, LogError>?](repeating: nil, count: blocks.count)
-        state = Lock(State(blocks: blocks, done: done))
+        state = Lock(State(pieces: blocks.map { Piece($0, isMapped: mapping != nil) }))
     }
 
     // MARK: The blocks
@@ -95,33 +140,36 @@ final class SharedDecoding: Sendable {
     ///
     /// Adds those of them that are not known yet, and forgets the blocks before them.
     func move(to wanted: [SegmentBlock]) -> Int? {
-        state.withLock { state in
-            guard let first = wanted.first, let place = state.blocks.firstIndex(of: first),
-                state.base + place >= state.taken || state.done[place] != nil
+        let moved = state.withLock { state -> (index: Int, knownCount: Int)? in
+            guard let first = wanted.first,
+                let place = state.pieces.firstIndex(where: { $0.block == first }),
+                state.base + place >= state.taken || state.pieces[place].done != nil
             else { return nil }
-            let known = state.blocks[place...]
-            let commonCount = min(known.count, wanted.count)
-            guard known.prefix(commonCount).elementsEqual(wanted.prefix(commonCount)) else {
-                return nil
-            }
-            state.blocks.removeFirst(place)
-            state.done.removeFirst(place)
+            let known = state.pieces[place...]
+            guard zip(known, wanted).allSatisfy({ $0.block == $1 }) else { return nil }
+            let knownCount = known.count
+            state.pieces.removeFirst(place)
             state.base += place
             state.next = max(state.next, state.base)
-            state.append(wanted.dropFirst(commonCount))
-            return state.base
+            return (state.base, knownCount)
         }
+        guard let moved else { return nil }
+        append(wanted.dropFirst(moved.knownCount))
+        return moved.index
     }
 
     /// Returns the number of blocks from an index on.
     func count(from index: Int) -> Int { state.withLock { $0.end - index } }
 
     /// The last of the blocks.
-    var last: SegmentBlock? { state.withLock { $0.blocks.last } }
+    var last: SegmentBlock? { state.withLock { $0.pieces.last?.block } }
 
     /// Adds blocks after the last one.
     func append(_ more: some Collection<SegmentBlock>) {
-        if !more.isEmpty { state.withLock { $0.append(more) } }
+        if more.isEmpty { return }
+        // Not while the helper waits for the lock.
+        let pieces = more.map { Piece($0, isMapped: mapping != nil) }
+        state.withLock { $0.pieces += pieces }
     }
 
     // MARK: The reader
@@ -133,27 +181,30 @@ final class SharedDecoding: Sendable {
             case .use(let block): return .success(block)
             // Maybe an error of a read that was made long before.
             case .retry(let block): return block.decoded(mapping: mapping)
-            case .decode(let first, let begun):
+            case .decode(var begun):
                 let blocks = begun.decoded(mapping: mapping)
-                state.withLock { $0.add(blocks, from: first) }
+                state.withLock { $0.add(blocks, from: begun.index) }
             case .wait: helped.wait()
             }
         }
     }
 
     private func step(before index: Int) -> Step {
-        state.withLock { state in
+        // Released when the helper does not wait for the lock.
+        var old: Result<DecodedBlock, LogError>?
+        return state.withLock { state in
             let place = index - state.base
-            if let result = state.done[place] {
+            if let result = state.pieces[place].done {
                 state.taken = max(state.taken, index + 1)
-                if place >= Self.keptCount { state.done[place - Self.keptCount] = nil }
-                guard case .success(let block) = result else { return .retry(state.blocks[place]) }
+                if place >= Self.keptCount {
+                    swap(&old, &state.pieces[place - Self.keptCount].done)
+                }
+                guard case .success(let block) = result else {
+                    return .retry(state.pieces[place].block)
+                }
                 return .use(block)
             }
-            if state.next < state.end {
-                let (index, blocks) = state.begin()
-                return .decode(index, blocks)
-            }
+            if state.next < state.end { return .decode(state.begin()) }
             // All blocks are begun, and the reader decodes none: the helper is at it.
             state.isAwaited = true
             return .wait
@@ -176,10 +227,10 @@ final class SharedDecoding: Sendable {
 
     /// Decodes the next blocks until all are begun; runs on a thread of its own.
     private func help() {
-        while let (index, begun) = beginHelping() {
+        while var begun = beginHelping() {
             let blocks = begun.decoded(mapping: mapping)
             let isAwaited = state.withLock { state in
-                state.add(blocks, from: index)
+                state.add(blocks, from: begun.index)
                 state.isHelping = false
                 defer { state.isAwaited = false }
                 return state.isAwaited
@@ -188,7 +239,7 @@ final class SharedDecoding: Sendable {
         }
     }
 
-    private func beginHelping() -> (index: Int, blocks: ArraySlice<SegmentBlock>)? {
+    private func beginHelping() -> Begun? {
         state.withLock { state in
             guard state.hasHelper, state.next < state.end else {
                 state.hasHelper = false
@@ -211,9 +262,9 @@ final class SharedDecoding: Sendable {
         if isHelping { helped.wait() }
         return state.withLock { state in
             // So that a helper which has not started yet keeps no files open.
-            defer { (state.blocks, state.done) = ([], []) }
-            return zip(state.blocks, state.done).dropFirst(max(0, state.taken - state.base))
-                .compactMap { block, decoded in decoded.map { (block, $0) } }
+            defer { state.pieces = [] }
+            return state.pieces.dropFirst(max(0, state.taken - state.base))
+                .compactMap { piece in piece.done.map { (piece.block, $0) } }
         }
     }
 }
@@ -224,15 +275,5 @@ extension SegmentBlock {
     fileprivate func follows(_ other: SegmentBlock) -> Bool {
         reader === other.reader && UInt64(entry.offset) >= other.entry.end
             && UInt64(entry.offset) - other.entry.end <= 4096
-    }
-}
-
-extension ArraySlice<SegmentBlock> {
-    /// Reads, checks and decodes neighbouring blocks of a segment, with maps if a marker is given.
-    fileprivate func decoded(mapping: EventMarker?) -> [Result<DecodedBlock, LogError>] {
-        guard count > 1, let reader = first?.reader else {
-            return map { $0.decoded(mapping: mapping) }
-        }
-        return reader.decoded(lazy.map(\.entry), mapping: mapping)
     }
 }

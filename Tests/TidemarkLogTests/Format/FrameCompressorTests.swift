@@ -32,13 +32,9 @@ import Testing
             for (block, size) in zip(blocks, sizes) {
                 let count = Int(block.storedByteCount)
                 let bytes = stored.span.bytes.extracting(start..<start + count)
-                let decoded = decoder.decode(bytes, rawByteCount: size)
-                #expect(
-                    decoded == Array(raw[rawStart..<rawStart + size]),
-                    "a block of \(size) bytes"
-                )
-                for first in [1, 20, 2048, size - 1, size, size + 1] {
-                    let decoded = decoder.decode(first, of: bytes, rawByteCount: size)
+                for first in [1, 20, 2048, size - 1, size, size + 1, .max] {
+                    var decoded: [UInt8] = []
+                    #expect(decoder.decode(first, of: bytes, rawByteCount: size, into: &decoded))
                     let end = rawStart + min(first, size)
                     #expect(decoded == Array(raw[rawStart..<end]), "\(first) of \(size) bytes")
                 }
