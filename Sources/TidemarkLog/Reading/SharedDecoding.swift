@@ -145,13 +145,14 @@ final class SharedDecoding: Sendable {
                 let place = state.pieces.firstIndex(where: { $0.block == first }),
                 state.base + place >= state.taken || state.pieces[place].done != nil
             else { return nil }
-            let known = state.pieces[place...]
-            guard zip(known, wanted).allSatisfy({ $0.block == $1 }) else { return nil }
-            let knownCount = known.count
+            guard
+                zip(place..<state.pieces.count, wanted)
+                    .allSatisfy({ state.pieces[$0].block == $1 })
+            else { return nil }
             state.pieces.removeFirst(place)
             state.base += place
             state.next = max(state.next, state.base)
-            return (state.base, knownCount)
+            return (state.base, state.pieces.count)
         }
         guard let moved else { return nil }
         append(wanted.dropFirst(moved.knownCount))

@@ -85,6 +85,7 @@ extension SegmentLog {
         }
         // After the sync: if that fails, no reader finds the blocks of the frame.
         disk.active.reader.add(frame.blocks)
+        disk.allowSealing()
         prepareSpareIfDue(disk.active, bound: bound)
         return Written(
             eventCount: eventCount,
@@ -197,13 +198,18 @@ extension SegmentLog {
         if isEmpty, let recovery {
             try disk.active.write(.recovery, next: first, payload: recovery)
         }
+        if isEmpty {
+            // Otherwise the next open removes the file.
+            return inBackground { _ = try? self.removeReplacedSegmentsNow() }
+        }
+        // Sealing syncs files. After the next frame, it does that while a commit is decided, and a caller's
+        // sync does not wait for the disk as well.
+        let sealing = DispatchSemaphore(value: 0)
+        disk.sealing = sealing
+        let waits = !environment.writesInline
         inBackground {
-            if isEmpty {
-                // Otherwise the next open removes the file.
-                _ = try? self.removeReplacedSegmentsNow()
-            } else {
-                self.seal(ended, built)
-            }
+            if waits { _ = sealing.wait(timeout: .now() + Self.idleDelay) }
+            self.seal(ended, built)
         }
     }
 

@@ -55,6 +55,14 @@ package final class SegmentLog: EventSource {
     struct Disk: ~Copyable {
         var active: ActiveSegment
         var isClosed = false
+        /// Signalled when the segment that ended last may be sealed; `nil` after that.
+        var sealing: DispatchSemaphore?
+
+        /// Lets the segment that ended last be sealed.
+        mutating func allowSealing() {
+            sealing?.signal()
+            sealing = nil
+        }
     }
 
     init(
@@ -362,6 +370,7 @@ package final class SegmentLog: EventSource {
         // Otherwise a spare segment that is being prepared or begun would be forgotten by the loop
         // below, and its file would stay in the folder.
         writerWork.wait()
+        disk.withLock { $0.allowSealing() }
         backgroundWork.wait()
         try disk.withLock { (disk) throws(LogError) in
             guard !disk.isClosed else { return }
