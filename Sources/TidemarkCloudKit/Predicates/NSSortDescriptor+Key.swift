@@ -13,12 +13,20 @@ struct SortKeyRoot {
     subscript(key: String) -> String { key }
 }
 
-extension NSSortDescriptor {
+/// A sort descriptor whose key can be read.
+///
+/// Foundation on Linux has an unavailable `key`. If an extension of the class had one too, optimized builds
+/// of programs that name a subclass would crash the compiler, which finds two.
+public protocol SortDescriptorWithKey: NSSortDescriptor {}
+
+extension NSSortDescriptor: SortDescriptorWithKey {
     /// Orders by a field, or by one of the keys of `CKRecord.SystemFieldKey`.
     public convenience init(key: String?, ascending: Bool) {
         self.init(keyPath: \SortKeyRoot[key ?? ""], ascending: ascending)
     }
+}
 
+extension SortDescriptorWithKey {
     /// The key that was given; `nil` for a descriptor that has none.
     public var key: String? {
         guard let path = keyPath as? KeyPath<SortKeyRoot, String> else { return nil }
