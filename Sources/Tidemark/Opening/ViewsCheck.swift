@@ -92,23 +92,28 @@ package struct ViewsCheck {
         _ snapshot: any ViewSnapshot,
         _ checkpoint: ViewCheckpoint
     ) throws(ViewIndexError) {
+        if checkpoint.store == reader.store, checkpoint.sequence > reader.durableSequence {
+            // A writer acknowledges what it has written only when it is idle.
+            if reader.isLive {
+                outcome = .ahead
+            } else {
+                // The views are the proof that events are missing. So they are not to be deleted.
+                outcome = .logDamaged
+                damage.append(
+                    .lostEnd(
+                        after: reader.durableSequence,
+                        viewsAt: checkpoint.sequence,
+                        path: reader.segmentsPath
+                    )
+                )
+            }
+            return
+        }
         guard reader.line.contains(checkpoint.sequence, of: checkpoint.incarnation) else {
             throw ViewIndexError(
                 .damaged,
                 "The views belong to another history of the store: incarnation "
                     + "\(checkpoint.incarnation.text) up to event \(checkpoint.sequence)."
-            )
-        }
-        guard checkpoint.sequence <= reader.durableSequence else {
-            // A writer acknowledges what it has written only when it is idle.
-            if reader.isLive {
-                outcome = .ahead
-                return
-            }
-            throw ViewIndexError(
-                .damaged,
-                "The views are of event \(checkpoint.sequence); the log ends with event "
-                    + "\(reader.durableSequence)."
             )
         }
         found = snapshot
@@ -134,7 +139,7 @@ package struct ViewsCheck {
 
     /// Returns the damage of the views, once all events have been read.
     ///
-    /// Reports nothing about the views if events are missing from the log.
+    /// Compares nothing if events are missing from the log.
     package mutating func finish(isLogSound: Bool) throws(FoldedViews.Failure) -> [LogError] {
         guard let found else { return damage }
         guard isLogSound else {

@@ -111,12 +111,9 @@ struct ViewsOpening {
         guard let checkpoint, checkpoint.store == source.store,
             checkpoint.sequence > source.durableSequence
         else { return nil }
-        return LogError(
-            .corrupted,
-            "The views hold event \(checkpoint.sequence), and the log ends with event "
-                + "\(source.durableSequence): events that were on disk are missing. Restore "
-                + "CURRENT, the manifest and the segments from a backup; `tidemark log salvage` "
-                + "copies what is left.",
+        return .lostEnd(
+            after: source.durableSequence,
+            viewsAt: checkpoint.sequence,
             path: folder.segments
         )
     }
@@ -290,5 +287,22 @@ private final class StillViewIndex: ViewIndex {
 
     func apply(_ batch: consuming ViewBatch, checkpoint: ViewCheckpoint) throws(ViewIndexError) {
         throw ViewIndexError(.system, "The view index is open for reading only.")
+    }
+}
+
+extension LogError {
+    /// The error for a log that ends before the views, which contain durable events alone.
+    static func lostEnd(
+        after last: SequenceNumber,
+        viewsAt checkpoint: SequenceNumber,
+        path: String
+    ) -> LogError {
+        LogError(
+            .corrupted,
+            "The views hold event \(checkpoint), and the log ends with event \(last): events that "
+                + "were on disk are missing. Restore CURRENT, the manifest and the segments from a "
+                + "backup; `tidemark log salvage` copies what is left.",
+            path: path
+        )
     }
 }

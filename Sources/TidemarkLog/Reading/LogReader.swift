@@ -204,6 +204,9 @@ package final class LogReader: EventSource {
     /// The path of the folder for the store's views.
     package var viewsPath: String { folder.views }
 
+    /// The folder of the segments.
+    package var segmentsPath: String { folder.segments }
+
     /// The manifest as of the last refresh.
     package var manifest: Manifest { state.withLock { $0.loaded.manifest } }
 

@@ -102,6 +102,10 @@ import TidemarkModel
         #expect(try GeneratedHistory.state(of: reading) == state)
         #expect(try reading.eventSource.damage == error.map { [$0] })
         try reading.close()
+        // Deleting the views, as for damaged ones, would delete the proof.
+        let verification = try Store.verify(at: folder.path("old.tide"))
+        #expect(verification.findings == error.map { [$0] })
+        #expect(verification.views == .logDamaged)
         try FileManager.default.removeItem(at: views("old.tide"))
         try expect(state, in: "old.tide")
     }
