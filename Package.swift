@@ -35,6 +35,7 @@ let package = Package(
     platforms: [.macOS(.v26), .iOS(.v26)],
     products: [
         .library(name: "Tidemark", targets: ["Tidemark"]),
+        .library(name: "TidemarkDatabase", targets: ["TidemarkDatabase"]),
         .library(name: "TidemarkReplay", targets: ["TidemarkReplay"]),
         .library(name: "TidemarkAdministration", targets: ["TidemarkAdministration"]),
         .library(name: "TidemarkWire", targets: ["TidemarkWire"]),

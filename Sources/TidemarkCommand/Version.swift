@@ -3,4 +3,4 @@
 
 /// The version of the project, which a release raises (CONTRIBUTING.md); between releases the next one
 /// with `-dev`.
-let version = "0.1.0"
+let version = "0.2.0-dev"

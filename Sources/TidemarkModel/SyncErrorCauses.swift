@@ -54,6 +54,15 @@ extension SyncError {
         SyncError(.zoneNotFound, "There is no zone \(zone).")
     }
 
+    /// Returns the error for a read of the past in a zone that did not exist then.
+    package static func zoneNotFoundThen(_ zone: ZoneID) -> SyncError {
+        SyncError(
+            .zoneNotFound,
+            "There was no zone \(zone) at that point of the past.",
+            remedy: "Name a later point, or a zone that existed then."
+        )
+    }
+
     /// Returns the error for a request to a zone that the database does not show.
     ///
     /// In a shared database a zone is named with its owner.

@@ -125,7 +125,7 @@ import Testing
             .replacing(/(saved +\S+ in zone \S+  [0-9a-z]+)-[0-9a-z]+/) { "\($0.1)" }
             .replacing(/\b[0-9a-f]{16}\b/, with: "…")
             .replacing(/"(bytesOnDisk|spareBytes|viewBytes|rawBytes|ratio)":[0-9.]+/) { "\($0.1)" }
-            .replacing(/\s+[0-9]+( +5 +3 +)[0-9.]+/) { "…\($0.1)…" }
+            .replacing(/\s+[0-9]+( +7 +4 +)[0-9.]+/) { "…\($0.1)…" }
     }
 
     @Test func `The task list example merges, shares, counts and queries the past`() throws {

@@ -24,7 +24,7 @@ import Testing
         #expect(outcome.status == status, "\(outcome.errors)")
         let keys = ["commits", "changes", "skipped", "missingDeletes"]
         let object = try #require(try outcome.objects().first)
-        #expect(Set(object.keys) == Set(keys))
+        #expect(Set(object.keys) == Set(keys + ["schemaChanges"]))
         return try keys.map { try #require(object[$0] as? Int) }
     }
 
@@ -156,8 +156,80 @@ import Testing
         )
         #expect(
             outcome.output == #"{"commits":3,"changes":\#(try changeCount(3)),"skipped":0,"#
-                + #""missingDeletes":\#(try missingDeleteCount(3))}"# + "\n"
+                + #""missingDeletes":\#(try missingDeleteCount(3)),"schemaChanges":0}"# + "\n"
         )
+    }
+
+    @Test func `The schema grows by the imported records if that is asked for`() async throws {
+        let store = folder.path("a.tide")
+        func line(_ number: Int, _ fields: String, _ more: String = "") -> String {
+            #"{"time":\#(number),"user":"u","#
+                + #"\#(more)"changes":[{"op":"save","zone":"lists","recordName":"r\#(number)","#
+                + #""recordType":"Item","fields":{\#(fields)}}]}"#
+        }
+        let input = [
+            line(1, #""title":"Milk","count":1"#), line(2, #""count":2,"note":"n""#),
+            // Another type of value than that of the first: it adds nothing.
+            line(3, #""title":3"#),
+            line(4, #""hidden":1"#, #""environment":"production","#),
+        ].joined(separator: "\n")
+        let plain = try await Command.run("import", store, "-", input: input)
+        #expect(plain.status == 0)
+        #expect(plain.errors.contains("add record type Item with 3 fields"))
+        #expect(plain.errors.contains("--grow-schema"))
+        let question = ["query", store, "--type", "Item", "--where", "count == 2"]
+        // Only the fields of this save are known from here on.
+        #expect(
+            try await Command.run(
+                "save",
+                store,
+                "new",
+                "--type",
+                "Item",
+                "--zone",
+                "lists",
+                "title=Bread"
+            ).status == 0
+        )
+        #expect(try await Command.run(question).errors.contains("Unknown field 'count'"))
+        let growing = try await Command.run(
+            "import",
+            store,
+            "-",
+            "--grow-schema",
+            "--text",
+            input: input
+        )
+        #expect(growing.status == 0)
+        #expect(growing.errors.isEmpty)
+        #expect(growing.output.contains("Schema: add field Item.count INT64"))
+        #expect(growing.output.contains("Schema: add field Item.note STRING"))
+        #expect(!growing.output.contains("Item.title") && !growing.output.contains("hidden"))
+        let found = try await Command.run(question)
+        #expect(try found.objects().map { $0["recordName"] as? String } == ["r2"])
+        let wrong = try await Command.run(
+            "save",
+            store,
+            "x",
+            "--type",
+            "Item",
+            "--zone",
+            "lists",
+            "count=text"
+        )
+        #expect(wrong.status == 1)
+        let again = try await Command.run("import", store, "-", "--grow-schema", input: input)
+        #expect(try again.objects().first?["schemaChanges"] as? Int == 0)
+        // A stream that a store exported has the schema in it.
+        let stream = try await Command.run("export", store, "--changes")
+        let copy = try await Command.run(
+            "import",
+            folder.path("b.tide"),
+            "-",
+            input: stream.output
+        )
+        #expect(copy.status == 0)
+        #expect(copy.errors.isEmpty)
     }
 
     private func changeCount(_ count: Int) throws -> Int {

@@ -28,7 +28,8 @@ private enum EmbeddingPage {
         let anna = store.database(of: "anna", device: "phone")
         let garden = try await anna.createZone("garden")
 
-        let water = Chore(id: "water", title: "Water the roses")
+        let tonight = Date(timeIntervalSinceNow: 3_600)
+        let water = Chore(id: "water", title: "Water the roses", due: tonight)
         var saved = try await garden.save(water)
         saved.state = .done
         saved = try await garden.save(saved)

@@ -85,7 +85,7 @@ extension Reader {
     ) throws(SyncError) -> Record {
         let zone = ZoneIdentity(database: database, zoneName: Name(id.zone.zoneName))
         guard let key = try past.zone(zone).key else {
-            throw zone.isImplicit ? .recordNotFound(id) : .zoneNotFound(id.zone)
+            throw zone.isImplicit ? .recordNotFound(id) : .zoneNotFoundThen(id.zone)
         }
         let name = Name(id.recordName)
         let slot = views.hash.slot(ofName: name)

@@ -188,7 +188,7 @@ extension Queries {
             throw .zoneNotFound(zone)
         }
         let found = all.filter { $0.value == identity }
-        if found.isEmpty, !identity.isImplicit { throw .zoneNotFound(zone) }
+        if found.isEmpty, !identity.isImplicit { throw .zoneNotFoundThen(zone) }
         return QueryPlace(zones: found.mapValues { _ in zone }, scope: 0)
     }
 

@@ -19,12 +19,16 @@ struct ImportCommand: AsyncParsableCommand, FolderCommand {
               tidemark import notes.tide history.jsonl.gz
               other-tool | tidemark import notes.tide -
               tidemark import notes.tide notes.jsonl --assets photos
+              tidemark import notes.tide lists.jsonl --grow-schema
               tidemark import notes.tide --git .
 
             Creates the store if it does not exist. FILE is JSON Lines (Docs/formats/changes.md), \
             or - for standard input. A file whose name ends in .gz is decompressed with gzip. With \
             --git, the lines are made from the history of a repository: a commit becomes a commit, \
             a file becomes a record.
+
+            An import adds nothing to the schema unless --grow-schema is given. A stream that a \
+            store exported whole has the schema in it.
 
             Lines that the store already has are skipped, so an import can be repeated, whole or \
             in parts. The store recognizes lines that were imported, and commits with a request \
@@ -73,6 +77,14 @@ struct ImportCommand: AsyncParsableCommand, FolderCommand {
     )
     var acknowledgeEvery: Int?
 
+    @Flag(
+        help: """
+            Add the record types and fields of the imported records to the development schema, as \
+            saves of them would.
+            """
+    )
+    var growSchema = false
+
     @OptionGroup var options: OutputOptions
 
     func validate() throws {
@@ -97,8 +109,12 @@ struct ImportCommand: AsyncParsableCommand, FolderCommand {
         var report = ImportReport()
         var failure: (any Error)?
         do {
-            try await LineImport(assets: assets, acknowledgeEvery: acknowledgeEvery)
-                .run(lines, into: store, &report)
+            try await LineImport(
+                assets: assets,
+                acknowledgeEvery: acknowledgeEvery,
+                growsSchema: growSchema
+            )
+            .run(lines, into: store, &report)
         } catch {
             failure = error
             // Before the store is closed: its lock keeps other processes out while the folder is

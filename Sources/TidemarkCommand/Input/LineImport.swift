@@ -11,6 +11,9 @@ struct LineImport {
     /// The number of lines after which the import waits for the disk and reports the durable lines,
     /// each time.
     var acknowledgeEvery: Int?
+    /// True to add what the development schemas lack for the records, false to print a note of it;
+    /// `nil` for neither.
+    var growsSchema: Bool?
 
     /// Imports all lines.
     ///
@@ -23,6 +26,7 @@ struct LineImport {
         var changes = try store.beginImport()
         var folder = assets.map { AssetFolder($0) }
         var reader = ChangeStreamReader()
+        var schema = ImportedSchema()
         var progress = Progress()
         defer { progress.finish() }
         var lineCount = 0
@@ -42,6 +46,7 @@ struct LineImport {
                     folder?.add(line)
                     try await folder?.read(into: store)
                     report.count(try await changes.add(line), of: line)
+                    if growsSchema != nil { schema.add(line) }
                 } catch {
                     throw CommandError("\(lines.place): \(error)")
                 }
@@ -61,6 +66,16 @@ struct LineImport {
             throw error
         }
         try await changes.finish()
+        if growsSchema == true {
+            report.schemaChanges = try await schema.grow(store)
+        } else if let first = try schema.missing(in: store).first {
+            note(
+                "The development schema lacks what the records have: \(first.changes[0]). Queries of "
+                    + "an unknown record type are not checked, and the first save of one adds only the "
+                    + "fields of that save. Import again with --grow-schema to add all; lines that the "
+                    + "store has are skipped."
+            )
+        }
         // Only at the end: any later line may save the root of a share (`Docs/formats/changes.md`).
         for waiting in try changes.waitingShares() {
             note(
@@ -77,6 +92,8 @@ struct ImportReport {
     private var changes = 0
     private var skipped = 0
     private var missingDeletes = 0
+    /// The additions to development schemas.
+    var schemaChanges: [SchemaChange] = []
 
     mutating func count(_ outcome: ChangeImport.Outcome, of line: ChangeStreamLine) {
         switch outcome {
@@ -95,13 +112,14 @@ struct ImportReport {
         if missingDeletes > 0 {
             parts.append("\(missingDeletes) deletions were of records that were not there.")
         }
+        parts += schemaChanges.map { "Schema: \($0)." }
         return parts.joined(separator: " ")
     }
 
     var figures: Figures {
         [
             ("commits", "\(commits)"), ("changes", "\(changes)"), ("skipped", "\(skipped)"),
-            ("missingDeletes", "\(missingDeletes)"),
+            ("missingDeletes", "\(missingDeletes)"), ("schemaChanges", "\(schemaChanges.count)"),
         ]
     }
 }

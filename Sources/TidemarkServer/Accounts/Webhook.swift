@@ -95,7 +95,8 @@ extension Directory {
             else {
                 throw SyncError(
                     .unknownItem,
-                    "There is no key \(id) in \(webhook.container), \(webhook.environment)."
+                    "There is no key \(id) in \(webhook.container), \(webhook.environment).",
+                    remedy: "Give the id that `tidemark keys list` prints in its first column."
                 )
             }
             webhook.user = key.user.userRecordName

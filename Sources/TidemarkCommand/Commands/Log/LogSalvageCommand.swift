@@ -56,6 +56,12 @@ struct LogSalvageCommand: FolderCommand {
             return lines
         }
         if salvaged.erasing != nil { noteCutOffErasure() }
+        if !salvage.lost.isEmpty {
+            note(
+                "The lost events may have changed or deleted records: those have their versions from "
+                    + "before. `tidemark history` shows what is known of a record."
+            )
+        }
         try finish(salvaged.damage)
         // `finish` throws for damage only, and lost events must give the status 1 too.
         if !salvage.lost.isEmpty || !salvage.incomplete.isEmpty { throw ExitCode.failure }
