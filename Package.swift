@@ -280,6 +280,7 @@ let package = Package(
                 ),
                 .product(name: "NIOCore", package: "swift-nio", condition: client),
                 .product(name: "NIOPosix", package: "swift-nio", condition: client),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: client),
                 .product(name: "Configuration", package: "swift-configuration", condition: server),
                 .product(name: "Subprocess", package: "swift-subprocess", condition: server),
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: server),

@@ -321,6 +321,7 @@ import Testing
             head -1 found >first
             "$tidemark" usage $address --secret-file secret --json | head -1 | cmp - first; echo $?
             "$tidemark" usage --url http://127.0.0.1:1 --secret-file secret; echo $?
+            "$tidemark" usage --url https:${address#http:} --secret-file secret; echo $?
             "$tidemark" administrators list s.tide --json | grep -o '"name":"ops"'
             id=$("$tidemark" administrators list s.tide --json | sed 's/.*"administrator":"\\([^"]*\\).*/\\1/')
             "$tidemark" administrators revoke s.tide $id
@@ -330,10 +331,12 @@ import Testing
             stop; grep -c "$(cat secret)" -r s.tide | grep -cv ':0'
             """
         )
-        #expect(outcome.output == "1\n1\n0\n0\n1\n\"name\":\"ops\"\n1\n1\nstatus 0\n0\n")
+        #expect(outcome.output == "1\n1\n0\n0\n1\n1\n\"name\":\"ops\"\n1\n1\nstatus 0\n0\n")
+        // With the place in the source of a library, or a guess about a call that was not sent.
+        #expect(!outcome.errors.contains("checkouts") && !outcome.errors.contains("may have done"))
         for text in [
             "TIDEMARK_ADMIN_TOKEN", "notAuthenticated", "cannot be reached",
-            "works on the folder of a store",
+            "works on the folder of a store", "the TLS handshake failed", "Connection refused",
         ] {
             #expect(outcome.errors.contains(text), "\(outcome.errors)")
         }

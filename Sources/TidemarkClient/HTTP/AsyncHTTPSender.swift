@@ -215,8 +215,8 @@ extension SyncError {
         case let error as IOError where error.meansNoServer:
             self.init(.networkUnavailable, "The server cannot be reached: \(error).")
         // All addresses of the host were tried.
-        case is NIOConnectionError:
-            self.init(.networkUnavailable, "The server cannot be reached: \(error).")
+        case let error as NIOConnectionError:
+            self.init(.networkUnavailable, "The server cannot be reached: \(error.cause).")
         default: self.init(.networkFailure, "The connection to the server was lost: \(error).")
         }
     }
@@ -229,6 +229,13 @@ extension HTTPClientError {
             .proxyAuthenticationRequired, .invalidProxyResponse, .httpProxyHandshakeTimeout,
             .socksHandshakeTimeout,
         ].contains(self)
+    }
+}
+
+extension NIOConnectionError {
+    /// The error of the address that was tried first, or of the lookup of the host's addresses.
+    fileprivate var cause: any Error {
+        connectionErrors.first?.error ?? dnsAError ?? dnsAAAAError ?? self
     }
 }
 

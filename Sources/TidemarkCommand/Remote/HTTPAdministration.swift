@@ -6,6 +6,7 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOPosix
+import NIOSSL
 import TidemarkModel
 import TidemarkWire
 
@@ -104,7 +105,7 @@ struct HTTPAdministration: AdministrationTransport {
         guard isSent else {
             return SyncError(
                 .networkUnavailable,
-                "The server at \(base) cannot be reached: \(error).",
+                "The server at \(base) cannot be reached: \(Self.reason(error)).",
                 remedy: "Check the address, and that the server runs."
             )
         }
@@ -125,7 +126,21 @@ struct HTTPAdministration: AdministrationTransport {
             ![ECONNREFUSED, ENOENT, EHOSTUNREACH, ENETUNREACH].contains(error.errnoCode)
         // All addresses of the host were tried.
         case is NIOConnectionError: false
+        case NIOSSLError.handshakeFailed: false
         default: true
+        }
+    }
+
+    /// Returns the reason why a call did not reach the server.
+    private static func reason(_ error: any Error) -> String {
+        switch error {
+        case let error as NIOConnectionError:
+            "\(error.connectionErrors.first?.error ?? error)"
+        case NIOSSLError.handshakeFailed(let error):
+            // The library adds the line of its source.
+            "the TLS handshake failed: \(error)".replacing(/\ at\ \/\S+/, with: "")
+                + "; the server may expect http://"
+        default: "\(error)"
         }
     }
 
