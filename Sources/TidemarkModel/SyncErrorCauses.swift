@@ -77,11 +77,16 @@ extension SyncError {
         )
     }
 
-    /// Returns the error for a request to a zone that is gone, with the reason.
-    package static func zoneGone(_ zone: ZoneID, _ reason: ZoneDeletionReason) -> SyncError {
+    /// Returns the error for a request to a zone that is gone, with the reason; `isPast` for a read of
+    /// the past, as of which it was gone or did not exist yet.
+    package static func zoneGone(
+        _ zone: ZoneID,
+        _ reason: ZoneDeletionReason,
+        isPast: Bool = false
+    ) -> SyncError {
         switch reason {
         case .deleted:
-            .zoneNotFound(zone)
+            isPast ? .zoneNotFoundThen(zone) : .zoneNotFound(zone)
         case .purged:
             SyncError(.userDeletedZone, "The user removed the data of the zone \(zone).")
         case .encryptedDataReset:

@@ -351,6 +351,18 @@ import TidemarkTesting
             asOf: .event(then)
         )
         #expect(open.map(\.id.text) == ["water"])
+        // The remedy for a zone that does not exist now would be to create it.
+        let before = PointInTime.event(.zero)
+        let fetching = await #expect(throws: SyncError.self) {
+            _ = try await garden.zone.fetch(Chore.self, "water", asOf: before)
+        }
+        let querying = await #expect(throws: SyncError.self) {
+            _ = try await garden.zone.query(Chore.self, where: "state == 'x'", asOf: before)
+        }
+        for error in [fetching, querying] {
+            #expect(error?.code == .zoneNotFound)
+            #expect(error?.description.contains("existed then") == true)
+        }
         var names: [String] = []
         try await garden.zone.visitDifferences(after: .event(then)) { difference in
             if case .record(let record) = difference { names += record.fields.map(\.name) }

@@ -75,6 +75,15 @@ import TidemarkWire
         try await proxy.close()
     }
 
+    @Test func `A server that does not run is reported by the reason`() async throws {
+        var options = ConnectionOptions()
+        options.patience = Patience(repetitions: 0, wait: { _ in })
+        let error = try await failure(at: "http://localhost:1", options)
+        #expect(error.code == .networkUnavailable)
+        #expect(error.message.contains("refused"))
+        #expect(!error.message.contains("SingleConnectionFailure"))
+    }
+
     /// Returns the error of a request to a server.
     private func failure(
         at address: String,

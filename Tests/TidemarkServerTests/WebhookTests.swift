@@ -292,6 +292,25 @@ import TidemarkWire
         }
     }
 
+    @Test
+    func `A webhook of a key that does not exist is rejected, and told where keys are listed`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let webhook = Webhook(
+                url: "https://example.org",
+                container: .standard,
+                environment: .development,
+                key: "none"
+            )
+            let error = await #expect(throws: SyncError.self) {
+                try await server.server.directory.answer(.addWebhook(webhook))
+            }
+            #expect(error?.code == .unknownItem)
+            #expect(error?.description.contains("tidemark keys list") == true)
+        }
+    }
+
     @Test func `A webhook of a key serves the key's subscriptions and ends with it`() async throws {
         let receiver = Receiver()
         try await receiver.run { port in

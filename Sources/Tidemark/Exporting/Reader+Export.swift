@@ -23,7 +23,7 @@ extension Reader {
             let name = Name(zone.zoneName)
             zones = zones.filter { $0.value.zoneName == name }
             if zones.isEmpty, !ZoneIdentity(database: database, zoneName: name).isImplicit {
-                throw .zoneNotFound(zone)
+                throw position == nil ? .zoneNotFound(zone) : .zoneNotFoundThen(zone)
             }
         } else {
             zones = zones.filter { !$0.value.isSystem }

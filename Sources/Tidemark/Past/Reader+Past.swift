@@ -23,7 +23,7 @@ extension Reader {
             guard error.code == .zoneNotFound else { throw error }
             let zone = ZoneIdentity(database: caller.database, zoneName: id.zone.name)
             let end = try self.picture(asOf: position, picture).zone(zone).end
-            throw .zoneGone(id.zone, end ?? .deleted)
+            throw .zoneGone(id.zone, end ?? .deleted, isPast: true)
         }
     }
 

@@ -93,7 +93,10 @@ extension Reader {
         // use.
         if key == nil || zone.isSystem {
             try options.limits.check(zone: request.zone)
-            if key == nil, !zone.isImplicit { throw .zoneGone(request.zone, end ?? .deleted) }
+            if key == nil, !zone.isImplicit {
+                let isPast = picture.bound < now.bound
+                throw .zoneGone(request.zone, end ?? .deleted, isPast: isPast)
+            }
         }
         if options.isStrict, zone.isImplicit { throw .noDelta(of: request.zone) }
         // Permissions are those of now, also for a page as of a position. The token is checked

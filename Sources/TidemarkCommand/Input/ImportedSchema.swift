@@ -21,31 +21,38 @@ struct ImportedSchema {
     ///
     /// If two records have values of different types in one field, the later one adds nothing.
     mutating func add(_ line: ChangeStreamLine) {
-        guard line.database.environment == .development else { return }
+        let database = line.database
+        guard database.environment == .development, database.container != .server else { return }
         for change in line.changes {
             guard case .save(let recordID, let recordType, let fields, _) = change,
-                !recordID.zone.isSystem, line.database.container != .server
+                !recordID.zone.isSystem
             else { continue }
-            var known = found[line.database.container] ?? Found()
-            if known.checks.admit(fields, as: recordType, in: line.database.scope) { continue }
+            var known = found[database.container] ?? Found()
+            if known.checks.admit(fields, as: recordType, in: database.scope) { continue }
             let changes = try? SchemaGrowth(in: .development).changes(
                 of: known.schema,
                 saving: fields,
                 as: recordType,
-                in: line.database.scope
+                in: database.scope
             )
             guard let changes else { continue }
             known.schema = known.schema.applying(changes)
             known.checks = RecordChecks(known.schema)
-            found[line.database.container] = known
+            found[database.container] = known
         }
     }
 
     /// Returns what the development schemas of a store lack, by container.
     func missing(in store: Store) throws -> [(container: ContainerID, changes: [SchemaChange])] {
         try found.sorted { $0.key < $1.key }.compactMap { container, found in
-            let current = try store.schema(of: container)
-            let changes = found.schema.changes(missingIn: current)
+            let changes = try store.schema(of: container).changes(to: found.schema)
+                .filter { change in
+                    switch change {
+                    case .recordTypeAdded(let type): !type.isSystem
+                    case .fieldAdded(let type, _): found.schema[type]?.isSystem == false
+                    default: false
+                    }
+                }
             return changes.isEmpty ? nil : (container, changes)
         }
     }
@@ -58,16 +65,5 @@ struct ImportedSchema {
             all += try await store.importSchema(wanted, into: container).changes
         }
         return all
-    }
-}
-
-extension Schema {
-    /// Returns the additions of record types and fields that another schema lacks.
-    fileprivate func changes(missingIn other: Schema) -> [SchemaChange] {
-        recordTypes.filter { !$0.isSystem }.flatMap { type -> [SchemaChange] in
-            guard let known = other[type.name] else { return [.recordTypeAdded(type)] }
-            return type.fields.filter { !$0.isSystem && known[$0.name] == nil }
-                .map { .fieldAdded(type.name, $0) }
-        }
     }
 }
