@@ -79,8 +79,10 @@ package struct LMDBOpening: @unchecked Sendable {
         _ largest: Int
     ) throws(ViewIndexError) -> OpaquePointer {
         let files = ViewFiles(path)
-        let fileByteCount = try files.exist() ? Int(files.dataByteCount()) : 0
-        let fileMode = mode_t(try files.permissions().fileMode)
+        let isNew = try !files.exist()
+        let fileByteCount = isNew ? 0 : try Int(files.dataByteCount())
+        let permissions = try files.permissions()
+        let fileMode = mode_t(permissions.fileMode)
         // A large file needs room to grow, however many others are open.
         let roomy = max(largest, min(Self.largestMapByteCount, fileByteCount * 4))
         // The file does not grow if no process writes to the store.
@@ -95,7 +97,10 @@ package struct LMDBOpening: @unchecked Sendable {
             mdb_env_set_maxreaders(handle, readerCount)
             code = mdb_env_set_mapsize(handle, mapByteCount)
             if code == 0 { code = mdb_env_open(handle, path, access.flags, fileMode) }
-            if code == 0 { return handle }
+            if code == 0 {
+                if isNew { files.give(to: permissions.fileOwner) }
+                return handle
+            }
             mdb_env_close(handle)
             // A map that is too large fails with ENOMEM, under valgrind with EINVAL.
             guard code == ENOMEM || code == EINVAL, mapByteCount > smallestMapByteCount,

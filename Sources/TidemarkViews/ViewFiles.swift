@@ -63,6 +63,11 @@ package struct ViewFiles: Sendable {
         try translated { () throws(FileError) in try fileSystem.exists(data) }
     }
 
+    /// Gives the files that LMDB has created to an owner, as the others are given on creation.
+    func give(to owner: FileOwner?) {
+        for path in [data, lock] { owner?.receive(path) }
+    }
+
     /// Creates the folder if it is missing.
     func createFolder() throws(ViewIndexError) {
         try translated { () throws(FileError) in try fileSystem.createDirectory(folder) }

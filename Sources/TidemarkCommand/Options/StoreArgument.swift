@@ -180,8 +180,9 @@ extension CommandError {
     /// Creates the error for an item that was not found, with a remedy for a person that reads a
     /// store; `nil` for other errors.
     ///
-    /// The error's own remedy is for apps that have a copy.
+    /// The remedy of the code is for apps that have a copy. An error with a remedy of its own keeps it.
     fileprivate init?(lookingFor error: SyncError, in store: String) {
+        guard error.remedy == SyncError(error.code, "").remedy else { return nil }
         let remedy: String
         switch error.code {
         case .unknownItem:

@@ -81,6 +81,7 @@ struct WrittenStoreArgument: ParsableArguments {
         _ command: (any AdministrationService) async throws -> Void
     ) async throws {
         if let server = try server { return try await command(server) }
+        guard access != .reading else { return try await ask(command) }
         try await write(access) { store in try await command(argument.service(of: store)) }
     }
 

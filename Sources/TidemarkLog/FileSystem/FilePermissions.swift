@@ -7,6 +7,8 @@
 public struct FilePermissions: Hashable, Sendable {
     /// The mode of directories.
     package let mode: UInt32
+    /// The owner to whom root gives what it creates; `nil` for root itself.
+    package private(set) var fileOwner: FileOwner?
 
     /// The owner: directories 0700, files 0600.
     public static let owner = FilePermissions(mode: 0o700)
@@ -17,6 +19,12 @@ public struct FilePermissions: Hashable, Sendable {
 
     /// Takes the read permissions from a mode.
     package init(mode: UInt32) { self.mode = 0o700 | mode & 0o055 }
+
+    /// Takes the read permissions and the owner of a directory.
+    package init(mode: UInt32, owner: FileOwner) {
+        self.init(mode: mode)
+        fileOwner = owner
+    }
 
     /// The mode of files.
     package var fileMode: UInt32 { mode & 0o666 }

@@ -14,7 +14,8 @@ import Glibc
 /// The file system of the machine.
 ///
 /// Files and directories are accessible only to the owner, unless other users are permitted to read
-/// them. Every descriptor is closed in child processes.
+/// them. What root creates in a store belongs to the owner of the store. Every descriptor is closed
+/// in child processes.
 package struct PosixFileSystem: FileSystem {
     private var held: HeldDirectory?
     private var permissions = FilePermissions.owner
@@ -60,7 +61,10 @@ package struct PosixFileSystem: FileSystem {
 
     package func createDirectory(_ path: String) throws(FileError) {
         let place = place(of: path)
-        guard mkdirat(place.directory, place.path, mode_t(permissions.mode)) != 0 else { return }
+        guard mkdirat(place.directory, place.path, mode_t(permissions.mode)) != 0 else {
+            permissions.fileOwner?.receive(place.path, in: place.directory)
+            return
+        }
         let number = errno
         if number == EEXIST, let status = try readStatus(path), status.st_mode & S_IFMT == S_IFDIR {
             return
@@ -76,6 +80,10 @@ package struct PosixFileSystem: FileSystem {
             case .create: O_RDWR | O_CREAT | O_EXCL
             }
         let descriptor = try openWithoutWaiting(path, flags | O_CLOEXEC)
+        if mode == .create {
+            let place = place(of: path)
+            permissions.fileOwner?.receive(place.path, in: place.directory)
+        }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {
             let number = errno
@@ -123,7 +131,10 @@ package struct PosixFileSystem: FileSystem {
             return FileStatus(
                 byteCount: UInt64(clamping: status.st_size),
                 modified: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000,
-                permissions: FilePermissions(mode: UInt32(status.st_mode))
+                permissions: FilePermissions(
+                    mode: UInt32(status.st_mode),
+                    owner: FileOwner(status)
+                )
             )
         }
     }

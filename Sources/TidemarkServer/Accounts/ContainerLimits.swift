@@ -161,12 +161,14 @@ extension Directory {
         }
     }
 
-    /// Reads the limits that were set before, and applies them to the store.
+    /// Reads the limits that were set before, and applies them to a store that is open for writing.
     func readLimits() async throws {
         let found = try await registry.containers.all(ContainerLimits.self).map(\.value)
         state.withLock { state in
             for limits in found { state.containers[ContainerID(limits.container)] = limits }
         }
+        // A reader saves nothing.
+        guard store.access != .reading else { return }
         try applyQuotas()
     }
 

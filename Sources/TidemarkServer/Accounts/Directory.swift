@@ -40,7 +40,7 @@ public final class Directory: Sendable {
         var containers: [ContainerID: ContainerLimits] = [:]
     }
 
-    /// Opens the directory of a store, and creates missing parts.
+    /// Opens the directory of a store, and creates missing parts unless the store is open for reading.
     public convenience init(
         of store: Store,
         at folder: String,
@@ -59,6 +59,11 @@ public final class Directory: Sendable {
         options: ServerOptions,
         cacheLimit: Int = 10_000
     ) async throws {
+        if store.access == .reading {
+            // A reader lists what is there. It signs nothing, and may not be allowed to read the key.
+            try await self.init(of: store, ServerSecret(), options, cacheLimit)
+            return
+        }
         // Before the next line, which creates the key.
         let isNew = !ServerSecret.isThere(inStoreAt: folder)
         try await self.init(of: store, ServerSecret(inStoreAt: folder), options, cacheLimit)
@@ -84,7 +89,7 @@ public final class Directory: Sendable {
         knownAccounts = CredentialCache(limit: cacheLimit, counting: changes)
         tokenNames = CheckedTexts(limit: cacheLimit)
         signedTokens = CheckedTexts(limit: cacheLimit)
-        registry = try await Registry(store)
+        registry = try await Registry(store, creating: store.access != .reading)
         try await readLimits()
     }
 
@@ -326,8 +331,12 @@ public final class Directory: Sendable {
 
     /// Returns the account with an address; throws if there is none.
     func existingAccount(_ email: String) async throws -> Account {
-        guard let account = try await account(email: email) else { throw Self.noAccount(email) }
-        return account
+        do {
+            if let account = try await account(email: email) { return account }
+        } catch let error as SyncError where error.code == .zoneNotFound {
+            // No server has had the store open for writing.
+        }
+        throw Self.noAccount(email)
     }
 
     func account(named name: String) async throws -> Account? {
@@ -373,7 +382,11 @@ public final class Directory: Sendable {
     }
 
     private static func noAccount(_ email: String) -> SyncError {
-        SyncError(.unknownItem, "There is no account with the address \(email).")
+        SyncError(
+            .unknownItem,
+            "There is no account with the address \(email).",
+            remedy: "`tidemark accounts list` lists the addresses."
+        )
     }
 
     // MARK: Sessions

@@ -26,8 +26,8 @@ struct Registry: Sendable {
     static let container = ContainerID.server
     private static let owner = UserID("_server")
 
-    /// Creates missing parts of the registry.
-    init(_ service: any DatabaseService) async throws {
+    /// Creates missing parts of the registry, or none, for a store that is open for reading.
+    init(_ service: any DatabaseService, creating: Bool) async throws {
         let id = DatabaseID(
             container: Self.container,
             // In development, record types need no schema that somebody imports first.
@@ -43,21 +43,36 @@ struct Registry: Sendable {
             authentication: .administrator(id: "server")
         )
         let database = Database(service, as: caller)
-        tokens = try await database.createZone("tokens")
-        keys = try await database.createZone("keys")
-        accounts = try await database.createZone("accounts")
-        sessions = try await database.createZone("sessions")
-        couriers = try await database.createZone("couriers")
-        webhooks = try await database.createZone("webhooks")
-        containers = try await database.createZone("containers")
-        administrators = try await database.createZone("administrators")
-        administration = try await database.createZone("administration")
+        func zone(_ name: String) async throws -> ZoneHandle {
+            creating ? try await database.createZone(name) : database.zone(name)
+        }
+        tokens = try await zone("tokens")
+        keys = try await zone("keys")
+        accounts = try await zone("accounts")
+        sessions = try await zone("sessions")
+        couriers = try await zone("couriers")
+        webhooks = try await zone("webhooks")
+        containers = try await zone("containers")
+        administrators = try await zone("administrators")
+        administration = try await zone("administration")
     }
 }
 
 extension ZoneHandle {
     /// Returns all records of a type in a zone of the registry, as they are.
+    ///
+    /// A store that no server has had open for writing has no such zone, and so no such records.
     func all<Value: RecordCodable>(_ type: Value.Type) async throws -> [Stored<Value>] {
+        do {
+            return try await allRecords(type)
+        } catch let error as SyncError where error.code == .zoneNotFound {
+            return []
+        }
+    }
+
+    private func allRecords<Value: RecordCodable>(
+        _ type: Value.Type
+    ) async throws -> [Stored<Value>] {
         var found: [RecordID: Stored<Value>] = [:]
         // A pass over the whole zone. A query would need the query index, for zones with few
         // records.

@@ -42,7 +42,7 @@ struct ServerSecret: Sendable {
         // start makes another key: sessions end, and webhooks get other secrets, but no data is
         // lost.
         let key = SymmetricKey(size: .bits256)
-        try Self.write(key.withUnsafeBytes { Data($0) }, to: path)
+        try Self.write(key.withUnsafeBytes { Data($0) }, to: path, inStoreAt: folder)
         self.init(key: key)
     }
 
@@ -70,16 +70,21 @@ struct ServerSecret: Sendable {
     }
 
     /// Writes a new key; a stop of the machine leaves all of its bytes, or no file.
-    private static func write(_ bytes: Data, to path: String) throws {
+    private static func write(_ bytes: Data, to path: String, inStoreAt folder: String) throws {
         let files = FileManager.default
         let part = path + ".new"
-        let attributes = [FileAttributeKey.posixPermissions: 0o600]
         do {
+            var attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
             guard files.createFile(atPath: part, contents: bytes, attributes: attributes),
                 let handle = FileHandle(forUpdatingAtPath: part)
             else { throw CocoaError(.fileWriteUnknown) }
             try handle.synchronize()
             try handle.close()
+            // The server's user could not read a key that root has created.
+            attributes = try files.attributesOfItem(atPath: folder).filter {
+                $0.key == .ownerAccountID || $0.key == .groupOwnerAccountID
+            }
+            if geteuid() == 0 { try? files.setAttributes(attributes, ofItemAtPath: part) }
             try files.moveItem(atPath: part, toPath: path)
         } catch {
             throw SyncError(.serviceUnavailable, "The file \(path) cannot be written: \(error)")

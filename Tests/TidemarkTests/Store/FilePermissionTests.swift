@@ -92,6 +92,42 @@ import TidemarkModel
         }
     }
 
+    /// Sets or returns the owners of everything at a path and below it.
+    private func owners(_ path: String, setting owner: Int? = nil) throws -> Set<[Int]> {
+        let files = FileManager.default
+        return Set(
+            try ([""] + files.subpathsOfDirectory(atPath: path)).map { name in
+                let path = "\(path)/\(name)"
+                if let owner {
+                    try files.setAttributes(
+                        [.ownerAccountID: owner, .groupOwnerAccountID: owner],
+                        ofItemAtPath: path
+                    )
+                }
+                let attributes = try files.attributesOfItem(atPath: path)
+                return [
+                    try #require(attributes[.ownerAccountID] as? Int),
+                    try #require(attributes[.groupOwnerAccountID] as? Int),
+                ]
+            }
+        )
+    }
+
+    @Test(.enabled("Only root can give files away.") { geteuid() == 0 })
+    func `What root creates in the store of another user belongs to that user`() async throws {
+        let folder = try ScratchFolder()
+        try Store.open(at: folder.path(), access: .creating).close()
+        try FileManager.default.removeItem(atPath: folder.path("test.tide") + "/views")
+        #expect(try owners(folder.path(), setting: 12_345) == [[12_345, 12_345]])
+        let store = try Store.open(at: folder.path())
+        try await use(store, 1)
+        try store.close()
+        _ = try Store.backUp(at: folder.path(), to: folder.path("backup"))
+        for name in ["test.tide", "backup"] {
+            #expect(try owners(folder.path(name)) == [[12_345, 12_345]], "\(name)")
+        }
+    }
+
     @Test
     func `A store in an existing folder keeps the folder's mode, and its files are private`()
         async throws

@@ -11,7 +11,10 @@ extension WrittenStoreArgument {
     @discardableResult
     func administer(_ request: AdministrationRequest) async throws -> AdministrationAnswer {
         // A mistyped path in a command that lists or removes must not become a store.
-        try await administer(request.adds ? .creating : .writing, request)
+        try await administer(
+            request.adds ? .creating : request.lists ? .reading : .writing,
+            request
+        )
     }
 
     /// Performs a call that returns one answer.
@@ -34,6 +37,14 @@ extension AdministrationRequest {
     fileprivate var adds: Bool {
         switch self {
         case .makeToken, .addKey, .addAccount, .addWebhook: true
+        default: false
+        }
+    }
+
+    /// True for a request that changes nothing.
+    fileprivate var lists: Bool {
+        switch self {
+        case .tokens, .keys, .accounts, .sessions, .webhooks, .containers: true
         default: false
         }
     }

@@ -52,7 +52,7 @@ struct AdministratorsListCommand: AsyncParsableCommand {
 
     func run() async throws {
         try output.print(
-            try await store.administer(.writing, AdministratorsCall()),
+            try await store.administer(.reading, AdministratorsCall()),
             in: Table([("administrator", .left), ("name", .left), ("since", .left)])
         ) { bytes, administrator in
             bytes.append(literal: "{")
@@ -103,7 +103,7 @@ struct AdministratorsLogCommand: AsyncParsableCommand {
 
     func run() async throws {
         try output.print(
-            try await store.administer(.writing, AdministrationRecordsCall()),
+            try await store.administer(.reading, AdministrationRecordsCall()),
             in: Table([
                 ("time", .left), ("administrator", .left), ("address", .left), ("call", .left),
                 ("content", .left),
