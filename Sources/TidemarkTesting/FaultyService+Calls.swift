@@ -10,8 +10,12 @@ extension FaultyService: DatabaseService {
         _ request: ModifyRecordsRequest,
         as caller: Caller
     ) async throws(SyncError) -> ModifyRecordsResult {
-        try await pass(.save, request) { (service) throws(SyncError) in
-            try await service.modifyRecords(request, as: caller)
+        // After the fault of the call: a request that fails anyway neither uses up the fault of a
+        // record nor runs the closures.
+        try await pass(.save) { (service) throws(SyncError) in
+            try await modify(request) { (rest) throws(SyncError) in
+                try await service.modifyRecords(rest, as: caller)
+            }
         }
     }
 

@@ -80,7 +80,10 @@ extension FaultyService {
         state.withLock { $0.faults.append(fault) }
     }
 
-    /// Makes the next request fail that saves a record with this name, before it is performed.
+    /// Makes the next save of a record with this name fail; the record is not changed.
+    ///
+    /// The rest of the request is performed. In an atomic request, the other items of the record's zone
+    /// fail with `batchRequestFailed`, except in a default zone, which has no atomic commits.
     public func failNextSave(ofRecordNamed name: String, with error: SyncError) {
         state.withLock { $0.recordFaults[name] = error }
     }
@@ -117,7 +120,6 @@ extension FaultyService {
     /// Makes a call of the underlying service, with its faults.
     func pass<Answer>(
         _ call: Call,
-        _ request: ModifyRecordsRequest? = nil,
         _ body: (any DatabaseService) async throws(SyncError) -> Answer
     ) async throws(SyncError) -> Answer {
         // Held calls have not taken a fault yet, so a fault that a test adds while it holds them
@@ -127,9 +129,6 @@ extension FaultyService {
         if let fault, !fault.losesAnswer { throw fault.error }
         // A fault of a call applies even if there is no service behind it.
         let service = try await service()
-        // After the fault of the call: a request that fails anyway neither uses up the fault of a
-        // record nor runs the closures.
-        if let request { try await prepare(request) }
         let answer = try await body(service)
         // The service has performed the call, and its answer is lost.
         if let fault { throw fault.error }
@@ -161,20 +160,65 @@ extension FaultyService {
         }
     }
 
-    /// Throws the error for a record that is set to fail, and runs the closure before a write.
-    private func prepare(_ request: ModifyRecordsRequest) async throws(SyncError) {
-        let names = request.saves.map(\.recordID.recordName)
-        let (error, bodies) = state.withLock {
-            state -> (SyncError?, [@Sendable () async -> Void]) in
-            for name in names {
-                // The request ends before the closures, which stay for the next write.
-                if let error = state.recordFaults.removeValue(forKey: name) { return (error, []) }
+    /// Returns the errors for the records of a request that are set to fail, by their positions.
+    private func takeFaults(_ saves: [RecordSave]) -> [Int: SyncError] {
+        state.withLock { state in
+            var faults: [Int: SyncError] = [:]
+            for (index, save) in saves.enumerated() {
+                let name = save.recordID.recordName
+                faults[index] = state.recordFaults.removeValue(forKey: name)
             }
-            defer { state.beforeWrites = [] }
-            return (nil, state.beforeWrites)
+            return faults
         }
-        if let error { throw error }
-        // The closure may write through this service. It was taken out of the state, so that write
+    }
+
+    /// Saves and deletes the records of a request that are not set to fail.
+    func modify(
+        _ request: ModifyRecordsRequest,
+        by perform: (ModifyRecordsRequest) async throws(SyncError) -> ModifyRecordsResult
+    ) async throws(SyncError) -> ModifyRecordsResult {
+        let faults = takeFaults(request.saves)
+        // Each zone of an atomic request in which an item fails, and that item.
+        var failed: [ZoneID: RecordID] = [:]
+        for index in faults.keys where request.isAtomic {
+            let record = request.saves[index].recordID
+            if !record.zone.isDefault { failed[record.zone] = record }
+        }
+        func error(_ record: RecordID) -> SyncError? {
+            failed[record.zone].map { .batchFailed(record, because: $0) }
+        }
+        let saves = request.saves.enumerated().map { faults[$0] ?? error($1.recordID) }
+        let deletions = request.deletions.map { error($0.recordID) }
+        var rest = request
+        rest.saves = zip(request.saves, saves).filter { $1 == nil }.map(\.0)
+        rest.deletions = zip(request.deletions, deletions).filter { $1 == nil }.map(\.0)
+        var done = ModifyRecordsResult(saves: [], deletions: [])
+        if faults.isEmpty || !rest.saves.isEmpty || !rest.deletions.isEmpty {
+            await runBeforeWrite()
+            done = try await perform(rest)
+        }
+        return ModifyRecordsResult(
+            saves: Self.merged(saves, done.saves),
+            deletions: Self.merged(deletions, done.deletions)
+        )
+    }
+
+    /// Returns the results of all items, from the errors of some and the results of the others.
+    private static func merged<Value>(
+        _ errors: [SyncError?],
+        _ done: [Result<Value, SyncError>]
+    ) -> [Result<Value, SyncError>] {
+        var done = done.makeIterator()
+        return errors.compactMap { $0.map { .failure($0) } ?? done.next() }
+    }
+
+    /// Runs the closures that wait for the next write.
+    private func runBeforeWrite() async {
+        let bodies = state.withLock { state in
+            defer { state.beforeWrites = [] }
+            return state.beforeWrites
+        }
+        // A closure may write through this service. It was taken out of the state, so that write
         // does not run it again.
         for body in bodies { await body() }
     }

@@ -106,6 +106,71 @@ import TidemarkTesting
         )
     }
 
+    @Test func `A test makes the save of one record fail, alone or with its atomic batch`()
+        async throws
+    {
+        let (faulty, database) = faultyDatabase()
+        let zone = CKRecordZone(zoneName: "notes")
+        _ = try await database.save(zone)
+        let records = ["a", "b"].map { name in
+            CKRecord(
+                recordType: "Note",
+                recordID: CKRecord.ID(recordName: name, zoneID: zone.zoneID)
+            )
+        }
+        func codes(atomically: Bool) async throws -> [CKError.Code?] {
+            do {
+                let results = try await database.modifyRecords(
+                    saving: records,
+                    deleting: [],
+                    atomically: atomically
+                ).saveResults
+                return records.map { (results[$0.recordID]?.error as? CKError)?.code }
+            } catch let error as CKError where error.code == .partialFailure {
+                let errors = try #require(error.partialErrorsByItemID)
+                return records.map { (errors[$0.recordID] as? CKError)?.code }
+            }
+        }
+        faulty.failNextSave(ofRecordNamed: "b", with: .serverRecordChanged)
+        #expect(try await codes(atomically: true) == [.batchRequestFailed, .serverRecordChanged])
+        #expect(
+            await code { _ = try await database.record(for: records[0].recordID) } == .unknownItem
+        )
+        faulty.failNextSave(ofRecordNamed: "b", with: .serverRecordChanged)
+        #expect(try await codes(atomically: false) == [nil, .serverRecordChanged])
+        #expect(try await codes(atomically: true) == [nil, nil])
+    }
+
+    @Test func `A partial failure names its causes`() async throws {
+        let (_, database) = faultyDatabase()
+        let nowhere = CKRecordZone.ID(zoneName: "nowhere")
+        let records = (1...4).map { number in
+            CKRecord(
+                recordType: "Note",
+                recordID: CKRecord.ID(recordName: "r\(number)", zoneID: nowhere)
+            )
+        }
+        func text(_ count: Int) async -> String {
+            let operation = CKModifyRecordsOperation(recordsToSave: Array(records.prefix(count)))
+            return await withCheckedContinuation { continuation in
+                operation.modifyRecordsResultBlock = { result in
+                    guard case .failure(let error) = result else {
+                        return continuation.resume(returning: "")
+                    }
+                    continuation.resume(returning: error.localizedDescription)
+                }
+                database.add(operation)
+            }
+        }
+        #expect(
+            await text(1) == "1 item of the request failed. record r1: zoneNotFound: "
+                + "There is no zone nowhere."
+        )
+        let four = await text(4)
+        #expect(four.hasPrefix("4 items of the request failed. record r1: zoneNotFound: "))
+        #expect(four.hasSuffix("record r3: zoneNotFound: There is no zone nowhere. And 1 more."))
+    }
+
     @Test func `Operations are retried only at utility quality of service or lower`() async throws {
         let (faulty, database) = faultyDatabase()
         faulty.failNext(.save, with: .zoneBusy, retryAfter: 0.05)

@@ -40,6 +40,8 @@ extension Store {
         observer: (any StoreObserver)? = nil,
         progress: (RebuildProgress) -> Void = { _ in }
     ) throws(LogError) -> Store {
+        var options = options
+        if options.isStrict { options.limits.requiresASCIINames = true }
         let opening = StoreOpening(
             folder: StoreFolder(path),
             options: options,

@@ -15,11 +15,14 @@ extension Reader {
         asOf position: SequenceNumber?,
         _ picture: ViewPicture
     ) throws(SyncError) -> UserIdentity? {
+        let found = try account(of: lookup, in: caller.database, asOf: position, picture)
         // A user who is not discoverable and one who does not exist give the same result.
-        guard let found = try account(of: lookup, in: caller.database, asOf: position, picture),
-            found.isDiscoverable || found.user == caller.user
-        else { return nil }
-        return found.identity(by: lookup)
+        if let found, found.isDiscoverable || found.user == caller.user {
+            return found.identity(by: lookup)
+        }
+        // Callers find themselves, even if no operator has set anything for them.
+        guard let user = caller.user, lookup == .user(user) else { return nil }
+        return UserAccount(user).identity(by: lookup)
     }
 
     private func account(

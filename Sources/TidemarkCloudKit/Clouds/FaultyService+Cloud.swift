@@ -27,7 +27,9 @@ extension FaultyService {
         failNext(call, with: Self.error(code, retryAfter), times: count)
     }
 
-    /// Makes the next request fail that saves a record with this name, before it is performed.
+    /// Makes the next save of a record with this name fail, as the item of its request.
+    ///
+    /// In an atomic request, the other items of the record's zone fail with `batchRequestFailed`.
     public func failNextSave(
         ofRecordNamed name: String,
         with code: CKError.Code,

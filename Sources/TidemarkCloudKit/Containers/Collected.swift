@@ -27,6 +27,38 @@ extension CKError {
     static func ofItems(_ errors: [AnyHashable: any Error]) -> CKError? {
         errors.isEmpty ? nil : CKError(partialErrors: errors)
     }
+
+    /// `partialFailure` with the errors of single items, of which the text has the first three by name.
+    private init(partialErrors errors: [AnyHashable: any Error]) {
+        let causes = errors.map { "\(Self.name(of: $0.key)): \(Self.cause(of: $0.value))" }.sorted()
+        let count = causes.count == 1 ? "1 item" : "\(causes.count) items"
+        let rest = causes.count > 3 ? " And \(causes.count - 3) more." : ""
+        let first = causes.prefix(3).joined(separator: " ")
+        let message = "\(count) of the request failed. \(first)\(rest)"
+        self.init(
+            .partialFailure,
+            userInfo: [
+                NSLocalizedDescriptionKey: message,
+                "CKErrorDescription": message,
+                CKPartialErrorsByItemIDKey: errors,
+            ]
+        )
+    }
+
+    /// Returns the name of an item of a request.
+    private static func name(of item: AnyHashable) -> String {
+        switch item.base {
+        case let record as CKRecord.ID: "record \(record.recordName)"
+        case let zone as CKRecordZone.ID: "zone \(zone.zoneName)"
+        default: "\(item.base)"
+        }
+    }
+
+    /// Returns the code and the message of an item's error.
+    private static func cause(of error: any Error) -> String {
+        guard let error = error as? CKError else { return error.localizedDescription }
+        return "\(error.code): \(error.localizedDescription)"
+    }
 }
 
 /// Returns true if an operation that ends with or without an error has results for its items.

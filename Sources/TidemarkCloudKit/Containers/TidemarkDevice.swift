@@ -212,15 +212,31 @@ extension TidemarkDevice {
         // Before the notifications are posted: operations that their observers begin wait until the
         // device listens as the new user.
         listenAnew()
-        run { NotificationCenter.default.post(name: .NSUbiquityIdentityDidChange, object: nil) }
-        postAccountChanged()
+        announce {
+            NotificationCenter.default.post(name: .NSUbiquityIdentityDidChange, object: nil)
+            NotificationCenter.default.post(name: .CKAccountChanged, object: self)
+        }
     }
 
     /// Notifies the program that the account or its status has changed.
     func postAccountChanged() {
-        // As this device: observers may create containers by Apple's names.
-        run { NotificationCenter.default.post(name: .CKAccountChanged, object: self) }
+        announce { NotificationCenter.default.post(name: .CKAccountChanged, object: self) }
     }
+
+    /// Posts notifications as this device, because observers may create containers by Apple's names.
+    ///
+    /// A post waits for its observers, also for those on the main queue. From a job of the main
+    /// actor it would wait for that job itself, so another thread posts then. Foundation runs the
+    /// observers at once if the current operation queue is the main one.
+    private func announce(_ post: @escaping @Sendable () -> Void) {
+        guard MainQueue.isCurrent, OperationQueue.current !== OperationQueue.main else {
+            return run(post)
+        }
+        Self.announcements.async { self.run(post) }
+    }
+
+    /// The queue of notifications that jobs of the main actor cause, in their order.
+    private static let announcements = DispatchQueue(label: "tidemark.announcements")
 }
 
 extension Foundation.Notification.Name {

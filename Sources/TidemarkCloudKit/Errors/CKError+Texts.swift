@@ -15,19 +15,6 @@ extension CKError {
         )
     }
 
-    /// `partialFailure` with the errors of single items.
-    init(partialErrors errors: [AnyHashable: any Error]) {
-        let message = "\(errors.count) items of the request failed."
-        self.init(
-            .partialFailure,
-            userInfo: [
-                NSLocalizedDescriptionKey: message,
-                "CKErrorDescription": message,
-                CKPartialErrorsByItemIDKey: errors,
-            ]
-        )
-    }
-
     /// Returns the entries of `userInfo` that programs look up for any error.
     static func userInfo(_ error: SyncError) -> [String: Any] {
         // Apple's framework has no constants for the last two keys. Programs read them from its

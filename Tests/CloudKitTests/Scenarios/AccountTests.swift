@@ -23,6 +23,40 @@ import Tidemark
         return (heard, observer)
     }
 
+    @Test func `The main actor changes the user while observers are on the main queue`()
+        async throws
+    {
+        let device = TidemarkDevice(TidemarkCloud.temporary(), user: "anna", name: "phone")
+        let heard = Heard<String?>()
+        let observers = [
+            (Notification.Name.NSUbiquityIdentityDidChange, nil), (.CKAccountChanged, device),
+        ]
+        .map { name, object in
+            NotificationCenter.default.addObserver(forName: name, object: object, queue: .main) {
+                // Devices of other tests change their users too.
+                if $0.object as? TidemarkDevice === device { heard.add(device.user) }
+            }
+        }
+        defer { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
+        await MainActor.run { device.signOut() }
+        try await heard.wait(for: 1)
+        await MainActor.run { device.signIn("ben") }
+        try await heard.wait(for: 2)
+        #expect(heard.items == [nil, "ben"])
+    }
+
+    @Test(.needsStore) func `Callers find themselves without an account that an operator set`()
+        async throws
+    {
+        let container = CloudFixture().device("phone", of: "anna").container()
+        let me = try await container.userRecordID()
+        let identity = try #require(try await container.userIdentity(forUserRecordID: me))
+        #expect(identity.userRecordID == me)
+        #expect(identity.hasiCloudAccount)
+        let ben = CKRecord.ID(recordName: "ben")
+        #expect(try await container.userIdentity(forUserRecordID: ben) == nil)
+    }
+
     @Test(.needsStore) func `Only the device whose account changes is notified`() async throws {
         let fixture = CloudFixture()
         let phone = fixture.device("phone", of: "anna")

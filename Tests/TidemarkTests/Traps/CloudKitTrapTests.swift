@@ -219,6 +219,8 @@ import TidemarkModel
         let scratch = try ScratchAssets(options: options)
         let notes = scratch.client(zone: ZoneID(zoneName: "Notes"))
         try await notes.createZone()
+        let accented = try await notes.modify([try notes.save("é", [:], policy: .allKeys)])
+        #expect(accented.saves[0].error?.code == .invalidArguments)
         func saved(_ save: RecordSave) async throws -> Record {
             try await notes.modify([save]).saves[0].get()
         }
