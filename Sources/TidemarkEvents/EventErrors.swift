@@ -26,6 +26,6 @@ extension SyncError {
         let place = error.path.map { path in
             error.offset.map { " (\(path), byte \($0))" } ?? " (\(path))"
         }
-        self.init(code, error.message + (place ?? ""))
+        self.init(code, error.message + (place ?? ""), isDiskFull: error.code == .full)
     }
 }

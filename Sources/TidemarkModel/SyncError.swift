@@ -36,6 +36,7 @@ public struct SyncError: Error, Hashable, Sendable {
         let partialErrors: [ItemError]
         let userDidResetEncryptedData: Bool
         let isHistoryPruned: Bool
+        let isDiskFull: Bool
         let remedy: String?
 
         init(
@@ -46,6 +47,7 @@ public struct SyncError: Error, Hashable, Sendable {
             _ partialErrors: [ItemError],
             _ userDidResetEncryptedData: Bool,
             _ isHistoryPruned: Bool,
+            _ isDiskFull: Bool,
             _ remedy: String?
         ) {
             self.code = code
@@ -55,6 +57,7 @@ public struct SyncError: Error, Hashable, Sendable {
             self.partialErrors = partialErrors
             self.userDidResetEncryptedData = userDidResetEncryptedData
             self.isHistoryPruned = isHistoryPruned
+            self.isDiskFull = isDiskFull
             self.remedy = remedy
         }
     }
@@ -73,6 +76,7 @@ public struct SyncError: Error, Hashable, Sendable {
         partialErrors: [ItemError] = [],
         userDidResetEncryptedData: Bool = false,
         isHistoryPruned: Bool = false,
+        isDiskFull: Bool = false,
         remedy: String? = nil
     ) {
         content = Content(
@@ -83,6 +87,7 @@ public struct SyncError: Error, Hashable, Sendable {
             partialErrors,
             userDidResetEncryptedData,
             isHistoryPruned,
+            isDiskFull,
             remedy?.boundedForErrors
         )
     }
@@ -118,6 +123,9 @@ public struct SyncError: Error, Hashable, Sendable {
     /// A later point may still be known.
     public var isHistoryPruned: Bool { content.isHistoryPruned }
 
+    /// True if a `quotaExceeded` was caused by the disk of the store, and not by a quota.
+    public var isDiskFull: Bool { content.isDiskFull }
+
     /// Returns true if two errors have the same content.
     public static func == (lhs: SyncError, rhs: SyncError) -> Bool {
         // The remedy is not compared: a decoded error has as its own remedy the one that its code
@@ -128,6 +136,7 @@ public struct SyncError: Error, Hashable, Sendable {
                 && lhs.partialErrors == rhs.partialErrors
                 && lhs.userDidResetEncryptedData == rhs.userDidResetEncryptedData
                 && lhs.isHistoryPruned == rhs.isHistoryPruned
+                && lhs.isDiskFull == rhs.isDiskFull
     }
 
     /// Hashes the code and the message.

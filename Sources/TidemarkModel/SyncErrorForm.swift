@@ -4,7 +4,7 @@
 extension SyncError: Codable {
     private enum CodingKeys: String, CodingKey {
         case code, message, retryAfterMilliseconds, conflict, partialErrors
-        case userDidResetEncryptedData, isHistoryPruned, remedy
+        case userDidResetEncryptedData, isHistoryPruned, isDiskFull, remedy
     }
 
     /// Reads `code` and `message`, and the optional members of an error.
@@ -27,6 +27,7 @@ extension SyncError: Codable {
                 ?? [],
             userDidResetEncryptedData: try flag(.userDidResetEncryptedData),
             isHistoryPruned: try flag(.isHistoryPruned),
+            isDiskFull: try flag(.isDiskFull),
             remedy: try container.decodeIfPresent(String.self, forKey: .remedy)
         )
     }
@@ -46,6 +47,7 @@ extension SyncError: Codable {
             try container.encode(true, forKey: .userDidResetEncryptedData)
         }
         if isHistoryPruned { try container.encode(true, forKey: .isHistoryPruned) }
+        if isDiskFull { try container.encode(true, forKey: .isDiskFull) }
         try container.encode(remedy, forKey: .remedy)
     }
 }

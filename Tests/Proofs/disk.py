@@ -49,10 +49,14 @@ def proof(program, folder):
         expect(refused is not None, "saves go on though the disk is full")
         status, answer = refused
         item = answer.get("records", [answer])[0]
-        expect("serverErrorCode" in item, f"a save on a full disk: {status} {answer}")
+        expect(item.get("serverErrorCode") == "TRY_AGAIN_LATER", f"a save on a full disk: {status} {answer}")
+        expect(str(disk) not in str(answer), f"a client is told where the store is: {answer}")
         path = client.upload_path("upload")
         upload, _, text = client.request("POST", path, bytes(40 << 20))
         expect(upload >= 400, f"an upload that does not fit: {upload} {text[:300]}")
+        query = {"zoneID": {"zoneName": "_defaultZone"}, "query": {"recordType": "Note"}, "resultsLimit": 5}
+        status, found = client.ask("records/query", query)
+        expect(status == 200 and len(found["records"]) == 5, f"a query on a full disk: {status} {found}")
         expect(server.is_alive() and server.ready()[0] == 503, f"on a full disk: {server.ready()}")
         found = client.ask("records/lookup", {"records": [{"recordName": saved[0]}]})
         expect(found[0] == 200 and "recordChangeTag" in found[1]["records"][0], f"reading on a full disk: {found}")

@@ -90,6 +90,63 @@ import Testing
         }
     }
 
+    @Test func `A damaged asset has the status of an error and not the length of its file`()
+        async throws
+    {
+        let lines = Lines()
+        try await ServerUnderTest.run(.live, logger: lines.logger) { server in
+            let web = try await server.signIn("ann")
+            let upload = try await server.request(try await uploadPath(server, web), .put, bytes)
+            let file = try #require(upload.json["singleFile"] as? [String: Any])
+            let saved = try #require(value(try await save(server, web, file)))
+            let download = ServerUnderTest.path(of: try #require(saved["downloadURL"] as? String))
+            let folder = server.folder + "/assets"
+            let path = try #require(
+                try FileManager.default.subpathsOfDirectory(atPath: folder).map {
+                    folder + "/" + $0
+                }
+                .first { FileManager.default.contents(atPath: $0)?.count == bytes.count }
+            )
+            for count in [0, 4_000, bytes.count + 1] {
+                var held = bytes.prefix(count)
+                if count > bytes.count { held.append(0) }
+                try Data(held).write(to: URL(fileURLWithPath: path))
+                for (method, range) in [(.get, nil), (.head, nil), (.get, "bytes=0-9")]
+                    as [(HTTPRequest.Method, String?)]
+                {
+                    let headers: HTTPFields = range.map { [.range: $0] } ?? [:]
+                    let answer = try await server.request(download, method, [], headers)
+                    #expect(answer.status == 503, "\(count) \(method) \(range ?? "")")
+                }
+            }
+            // A length that is right shows nothing; the bytes of a range are checked before.
+            var flipped = bytes
+            flipped[200_000] ^= 1
+            try Data(flipped).write(to: URL(fileURLWithPath: path))
+            #expect(try await server.request(download, .head).status == 200)
+            let part = try await server.request(download, .get, [], [.range: "bytes=0-9"])
+            #expect(part.status == 503)
+            #expect(!part.text.contains(server.folder))
+
+            try Data(bytes).write(to: URL(fileURLWithPath: path))
+            let whole = try await server.request(download)
+            #expect(whole.body == bytes)
+            let tag = try #require(whole.headers[.eTag])
+            for (held, status) in [(tag, 304), ("\"other\", W/\(tag)", 304), ("\"other\"", 200)] {
+                let answer = try await server.request(download, .get, [], [.ifNoneMatch: held])
+                #expect(answer.status == status, "\(held)")
+                #expect(answer.body == (status == 304 ? [] : bytes), "\(held)")
+            }
+        }
+        let ends = lines.all.filter { ["assets", "assets/up"].contains($0["endpoint"] as? String) }
+        #expect(ends.count == 16)
+        #expect(ends.first?["endpoint"] as? String == "assets/up")
+        let failures = ends.filter { $0["code"] as? String == "TRY_AGAIN_LATER" }
+        #expect(failures.count == 10)
+        #expect(failures.allSatisfy { ($0["cause"] as? String)?.contains("/assets/") == true })
+        #expect(ends.allSatisfy { ($0["user"] as? String)?.hasPrefix("_") == true })
+    }
+
     @Test(.timeLimit(.minutes(1)))
     func `A list with thousands of assets is saved back in time`() async throws {
         try await ServerUnderTest.run(.router) { server in

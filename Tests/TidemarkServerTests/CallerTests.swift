@@ -199,10 +199,17 @@ import TidemarkWire
             #expect(refused.status == 421)
             #expect(refused.headers[.accessControlAllowOrigin] == "https://app.example.org")
             #expect(refused.header("Vary")?.contains("Origin") == true)
-            headers[.origin] = "https://evil.example.org"
-            let foreign = try await server.request(path, .get, [], headers)
-            #expect(foreign.status == 403)
-            #expect(foreign.headers[.accessControlAllowOrigin] == nil)
+            // Any site can show a page whose origin is `null`.
+            for origin in ["https://evil.example.org", "null"] {
+                headers[.origin] = origin
+                let foreign = try await server.request(path, .get, [], headers)
+                #expect(foreign.status == 403)
+                #expect(foreign.headers[.accessControlAllowOrigin] == nil)
+                let any = "\(ServerUnderTest.path)public/users/caller?ckAPIToken=\(server.token)"
+                let allowed = try await server.request(any, .get, [], headers)
+                #expect(allowed.status == 421)
+                #expect(allowed.headers[.accessControlAllowOrigin] == origin)
+            }
         }
     }
 

@@ -43,6 +43,25 @@ import TidemarkLock
         }
     }
 
+    @Test func `Requests for pages are logged without their forms`() async throws {
+        let lines = Lines()
+        try await ServerUnderTest.run(.router, logger: lines.logger) { server in
+            #expect(try await server.request("/signin?ckAPIToken=\(server.token)").status < 400)
+            let form = Array("s=none&email=ann@example.org&password=verysecret".utf8)
+            let refused = try await server.request("/signin", .post, form)
+            for path in ["/account", "/reset", "/invitation"] {
+                _ = try await server.request(path)
+            }
+            let ends = lines.all.map { $0["endpoint"] as? String }
+            #expect(ends == ["signin", "signin", "account", "reset", "invitation"])
+            #expect(lines.all[1]["status"] as? String == "\(refused.status)")
+            #expect(refused.status >= 400)
+            for secret in [server.token, "verysecret", "ann@example.org"] {
+                #expect(!lines.text.contains(secret))
+            }
+        }
+    }
+
     @Test func `Lines of a logger with metadata have the metadata and the same members`()
         async throws
     {

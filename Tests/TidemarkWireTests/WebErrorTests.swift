@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Testing
 import TidemarkModel
 import TidemarkWire
@@ -25,6 +26,23 @@ import TidemarkWire
         #expect((error.retryAfter != nil) == isTemporary)
         let later = WebError(SyncError(code, "There is a reason.", retryAfter: .seconds(7)))
         #expect(later.retryAfter == 7)
+    }
+
+    @Test func `A full disk is no quota, and only the operator learns where it is`() throws {
+        let message = "allocate of notes.tide/segments/1 failed: No space left on device"
+        let full = SyncError(.quotaExceeded, message, isDiskFull: true)
+        let error = WebError(full)
+        #expect(error.code == "TRY_AGAIN_LATER")
+        #expect(error.status == 503)
+        #expect(error.retryAfter == 60)
+        #expect(error.reason == "The server's disk is full.")
+        #expect(error.cause == message)
+        #expect(!String(decoding: error.body(uuid: ""), as: UTF8.self).contains("notes.tide"))
+        let coded = try JSONDecoder().decode(SyncError.self, from: JSONEncoder().encode(full))
+        #expect(coded == full && coded.isDiskFull)
+        let quota = WebError(SyncError(.quotaExceeded, "The quota is used up."))
+        #expect(quota.code == "QUOTA_EXCEEDED")
+        #expect(quota.cause == nil)
     }
 
     @Test func `Clients do not see the file name in an error of the log`() {

@@ -53,6 +53,6 @@ extension SyncError {
             case .closed: .serviceUnavailable
             case .missing, .damaged: .assetNotAvailable
             }
-        self.init(code, error.description)
+        self.init(code, error.description, isDiskFull: code == .quotaExceeded)
     }
 }

@@ -20,12 +20,37 @@ extension Queries {
         if caller.database.scope == .shared, request.zone == nil { throw .zoneNotNamed }
         let limit = try queryLimit(request.limit)
         guard let indexes, position == nil else {
-            reader.observer?.notes(.queried(byIndex: false))
-            // It may read a zone's events and records.
-            return try await reader.blockingWork.run { () throws(SyncError) in
-                try self.scan(request, as: caller, asOf: position, limit: limit)
-            }
+            return try await scanned(request, as: caller, asOf: position, limit: limit)
         }
+        do throws(SyncError) {
+            return try await indexed(request, as: caller, limit: limit, by: indexes)
+        } catch {
+            guard error.isDiskFull else { throw error }
+            // The index has no space for the latest events. A scan needs none, and reads the cursor
+            // of its own previous page.
+            return try await scanned(request, as: caller, asOf: nil, limit: limit)
+        }
+    }
+
+    private func scanned(
+        _ request: QueryRequest,
+        as caller: Caller,
+        asOf position: SequenceNumber?,
+        limit: Int
+    ) async throws(SyncError) -> QueryPageResult {
+        reader.observer?.notes(.queried(byIndex: false))
+        // It may read a zone's events and records.
+        return try await reader.blockingWork.run { () throws(SyncError) in
+            try self.scan(request, as: caller, asOf: position, limit: limit)
+        }
+    }
+
+    private func indexed(
+        _ request: QueryRequest,
+        as caller: Caller,
+        limit: Int,
+        by indexes: StoreQueries
+    ) async throws(SyncError) -> QueryPageResult {
         // A caller without read permission adds no indexes.
         _ = try readable(request.query, as: caller, try reader.picture(.visible))
         let rules = try await rules(for: request.query, as: caller)
@@ -62,14 +87,14 @@ extension Queries {
             searchedFields: rules.searchedFields,
             selection: request.desiredKeys.map { FieldSelection($0) }
         )
-        let cursor = try request.cursor.map { (cursor) throws(SyncError) in
-            guard let found = QueryCursor(bytes: cursor.bytes) else { throw .damagedCursor }
-            return found
-        }
         let found = try await indexes.ask(
             through: picture.bound,
             isPlaceKnown: isNear != nil
         ) { index in
+            let cursor = try request.cursor.map { (cursor) throws(SyncError) in
+                guard let found = QueryCursor(bytes: cursor.bytes) else { throw .damagedCursor }
+                return found
+            }
             let page = try await self.page(search, after: cursor, index)
             if rules.isTypeKnown || !page.records.isEmpty || cursor != nil { return page }
             // Imported records can be queried without being in the schema.

@@ -315,7 +315,7 @@ extension SyncError {
     /// Creates the error for a query index that could not perform an operation.
     fileprivate init(_ error: QueryIndexError) {
         let code: Code = error.reason == .full ? .quotaExceeded : .internalError
-        self.init(code, error.message)
+        self.init(code, error.message, isDiskFull: error.reason == .full)
     }
 }
 

@@ -129,6 +129,9 @@ extension Reader {
         let reader = try explained { () throws(BlobError) in
             let reader = try blobs.open(blob)
             try reader.checkLength { $0 == asset.byteCount }
+            // Before the caller sends a length. The size of an imported asset may be wrong, and its
+            // bytes sound.
+            if reader.byteCount != asset.byteCount { try blobs.verify(blob) }
             return reader
         }
         let all = 0..<reader.byteCount

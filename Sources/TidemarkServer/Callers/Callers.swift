@@ -199,7 +199,9 @@ extension WebError {
         switch error {
         case let error as WebError: self = error
         case let error as SyncError: self.init(error)
-        default: self.init("INTERNAL_ERROR", status: 500, "The server failed")
+        default:
+            self.init("INTERNAL_ERROR", status: 500, "The server failed")
+            cause = "\(error)"
         }
     }
 }

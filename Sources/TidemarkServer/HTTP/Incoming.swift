@@ -101,14 +101,18 @@ final class Incoming: Sendable {
     func header(_ name: HTTPField.Name) -> String? { head.headerFields[name] }
 
     /// The origin of the page that sent the request; `nil` if no page did.
-    var origin: String? { header(.origin).flatMap { $0 == "null" ? nil : $0 } }
+    ///
+    /// Pages without an origin of their own, such as those of a file, send `null`. A token with a
+    /// list of origins does not allow them, because any site can show such a page.
+    var origin: String? { header(.origin) }
 
-    /// The origin of the page whose script sent the request; `nil` if no script did.
+    /// The origin of the page whose script sent the request; `nil` if no script did, or if the page
+    /// has no origin that a message can be sent to.
     ///
     /// A browser sends no `Origin` with a GET to the server that the page itself comes from, such
     /// as a proxy that has the page and this server. No script can set the fields that tell that.
     var scriptOrigin: String? {
-        if header(.origin) != nil { return origin }
+        if let origin { return origin == "null" ? nil : origin }
         let isOwn = header(.fetchSite) == "same-origin" && header(.fetchDestination) == "empty"
         return isOwn ? baseURL : nil
     }

@@ -21,12 +21,20 @@ struct RequestLine {
     var administrator: String?
     /// The code of an error.
     var code: String?
+    /// The cause of the server's failure, with its place.
+    var cause: String?
     let span: RequestSpan
 
     init(_ incoming: Incoming, _ span: RequestSpan) {
         self.span = span
         uuid = incoming.uuid
         method = incoming.head.method.rawValue
+    }
+
+    /// Notes the error of the answer.
+    mutating func fails(_ error: WebError) {
+        code = error.code
+        cause = error.cause
     }
 
     /// Counts the request and writes its line.
@@ -64,6 +72,7 @@ struct RequestLine {
     ) {
         let database = caller?.database
         pass("administrator", administrator)
+        pass("cause", cause)
         pass("code", code)
         pass("container", database?.container.identifier)
         pass("database", database?.scope.name)

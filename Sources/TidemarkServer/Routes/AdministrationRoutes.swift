@@ -53,7 +53,7 @@ extension Server {
             var line = RequestLine(incoming, RequestSpan(incoming.head, tracer))
             line.endpoint = "administration"
             let failure = WebError(any: error)
-            line.code = failure.code
+            line.fails(failure)
             line.end(metrics, requestLog, status: failure.status)
             var response = Response(administration: failure.reason, status: failure.status)
             if failure.status == 401 { response.headers[.wwwAuthenticate] = "Bearer" }
@@ -91,7 +91,7 @@ extension Server {
             return try await answer(type, body, by: administrator, line)
         } catch {
             let failure = WebError(any: error)
-            line.code = failure.code
+            line.fails(failure)
             line.end(metrics, requestLog, status: failure.status)
             return Response(administration: failure.reason, status: failure.status)
         }

@@ -13,25 +13,36 @@ import TidemarkWire
 extension Server {
     func answerAsset(_ request: Request) async -> Response {
         let incoming = Incoming(request, options)
+        var line = RequestLine(incoming, RequestSpan(incoming.head, tracer))
+        metrics.begins()
         var response: Response
         do throws(WebError) {
             if request.method == .options {
+                line.endpoint = "preflight"
                 response = .preflight(incoming, incoming.origin)
             } else if incoming.path.count == 3, incoming.path[1] == "up" {
-                response = try await upload(incoming, incoming.path[2])
+                line.endpoint = "assets/up"
+                response = try await upload(incoming, incoming.path[2], &line)
             } else if incoming.path.count >= 2 {
-                response = try await download(incoming, incoming.path[1])
+                line.endpoint = "assets"
+                response = try await download(incoming, incoming.path[1], &line)
             } else {
                 throw .noHandler(incoming.path.joined(separator: "/"))
             }
         } catch {
+            line.fails(error)
             response = Response(error, incoming)
         }
         if let origin = incoming.origin { response.allow(origin) }
+        line.end(metrics, requestLog, status: response.status.code)
         return response
     }
 
-    private func upload(_ incoming: Incoming, _ text: String) async throws(WebError) -> Response {
+    private func upload(
+        _ incoming: Incoming,
+        _ text: String,
+        _ line: inout RequestLine
+    ) async throws(WebError) -> Response {
         guard incoming.head.method == .post || incoming.head.method == .put else {
             return .wrongMethod("POST, PUT", incoming)
         }
@@ -46,6 +57,7 @@ extension Server {
                 "The address of the upload is no longer valid; call assets/upload for a new one."
             )
         }
+        line.caller = caller
         // Before the first byte is read, so that two concurrent requests cannot both use the
         // address.
         guard uploads.begins(ticket.nonce, until: ticket.end) else {
@@ -78,7 +90,11 @@ extension Server {
         }
     }
 
-    private func download(_ incoming: Incoming, _ text: String) async throws(WebError) -> Response {
+    private func download(
+        _ incoming: Incoming,
+        _ text: String,
+        _ line: inout RequestLine
+    ) async throws(WebError) -> Response {
         let method = incoming.head.method
         guard method == .get || method == .head else {
             return .wrongMethod("GET, HEAD", incoming)
@@ -92,6 +108,7 @@ extension Server {
                 "The address of the download is no longer valid; fetch the record again."
             )
         }
+        line.caller = caller
         let tag = "\"\(ticket.request.changeTag?.text ?? text.suffix(16).description)\""
         var range = incoming.header(.range).flatMap { ByteRange($0) }
         // The client has a part of another version. The rest of this one would not belong to it.
@@ -107,6 +124,9 @@ extension Server {
             download = try await store.downloadAsset(ticket.request, as: caller)
         } catch {
             throw WebError(error)
+        }
+        if incoming.header(.ifNoneMatch).map({ Self.lists(tag, in: $0) }) == true {
+            return Response(status: .notModified, headers: [.eTag: tag])
         }
         var response = Response(status: range == nil ? .ok : .partialContent)
         response.headers[.contentType] = "application/octet-stream"
@@ -130,13 +150,50 @@ extension Server {
             response.headers[.contentLength] = String(length)
             return response
         }
-        response.body = ResponseBody(contentLength: length) { writer in
-            // The head is sent already. If a read fails here, the body stays shorter than its
-            // `Content-Length`, and the client notices.
-            for try await piece in download { try await writer.write(ByteBuffer(bytes: piece)) }
-            try await writer.finish(nil)
-        }
+        response.body = try await body(of: download, length, incoming.uuid)
         return response
+    }
+
+    /// Returns the body with the bytes of a download; throws for damage that its first piece shows.
+    ///
+    /// So damage has the status of an error in an asset of one piece, and in a range.
+    private func body(
+        of download: AssetDownload,
+        _ length: Int,
+        _ uuid: String
+    ) async throws(WebError) -> ResponseBody {
+        let first: [UInt8]?
+        do throws(SyncError) {
+            var pieces = download.makeAsyncIterator()
+            first = try await pieces.next()
+        } catch {
+            throw WebError(error)
+        }
+        response.body = ResponseBody(contentLength: length) {
+            [logger, uuid = incoming.uuid] writer in
+            do {
+                if let first { try await writer.write(ByteBuffer(bytes: first)) }
+                for try await piece in download { try await writer.write(ByteBuffer(bytes: piece)) }
+                try await writer.finish(nil)
+            } catch let error as SyncError {
+                // The head is sent already. The body stays shorter than its `Content-Length`, and
+                // the client notices.
+                logger.error(
+                    "an asset was cut off",
+                    metadata: ["cause": "\(error.message)", "request": "\(uuid)"]
+                )
+                throw error
+            }
+        }
+    }
+
+    /// Returns true if an `If-None-Match` lists a tag.
+    private static func lists(_ tag: String, in header: String) -> Bool {
+        header.split(separator: ",").contains { held in
+            let held = held.drop { $0 == " " }
+            // A weak tag is compared like a strong one here (RFC 9110).
+            return held.hasPrefix("*") || held.hasPrefix(tag) || held.hasPrefix("W/" + tag)
+        }
     }
 }
 

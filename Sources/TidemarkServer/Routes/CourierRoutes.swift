@@ -104,7 +104,7 @@ extension Server {
                 response = .wrongMethod("GET, POST", incoming)
             }
         } catch {
-            line.code = error.code
+            line.fails(error)
             response = Response(error, incoming)
         }
         // Any page may read the answer: the token in the path is the credential, and no API token

@@ -47,7 +47,7 @@ extension Server {
                 response = try await answer(incoming, token, &line, &session)
             }
         } catch {
-            line.code = error.code
+            line.fails(error)
             response = Response(error, incoming)
         }
         // Also with an error: if tokens are valid once, the request has used up the previous one.

@@ -86,7 +86,7 @@ extension Server {
                 response = .wrongMethod(allowed, incoming)
             }
         } catch {
-            line.code = error.code
+            line.fails(error)
             response = Response(error, incoming)
         }
         if let session { response.add(webToken: directory.webToken(of: session)) }

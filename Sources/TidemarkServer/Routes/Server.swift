@@ -98,25 +98,61 @@ public final class Server: Sendable {
         router.get("/tidemark/1/administration/:call") { request, _ in
             Response.wrongMethod("POST", Incoming(request, self.options))
         }
-        router.get("/signin") { request, _ in await self.signInPage(request) }
-        router.post("/signin") { request, context in
-            await self.signIn(request, from: context.address)
-        }
-        router.get("/account") { request, _ in await self.accountPage(request) }
-        router.post("/account/:action") { request, context in
-            let action = context.parameters.get("action") ?? ""
-            return await self.changeAccount(request, action, from: context.address)
-        }
-        router.get("/reset") { request, _ in await self.resetPage(request) }
-        router.post("/reset") { request, _ in await self.reset(request) }
-        router.get("/invitation") { request, _ in await self.invitationPage(request) }
-        router.post("/invitation") { request, _ in await self.acceptInvitation(request) }
+        addPages(to: router)
         router.get("/share/:token") { request, context in
             Page.share(PercentCoding.decoded(context.parameters.get("token").map { $0[...] } ?? ""))
         }
         router.get("/metrics") { _, _ in self.metricsText() }
         router.get("/health/live") { _, _ in "live\n" }
         router.get("/health/ready") { _, _ in await self.readiness() }
+    }
+
+    /// Adds the pages with which people sign in and manage their accounts.
+    private func addPages<Context: RequestContext>(to router: Router<Context>) {
+        router.get("/signin") { request, _ in
+            await self.logged("signin", request) { await self.signInPage(request) }
+        }
+        router.post("/signin") { request, context in
+            await self.logged("signin", request) {
+                await self.signIn(request, from: context.address)
+            }
+        }
+        router.get("/account") { request, _ in
+            await self.logged("account", request) { await self.accountPage(request) }
+        }
+        router.post("/account/:action") { request, context in
+            let action = context.parameters.get("action") ?? ""
+            return await self.logged("account", request) {
+                await self.changeAccount(request, action, from: context.address)
+            }
+        }
+        router.get("/reset") { request, _ in
+            await self.logged("reset", request) { await self.resetPage(request) }
+        }
+        router.post("/reset") { request, _ in
+            await self.logged("reset", request) { await self.reset(request) }
+        }
+        router.get("/invitation") { request, _ in
+            await self.logged("invitation", request) { await self.invitationPage(request) }
+        }
+        router.post("/invitation") { request, _ in
+            await self.logged("invitation", request) { await self.acceptInvitation(request) }
+        }
+    }
+
+    /// Answers the request of a page for people, counts it and writes its line.
+    private func logged(
+        _ endpoint: String,
+        _ request: Request,
+        _ answer: () async -> Response
+    ) async -> Response {
+        let incoming = Incoming(request, options)
+        var line = RequestLine(incoming, RequestSpan(incoming.head, tracer))
+        line.endpoint = endpoint
+        metrics.begins()
+        let response = await answer()
+        line.end(metrics, requestLog, status: response.status.code)
+        return response
     }
 
     private func metricsText() -> Response {

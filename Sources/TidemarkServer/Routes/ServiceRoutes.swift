@@ -32,6 +32,7 @@ extension Server {
                 failure = error.signingIn(at: signInURL(token, incoming))
             }
             call.line.code = failure.code.serverErrorCode
+            call.line.cause = WebError(failure).cause
             call.response = Response(failure, incoming)
         }
         if let session = call.found?.session {

@@ -15,6 +15,8 @@ public struct WebError: Error, Hashable, Sendable {
     public var retryAfter: Int?
     /// The address at which the user signs in; only with `AUTHENTICATION_REQUIRED`.
     public var redirectURL: String?
+    /// The cause of a server's failure with its place, for the operator's log; clients do not get it.
+    public var cause: String?
     /// The three records of a conflict, for clients that asked for extensions.
     public var conflict: ConflictRecords?
 
@@ -106,6 +108,7 @@ extension WebError {
         var code = error.code.serverErrorCode
         var status = error.code.httpStatus
         var reason = error.messageForClients
+        var retryAfter = error.retryAfter.map { max(1, Int($0.components.seconds)) }
         switch error.code {
         case .serverRecordChanged:
             reason =
@@ -114,6 +117,11 @@ extension WebError {
         case .batchRequestFailed: reason = "Atomic failure"
         case .changeTokenExpired: reason = "Change token expired: \(reason)"
         case .notAuthenticated: reason = "request needs authorization"
+        case .quotaExceeded where error.isDiskFull:
+            // Clients take the code of a quota for one of their user, who cannot free the disk.
+            (code, status) = ("TRY_AGAIN_LATER", 503)
+            reason = "The server's disk is full."
+            retryAfter = 60
         case .partialFailure:
             // The request failed as a whole because of its items.
             code = "BAD_REQUEST"
@@ -121,9 +129,10 @@ extension WebError {
         default: break
         }
         self.init(code, status: status, reason)
-        retryAfter = error.retryAfter.map { max(1, Int($0.components.seconds)) }
+        if status >= 500 { cause = error.message }
         // In Apple's documentation, an error without `retryAfter` cannot be retried.
         if retryAfter == nil, ["THROTTLED", "TRY_AGAIN_LATER"].contains(code) { retryAfter = 1 }
+        self.retryAfter = retryAfter
         conflict = error.conflict
     }
 
