@@ -40,7 +40,7 @@ struct SourceText {
     ]
     /// Texts that are CloudKit's own, and one that every failure of the server itself has.
     private static let fixed: Set<String> = [
-        "Atomic failure", "Authentication failed", "Invalid continuation format",
+        "Authentication failed", "Invalid continuation format",
         "Unknown sync continuation type", "User not found", "cannot get changes in default zone",
         "could not find handler for endpoint …",
         "encrypted fields are not supported in the public database: field '…' for type '…'.",

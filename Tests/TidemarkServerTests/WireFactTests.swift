@@ -394,6 +394,65 @@ import TidemarkModel
         }
     }
 
+    @Test func `The other operations of a refused atomic request keep their own errors`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            try await server.createZone(web)
+            #expect(try await server.saveNotes(["a"], web).status == 200)
+            func operation(_ kind: String, _ name: String, _ more: String = "") -> String {
+                #"{"operationType":"\#(kind)","record":{"recordName":"\#(name)","fields":{}\#(more)}}"#
+            }
+            // The web services refuse the first two of these, and the store the third.
+            let missing = [
+                operation("update", "n"), operation("replace", "n"),
+                operation("update", "n", #","recordType":"Note","recordChangeTag":"1-1""#),
+            ]
+            let others = [
+                (operation("create", "a", #","recordType":"Note""#), "CONFLICT"),
+                (operation("update", "a", #","recordChangeTag":"1-1""#), "CONFLICT"),
+                (operation("create", "b", #","recordType":"not a type""#), "BAD_REQUEST"),
+                (operation("create", "b", #","recordType":"Note""#), "ATOMIC_ERROR"),
+                (operation("delete", "a"), "ATOMIC_ERROR"),
+            ]
+            for missing in missing {
+                for (other, code) in others {
+                    let answer = try await server.send(
+                        "private/records/modify",
+                        #"{"zoneID":{"zoneName":"Notes"},"operations":[\#(other),\#(missing)]}"#,
+                        web: web
+                    )
+                    let codes = answer.list("records").map { $0["serverErrorCode"] as? String }
+                    #expect(codes == [code, "NOT_FOUND"], "\(other) \(missing): \(answer.text)")
+                }
+            }
+            let lookup =
+                #"{"zoneID":{"zoneName":"Notes"},"records":[{"recordName":"a"},{"recordName":"b"}]}"#
+            let found = try await server.send("private/records/lookup", lookup, web: web)
+            let codes = found.list("records").map { $0["serverErrorCode"] as? String }
+            #expect(codes == [nil, "NOT_FOUND"])
+        }
+    }
+
+    @Test func `A refused operation ends no other zone's operations`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            try await server.createZone(web)
+            let answer = try await server.send(
+                "private/records/modify",
+                """
+                {"operations":[{"operationType":"update","record":{"recordName":"n","fields":{},\
+                "zoneID":{"zoneName":"Notes"}}},{"operationType":"create","record":{"recordName":"d",\
+                "recordType":"Note","fields":{}}}]}
+                """,
+                web: web
+            )
+            let codes = answer.list("records").map { $0["serverErrorCode"] as? String }
+            #expect(codes == ["NOT_FOUND", nil], "\(answer.text)")
+        }
+    }
+
     // MARK: Shares and queries
 
     @Test func `One unknown short GUID fails the whole request`() async throws {

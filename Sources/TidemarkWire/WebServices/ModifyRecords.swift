@@ -37,21 +37,16 @@ extension WebServices {
             modification.known = Dictionary(zip(needed, found)) { first, _ in first }
         }
         modification.decide()
-        let outcomes: [Result<Record?, WebError>]
-        // All or nothing is decided here too: the service does not see what was rejected here.
-        if isAtomic, modification.hasRefusal, modification.isInCustomZone {
-            outcomes = modification.refusedTogether
-        } else {
-            let modify = ModifyRecordsRequest(
-                saves: modification.saves,
-                deletions: modification.deletions,
-                isAtomic: isAtomic
-            )
-            let result = try await ask { (it) throws(SyncError) in
-                try await it.modifyRecords(modify, as: request.caller)
-            }
-            outcomes = modification.outcomes(of: result)
+        let failing = isAtomic ? modification.failingSaves : []
+        let modify = ModifyRecordsRequest(
+            saves: failing.isEmpty ? modification.saves : modification.saves + failing,
+            deletions: modification.deletions,
+            isAtomic: isAtomic
+        )
+        let result = try await ask { (it) throws(SyncError) in
+            try await it.modifyRecords(modify, as: request.caller)
         }
+        let outcomes = modification.outcomes(of: result)
         writer.openRecords(outcomes.count)
         await write(into: &writer, request) { writer in
             // By indices: pairs of operations and outcomes would copy each record several times.
@@ -146,16 +141,6 @@ private struct Modification {
     private func recordID(_ record: WebRecord) -> RecordID {
         RecordID(recordName: record.recordName ?? "", zone: zone ?? record.zone ?? .default)
     }
-
-    /// True if the records are where requests can be all or nothing.
-    var isInCustomZone: Bool {
-        // CloudKit ignores `atomic` for the default zone. Public databases have no other.
-        caller.database.scope != .public
-            && operations.contains { !recordID($0.record).zone.isDefault }
-    }
-
-    /// True if an operation was refused before the service was asked.
-    var hasRefusal: Bool { outcomes.contains(where: \.isRefused) }
 
     /// The records without whose present state some operation cannot be decided.
     var neededRecords: [RecordID] {
@@ -366,13 +351,35 @@ private struct Modification {
 
     // MARK: Outcomes
 
-    /// The outcomes of a request that is refused as a whole because some of its operations are.
-    var refusedTogether: [Result<Record?, WebError>] {
-        outcomes.map { outcome in
-            if case .refused(let error) = outcome { return .failure(error) }
-            // Every operation has an outcome: those without a fault of their own fail with the
-            // batch.
-            return .failure(WebError("ATOMIC_ERROR", status: 400, "Atomic failure"))
+    /// Saves that fail: one in each zone where requests are all or nothing and an operation was
+    /// refused.
+    ///
+    /// The service does not see what was refused here. With these saves it refuses the other
+    /// operations of the zone too, and finds the errors that they have themselves.
+    var failingSaves: [RecordSave] {
+        // CloudKit ignores `atomic` for the default zone. Public databases have no other.
+        guard saves.count + deletions.count < outcomes.count, caller.database.scope != .public
+        else { return [] }
+        let named = Set(saves.map(\.recordID) + deletions.map(\.recordID))
+        var zones: Set<ZoneID> = []
+        return outcomes.indices.compactMap { index in
+            guard case .refused = outcomes[index] else { return nil }
+            var id = recordID(operations[index].record)
+            guard !id.zone.isDefault, zones.insert(id.zone).inserted else { return nil }
+            // The service refuses a request with two items for one record.
+            if named.contains(id) {
+                id = RecordID(
+                    recordName: UniqueName.make(forItem: index, of: caller),
+                    zone: id.zone
+                )
+            }
+            // A save with a tag fails if there is no record, and no record has this tag.
+            return RecordSave(
+                id,
+                type: "Refused",
+                fields: Fields(),
+                changeTag: RecordChangeTag("none")
+            )
         }
     }
 
