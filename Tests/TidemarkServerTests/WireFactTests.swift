@@ -453,6 +453,31 @@ import TidemarkModel
         }
     }
 
+    @Test(arguments: [
+        ("private/records/modify", "operations"), ("private/records/lookup", "records"),
+        ("private/zones/lookup", "zones"), ("private/zones/modify", "operations"),
+        ("private/changes/zone", "zones"), ("private/subscriptions/lookup", "subscriptions"),
+        ("private/subscriptions/modify", "operations"), ("private/assets/upload", "tokens"),
+        ("private/assets/rereference", "assets"), ("public/records/resolve", "shortGUIDs"),
+        ("public/records/accept", "shortGUIDs"), ("public/users/lookup/email", "users"),
+        ("public/users/lookup/id", "users"),
+    ])
+    func `A list that a request must have is named if it is missing`(
+        endpoint: String,
+        list: String
+    ) async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            for body in ["", "{}", "{\"\(list)\":null}", "{\"\(list)x\":[]}"] {
+                let answer = try await server.send(endpoint, body, web: web)
+                #expect(answer.status == 400 && answer.code == "BAD_REQUEST", "\(body)")
+                #expect(answer.json["reason"] as? String == "The member \"\(list)\" is missing.")
+            }
+            let empty = try await server.send(endpoint, "{\"\(list)\":[]}", web: web)
+            #expect(empty.status == 200, "\(empty.text)")
+        }
+    }
+
     // MARK: Shares and queries
 
     @Test func `One unknown short GUID fails the whole request`() async throws {

@@ -33,7 +33,7 @@ extension WebServices {
     ) throws(WebError) -> (zone: ZoneID, fields: [AssetField]) {
         guard request.caller.user != nil else { throw .authenticationRequired() }
         var zone = ZoneID.default
-        var fields: [AssetField] = []
+        var fields: [AssetField]?
         try request.read { (it, name) throws(JSONError) in
             switch name {
             case "zoneID": zone = try it.zoneID()
@@ -42,8 +42,7 @@ extension WebServices {
             }
             return true
         }
-        try checkCount(fields.count, of: list.description)
-        return (zone, fields)
+        return (zone, try checked(fields, list.description))
     }
 
     func rereferencedAssets(_ request: WebRequest) async throws(WebError) -> [UInt8] {

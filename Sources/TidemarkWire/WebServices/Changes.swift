@@ -63,14 +63,14 @@ extension WebServices {
     }
 
     func zoneChanges(_ request: WebRequest) async throws(WebError) -> [UInt8] {
-        var zones: [ZoneQuestion] = []
+        var given: [ZoneQuestion]?
         var defaults = ZoneQuestion()
         try request.read { (it, name) throws(JSONError) in
             guard name == "zones" else { return try it.member(name, of: &defaults) }
-            zones = try it.values { (it) throws(JSONError) in try it.zoneQuestion() }
+            given = try it.values { (it) throws(JSONError) in try it.zoneQuestion() }
             return true
         }
-        try checkCount(zones.count, of: "zones")
+        let zones = try checked(given, "zones")
         var writer = WebWriter(self, request)
         writer.literal("{\"zones\":[")
         var yieldedAt = 0

@@ -6,14 +6,14 @@ import TidemarkModel
 /// `records/lookup`: records by their names.
 extension WebServices {
     func lookUpRecords(_ request: WebRequest) async throws(WebError) -> [UInt8] {
-        var names: [(name: String, desiredKeys: [String]?)] = []
+        var given: [(name: String, desiredKeys: [String]?)]?
         var zone = ZoneID.default
         var desiredKeys: [String]?
         var writer = WebWriter(self, request)
         try request.read { (it, name) throws(JSONError) in
             switch name {
             case "records":
-                names = try it.values { (it) throws(JSONError) in try it.namedRecord() }
+                given = try it.values { (it) throws(JSONError) in try it.namedRecord() }
             case "zoneID": zone = try it.zoneID()
             case "desiredKeys": desiredKeys = try it.strings()
             case "numbersAsStrings": writer.numbersAsStrings = try it.truth()
@@ -21,7 +21,7 @@ extension WebServices {
             }
             return true
         }
-        try checkCount(names.count, of: "records")
+        let names = try checked(given, "records")
         // A record can be requested under two selections, and the service has one for all.
         let isUniform = names.allSatisfy { $0.desiredKeys == nil }
         let fetch = FetchRecordsRequest(

@@ -9,13 +9,14 @@ extension WebServices {
         guard request.caller.user != nil else { throw .authenticationRequired() }
         let receipts = ReceiptUses(host, request.caller)
         var modification = Modification(caller: request.caller, host: host)
+        var operations: [WebOperation]?
         var isAtomic = true
         var desiredKeys: [String]?
         var writer = WebWriter(self, request)
         try request.read(receipts: receipts.asset(of:)) { (it, name) throws(JSONError) in
             switch name {
             case "operations":
-                modification.operations = try it.values { (it) throws(JSONError) in
+                operations = try it.values { (it) throws(JSONError) in
                     try it.operation(receipts)
                 }
             case "zoneID": modification.zone = try it.zoneID()
@@ -26,7 +27,7 @@ extension WebServices {
             }
             return true
         }
-        try checkCount(modification.operations.count, of: "operations")
+        modification.operations = try checked(operations, "operations")
         modification.name()
         let needed = modification.neededRecords
         if !needed.isEmpty {

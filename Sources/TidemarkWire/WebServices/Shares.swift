@@ -9,13 +9,13 @@ extension WebServices {
         _ request: WebRequest,
         accepting: Bool
     ) async throws(WebError) -> [UInt8] {
-        var links: [ShareLink] = []
+        var given: [ShareLink]?
         try request.read { (it, name) throws(JSONError) in
             guard name == "shortGUIDs" else { return false }
-            links = try it.values { (it) throws(JSONError) in try it.shareLink() }
+            given = try it.values { (it) throws(JSONError) in try it.shareLink() }
             return true
         }
-        try checkCount(links.count, of: "shortGUIDs")
+        let links = try checked(given, "shortGUIDs")
         var found: [(ShareLink, ShareMetadata)] = []
         for link in links {
             // A link determines its database, whatever database the path names.

@@ -16,16 +16,17 @@ extension WebServices {
     }
 
     func lookUpSubscriptions(_ request: WebRequest) async throws(WebError) -> [UInt8] {
-        var ids: [String] = []
+        var named: [String]?
         try request.read { (it, name) throws(JSONError) in
             guard name == "subscriptions" else { return false }
-            ids = try it.values { (it) throws(JSONError) in try it.neededMember("subscriptionID") }
+            named = try it.values { (it) throws(JSONError) in
+                try it.neededMember("subscriptionID")
+            }
             return true
         }
-        try checkCount(ids.count, of: "subscriptions")
-        let wanted = ids
+        let ids = try checked(named, "subscriptions")
         let results = try await ask { (it) throws(SyncError) in
-            try await it.fetchSubscriptions(wanted, as: request.caller)
+            try await it.fetchSubscriptions(ids, as: request.caller)
         }
         var writer = WebWriter(self, request)
         writer.literal("{\"subscriptions\":")
@@ -39,17 +40,17 @@ extension WebServices {
     }
 
     func modifySubscriptions(_ request: WebRequest) async throws(WebError) -> [UInt8] {
-        var operations: [SubscriptionOperation] = []
+        var given: [SubscriptionOperation]?
         try request.read { (it, name) throws(JSONError) in
             guard name == "operations" else { return false }
             var index = 0
-            operations = try it.values { (it) throws(JSONError) in
+            given = try it.values { (it) throws(JSONError) in
                 defer { index += 1 }
                 return try it.subscriptionOperation(index, of: request.caller)
             }
             return true
         }
-        try checkCount(operations.count, of: "operations")
+        let operations = try checked(given, "operations")
         let modify = ModifySubscriptionsRequest(
             saves: operations.compactMap(\.saved),
             deletions: operations.compactMap(\.deletedID)

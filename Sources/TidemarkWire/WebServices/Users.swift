@@ -75,13 +75,13 @@ extension WebServices {
         _ request: WebRequest,
         _ member: String
     ) async throws(WebError) -> [UInt8] {
-        var texts: [String] = []
+        var given: [String]?
         try request.read { (it, name) throws(JSONError) in
             guard name == "users" else { return false }
-            texts = try it.values { (it) throws(JSONError) in try it.neededMember(member) }
+            given = try it.values { (it) throws(JSONError) in try it.neededMember(member) }
             return true
         }
-        try checkCount(texts.count, of: "users")
+        let texts = try checked(given, "users")
         let lookups: [UserLookup] = texts.map {
             member == "emailAddress" ? .email($0) : .user(UserID($0))
         }

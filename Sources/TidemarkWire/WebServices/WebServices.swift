@@ -119,6 +119,14 @@ public struct WebServices: Sendable {
         }
     }
 
+    /// Returns a list of items that the body must have; an empty one is allowed.
+    func checked<Item>(_ items: [Item]?, _ name: String) throws(WebError) -> [Item] {
+        // A misspelled name would otherwise do nothing, without a word.
+        guard let items else { throw .badRequest("The member \"\(name)\" is missing.") }
+        try checkCount(items.count, of: name)
+        return items
+    }
+
     /// Refuses a request with more items than allowed.
     func checkCount(_ count: Int, of what: String) throws(WebError) {
         guard count <= itemLimit else {

@@ -24,13 +24,13 @@ extension WebServices {
     }
 
     func lookUpZones(_ request: WebRequest) async throws(WebError) -> [UInt8] {
-        var wanted: [ZoneID] = []
+        var named: [ZoneID]?
         try request.read { (it, name) throws(JSONError) in
             guard name == "zones" else { return false }
-            wanted = try it.values { (it) throws(JSONError) in try it.wrappedZoneID() }
+            named = try it.values { (it) throws(JSONError) in try it.wrappedZoneID() }
             return true
         }
-        try checkCount(wanted.count, of: "zones")
+        let wanted = try checked(named, "zones")
         let zones = try await zones(request.caller)
         let byID = Dictionary(zones.map { ($0.zoneID, $0) }) { first, _ in first }
         var writer = WebWriter(self, request)
@@ -48,13 +48,13 @@ extension WebServices {
 
     func modifyZones(_ request: WebRequest) async throws(WebError) -> [UInt8] {
         guard request.caller.user != nil else { throw .authenticationRequired() }
-        var operations: [(isDeletion: Bool, zone: ZoneID)] = []
+        var given: [(isDeletion: Bool, zone: ZoneID)]?
         try request.read { (it, name) throws(JSONError) in
             guard name == "operations" else { return false }
-            operations = try it.values { (it) throws(JSONError) in try it.zoneOperation() }
+            given = try it.values { (it) throws(JSONError) in try it.zoneOperation() }
             return true
         }
-        try checkCount(operations.count, of: "operations")
+        let operations = try checked(given, "operations")
         var writer = WebWriter(self, request)
         writer.literal("{\"zones\":[")
         // Zones are processed in order: one request may delete a zone and create it again.
