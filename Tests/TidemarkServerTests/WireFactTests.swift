@@ -478,6 +478,21 @@ import TidemarkModel
         }
     }
 
+    @Test func `A created default zone is not atomic`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            for (name, isAtomic) in [("_defaultZone", false), ("Notes", true)] {
+                let answer = try await server.send(
+                    "private/zones/modify",
+                    #"{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"\#(name)"}}}]}"#,
+                    web: web
+                )
+                #expect(answer.status == 200)
+                #expect(answer.list("zones").first?["atomic"] as? Bool == (isAtomic ? true : nil))
+            }
+        }
+    }
+
     // MARK: Shares and queries
 
     @Test func `One unknown short GUID fails the whole request`() async throws {

@@ -22,7 +22,7 @@ extension Writer {
             let picture = try reader.picture(.appended)
             if let key, let answer = try firstAnswer(to: key, in: picture) {
                 try await committer.waitUntilDurable(answer.last)
-                return request.result(of: answer.outcomes)
+                return result(of: answer.outcomes, of: request, caller)
             }
             let shared = try reader.sharedZones(of: caller, picture)
             let shares = request.deletions.map { shared?.zones[$0]?.shares(in: $0) ?? [] }
@@ -35,12 +35,12 @@ extension Writer {
             if decision.isEmpty {
                 let last = shared?.lookedAt ?? 0
                 try await committer.waitUntilDurable(max(last, decision.lookedAt))
-                return request.result(of: outcomes)
+                return result(of: outcomes, of: request, caller)
             }
             decision.plan.seal(as: caller, key, outcomes: outcomes)
             guard let placed = try await append(&decision.plan, over: picture) else { continue }
             try await committer.waitUntilDurable(placed.last)
-            return request.result(of: outcomes)
+            return result(of: outcomes, of: request, caller)
         }
     }
 }

@@ -23,7 +23,7 @@ extension Writer {
             let picture = try reader.picture(.appended)
             if let key, let answer = try firstAnswer(to: key, in: picture) {
                 try await committer.waitUntilDurable(answer.last)
-                return request.result(of: answer.outcomes)
+                return result(of: answer.outcomes, of: request, caller)
             }
             var decision = try ZoneDecision(
                 request,
@@ -41,7 +41,20 @@ extension Writer {
                 guard let placed = try await append(&decision.plan, over: picture) else { continue }
                 try await committer.waitUntilDurable(placed.last)
             }
-            return request.result(of: decision.outcomes)
+            return result(of: decision.outcomes, of: request, caller)
         }
+    }
+
+    /// Returns the result of a caller's request for some outcomes.
+    func result(
+        of outcomes: [ItemOutcome],
+        of request: ModifyZonesRequest,
+        _ caller: Caller
+    ) -> ModifyZonesResult {
+        request.result(
+            of: outcomes,
+            in: caller.database,
+            isStrict: reader.options.isStrict
+        )
     }
 }

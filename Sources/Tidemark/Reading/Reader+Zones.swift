@@ -180,13 +180,22 @@ extension Zone {
 // MARK: - Creating and deleting
 
 extension ModifyZonesRequest {
-    /// Returns the result for some outcomes.
-    func result(of outcomes: [ItemOutcome]) -> ModifyZonesResult {
+    /// Returns the result for some outcomes in a database.
+    func result(
+        of outcomes: [ItemOutcome],
+        in database: DatabaseID,
+        isStrict: Bool
+    ) -> ModifyZonesResult {
         var result = ModifyZonesResult(saves: [], deletions: [])
         for (index, outcome) in outcomes.enumerated() {
             let error = outcome.refusal
             if index < saves.count {
-                let zone = Zone(zoneID: saves[index], capabilities: .ofCustomZones)
+                let identity = ZoneIdentity(database: database, zoneName: saves[index].name)
+                // The id stays as the caller wrote it.
+                let zone = Zone(
+                    zoneID: saves[index],
+                    capabilities: Zone(identity, isStrict: isStrict).capabilities
+                )
                 result.saves.append(error.map { .failure($0) } ?? .success(zone))
             } else {
                 let zone = deletions[index - saves.count]

@@ -178,6 +178,12 @@ import TidemarkModel
         #expect(zones.map(\.zoneID.zoneName) == ["Notes", "_defaultZone", "a", "b", "é"])
         #expect(zones[0].capabilities.contains(.atomic))
         #expect(!zones[1].capabilities.contains(.atomic))
+        // Creating a zone that exists returns the same.
+        let again = try await store.modifyZones(
+            ModifyZonesRequest(saves: zones.map(\.zoneID)),
+            as: anna.caller
+        )
+        #expect(try again.saves.map { try $0.get() } == zones)
         var publicCaller = anna.caller
         publicCaller.database = DatabaseID(scope: .public)
         #expect(try await store.zones(as: publicCaller).map(\.zoneID) == [.default])
