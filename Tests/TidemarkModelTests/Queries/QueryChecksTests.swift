@@ -47,6 +47,11 @@ import Testing
         #expect(Query(recordType: "Note", sortDescriptors: [far]).cloudKitRefusal != nil)
         let nearby = Query(recordType: "Note", sortDescriptors: [near])
         #expect(nearby.refusal { _ in .location } == nil)
+        let byValue = Query(recordType: "Note", sortDescriptors: [.init("p")])
+        #expect(
+            byValue.refusal { _ in .location }?.message.contains("LOCATION, which has no order")
+                == true
+        )
         #expect(
             nearby.refusal { _ in .string }?.message.contains("a distance needs LOCATION") == true
         )

@@ -126,6 +126,7 @@ import TidemarkModel
         #expect(try await order(.init("place", distanceFrom: here)) == ["a", "b"])
         for refused in [
             Query.SortDescriptor("tags"), .init("raw"), .init("n", distanceFrom: here),
+            .init("place"), .init("place", ascending: false),
             .init("recordID", distanceFrom: here),
         ] {
             #expect(await refusal { try await order(refused) } == .invalidArguments)

@@ -20,7 +20,17 @@ extension Query {
             )
         }
         for descriptor in sortDescriptors {
-            guard let origin = descriptor.origin else { continue }
+            guard let origin = descriptor.origin else {
+                guard case .field(let name) = descriptor.key, type(name) == .location else {
+                    continue
+                }
+                return SyncError(
+                    .invalidArguments,
+                    "The order was rejected: The field \"\(name)\" holds LOCATION, which has no "
+                        + "order.",
+                    remedy: "Sort by the distance of the field from a place."
+                )
+            }
             if let invalidity = origin.invalidity {
                 return SyncError(
                     .invalidArguments,
