@@ -51,8 +51,8 @@ enum Gzip {
 
     /// Expands compressed bytes, up to a limit.
     ///
-    /// Throws for bytes that are not gzip or end too early, and if the result would exceed the
-    /// limit: no more is ever expanded.
+    /// The bytes are one member or several. Throws for bytes that are not gzip or end too early, and
+    /// if the result would exceed the limit: no more is ever expanded.
     static func expanded(_ bytes: [UInt8], upTo limit: Int) throws(WebError) -> [UInt8] {
         var stream = z_stream()
         guard
@@ -77,15 +77,20 @@ enum Gzip {
                 output += [UInt8](unsafeUninitializedCapacity: room) { piece, count in
                     stream.next_out = piece.baseAddress
                     stream.avail_out = UInt32(room)
-                    // If the input ends before the trailer, this returns `Z_BUF_ERROR`. The loop
-                    // then ends, and the check of the status below rejects the body.
-                    status = inflate(&stream, Z_NO_FLUSH)
+                    repeat {
+                        // If the input ends before the trailer, this returns `Z_BUF_ERROR`. The
+                        // loops then end, and the check of the status below rejects the body.
+                        status = inflate(&stream, Z_NO_FLUSH)
+                        // A body may have several members (RFC 1952, section 2.2). Bytes that are
+                        // none make the next call fail. Here, and not in the loop outside, so that
+                        // many small members share one piece.
+                    } while status == Z_STREAM_END && stream.avail_in > 0
+                        && inflateReset(&stream) == Z_OK
                     count = room - Int(stream.avail_out)
                 }
             }
         }
         guard output.count <= limit else { throw .tooLong(limit: limit) }
-        // Bytes after the first member are an error, even if they are another member.
         guard status == Z_STREAM_END, stream.avail_in == 0 else {
             throw .badRequest("The body is not gzip, or was cut off.")
         }
