@@ -225,6 +225,56 @@ import Testing
         )
     }
 
+    @Test func `Settings that no server could use are rejected before there is a store`()
+        async throws
+    {
+        let outcome = try await script(
+            """
+            check() {
+                for command in 'config check' 'serve s.tide'; do
+                    "$tidemark" $command "$@" 2>&1; echo "$?"
+                done | sort -u
+            }
+            check --host 999.1.1.1
+            check --certificate /nope --private-key /nope
+            openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 \\
+                -subj /CN=localhost -keyout key.pem -out chain.pem 2>/dev/null
+            openssl ecparam -name prime256v1 -genkey -noout -out other.pem 2>/dev/null
+            check --certificate key.pem --private-key key.pem
+            check --certificate chain.pem --private-key chain.pem
+            check --certificate chain.pem --private-key other.pem
+            "$tidemark" config check --certificate chain.pem --private-key key.pem \\
+                --json | grep rate-limit
+            ls
+            """
+        )
+        let pem = "Give a file in PEM: its first line is -----BEGIN"
+        #expect(
+            outcome.output == """
+                1
+                Error: invalidArguments (12): The server cannot listen on "999.1.1.1", which is no address. \
+                Give an address of this machine as the host, such as 127.0.0.1; 0.0.0.0 is all of them.
+                1
+                Error: invalidArguments (12): The file /nope of the certificate cannot be read. \
+                Check the path, and that the server's user may read the file.
+                1
+                Error: invalidArguments (12): The file key.pem has no certificate in PEM. \
+                \(pem) CERTIFICATE-----.
+                1
+                Error: invalidArguments (12): The file chain.pem has no private key without a passphrase \
+                in PEM. \(pem) PRIVATE KEY-----.
+                1
+                Error: invalidArguments (12): The certificate chain.pem cannot be used with the private key \
+                other.pem. Give the key that belongs to the first certificate of its file, alone in a file.
+                {"setting":"rate-limit","value":"sign-in=20/1m","source":"default"}
+                chain.pem
+                key.pem
+                other.pem
+
+                """
+        )
+    }
+
     @Test func `Keys, tokens and accounts are created in the files`() async throws {
         let outcome = try await script(
             """

@@ -198,7 +198,7 @@ public final class Server: Sendable {
         // Before the first connection: each connection needs a file.
         let openFileLimit = OpenFileLimit.raise()
         logger.info("start", metadata: ["openFiles": "\(openFileLimit ?? 0)"])
-        let reloader = try certificateReloader()
+        let reloader = try options.certificateReloader(logger)
         let application = try makeApplication(reloader, onListening: onListening)
         var logger = logger
         logger.logLevel = .warning
@@ -248,19 +248,6 @@ public final class Server: Sendable {
             ),
             services: services,
             onServerRunning: { channel in await onListening(channel.localAddress?.port ?? 0) },
-            logger: logger
-        )
-    }
-
-    /// Reads the certificate and its key, and reads them again now and then; `nil` for plain HTTP.
-    private func certificateReloader() throws -> TimedCertificateReloader? {
-        guard let certificate = options.certificate, let privateKey = options.privateKey else {
-            return nil
-        }
-        return try TimedCertificateReloader.makeReloaderValidatingSources(
-            refreshInterval: options.certificateInterval,
-            certificateSource: .init(location: .file(path: certificate), format: .pem),
-            privateKeySource: .init(location: .file(path: privateKey), format: .pem),
             logger: logger
         )
     }

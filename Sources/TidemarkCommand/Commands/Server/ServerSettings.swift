@@ -32,7 +32,7 @@ struct ServerSettings {
         ("store", .string("tidemark.tide")), ("port", .int(defaults.port)),
         ("host", .string(defaults.host)), ("public-url", .string("")),
         ("certificate", .string("")), ("private-key", .string("")),
-        ("sign-up", .bool(defaults.allowsSignUp)), ("rate-limit", .stringArray([])),
+        ("sign-up", .bool(defaults.allowsSignUp)), ("rate-limit", .stringArray(["sign-in=20/1m"])),
         ("token-rotation", .string(defaults.tokenRotation.rawValue)),
         ("trust-proxy", .bool(defaults.trustsProxy)),
         ("connection-limit", .int(defaults.connectionLimit)),
@@ -248,6 +248,7 @@ struct ServerSettings {
         guard (options.certificate == nil) == (options.privateKey == nil) else {
             throw CommandError("The settings certificate and private-key need each other.")
         }
+        try options.checkAddressAndCertificate()
         return options
     }
 

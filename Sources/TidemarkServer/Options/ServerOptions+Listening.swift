@@ -1,0 +1,76 @@
+// Tidemark
+// SPDX-License-Identifier: Apache-2.0
+
+#if Server
+import Foundation
+import Logging
+import NIOCertificateReloading
+import NIOCore
+import NIOSSL
+import TidemarkModel
+
+extension ServerOptions {
+    /// Throws if the server could not listen: the host has no address, or the certificate or its
+    /// key cannot be used.
+    public func checkAddressAndCertificate() throws {
+        do {
+            _ = try SocketAddress.makeAddressResolvingHost(host, port: port)
+        } catch {
+            throw SyncError(
+                .invalidArguments,
+                "The server cannot listen on \"\(host)\", which is no address.",
+                remedy: "Give an address of this machine as the host, such as 127.0.0.1; 0.0.0.0 "
+                    + "is all of them."
+            )
+        }
+        _ = try certificateReloader()
+    }
+
+    /// Reads the certificate and its key, and reads them again now and then; `nil` for plain HTTP.
+    func certificateReloader(_ logger: Logger? = nil) throws -> TimedCertificateReloader? {
+        guard let certificate, let privateKey else { return nil }
+        // The library's errors name neither the file nor the remedy.
+        let chain = try Self.contents(certificate, "certificate")
+        let key = try Self.contents(privateKey, "private key")
+        guard let certificates = try? NIOSSLCertificate.fromPEMBytes(chain), !certificates.isEmpty
+        else { throw Self.notPEM(certificate, "certificate", begins: "CERTIFICATE") }
+        guard (try? NIOSSLPrivateKey(bytes: key, format: .pem)) != nil else {
+            throw Self.notPEM(privateKey, "private key without a passphrase", begins: "PRIVATE KEY")
+        }
+        do {
+            return try TimedCertificateReloader.makeReloaderValidatingSources(
+                refreshInterval: certificateInterval,
+                certificateSource: .init(location: .file(path: certificate), format: .pem),
+                privateKeySource: .init(location: .file(path: privateKey), format: .pem),
+                logger: logger
+            )
+        } catch {
+            throw SyncError(
+                .invalidArguments,
+                "The certificate \(certificate) cannot be used with the private key \(privateKey).",
+                remedy: "Give the key that belongs to the first certificate of its file, alone in "
+                    + "a file."
+            )
+        }
+    }
+
+    private static func contents(_ path: String, _ what: String) throws -> [UInt8] {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw SyncError(
+                .invalidArguments,
+                "The file \(path) of the \(what) cannot be read.",
+                remedy: "Check the path, and that the server's user may read the file."
+            )
+        }
+        return Array(data)
+    }
+
+    private static func notPEM(_ path: String, _ what: String, begins label: String) -> SyncError {
+        SyncError(
+            .invalidArguments,
+            "The file \(path) has no \(what) in PEM.",
+            remedy: "Give a file in PEM: its first line is -----BEGIN \(label)-----."
+        )
+    }
+}
+#endif
