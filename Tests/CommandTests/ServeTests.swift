@@ -235,6 +235,9 @@ import Testing
                     "$tidemark" $command "$@" 2>&1; echo "$?"
                 done | sort -u
             }
+            check --public-url foo
+            check --public-url 'javascript:alert(1)'
+            check --public-url 'http:///x'
             check --host 999.1.1.1
             check --certificate /nope --private-key /nope
             openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 \\
@@ -244,13 +247,20 @@ import Testing
             check --certificate chain.pem --private-key chain.pem
             check --certificate chain.pem --private-key other.pem
             "$tidemark" config check --certificate chain.pem --private-key key.pem \\
-                --json | grep rate-limit
+                --public-url https://x.example.org/ --json | grep rate-limit
             ls
             """
         )
+        let address = "with http:// or https:// and a host, such as https://sync.example.org; it is"
         let pem = "Give a file in PEM: its first line is -----BEGIN"
         #expect(
             outcome.output == """
+                1
+                Error: The setting public-url must be an address \(address) "foo".
+                1
+                Error: The setting public-url must be an address \(address) "javascript:alert(1)".
+                1
+                Error: The setting public-url must be an address \(address) "http:///x".
                 1
                 Error: invalidArguments (12): The server cannot listen on "999.1.1.1", which is no address. \
                 Give an address of this machine as the host, such as 127.0.0.1; 0.0.0.0 is all of them.
@@ -270,6 +280,31 @@ import Testing
                 chain.pem
                 key.pem
                 other.pem
+
+                """
+        )
+    }
+
+    @Test func `A slash at the end of the public address is not doubled`() async throws {
+        let outcome = try await script(
+            """
+            "$tidemark" serve s.tide --port 0 --public-url http://x.example.org/ >said 2>&1 & server=$!
+            until grep -q signin said; do kill -0 $server || exit 9; sleep 0.05; done
+            grep -o 'http://x.*signin' said
+            "$tidemark" accounts invite s.tide ann@example.org | grep -o 'http://x.*invitation'
+            "$tidemark" accounts invite s.tide ann@example.org --public-url http://y.example.org/ |
+                grep -o 'http://y.*invitation'
+            "$tidemark" accounts invite s.tide ann@example.org --public-url x.example.org 2>&1 |
+                grep -o 'must be an address'
+            kill -TERM $server; wait $server
+            """
+        )
+        #expect(
+            outcome.output == """
+                http://x.example.org/signin
+                http://x.example.org/invitation
+                http://y.example.org/invitation
+                must be an address
 
                 """
         )
@@ -375,6 +410,9 @@ import Testing
             "$tidemark" accounts lock s.tide ben@example.org
             link=$("$tidemark" accounts invite s.tide ben@example.org --public-url "$address")
             curl -s "$link" | grep -o '<h1>[^<]*'
+            # Links begin with the address of the server.
+            link=$("$tidemark" accounts reset s.tide ann@example.org)
+            test "${link%/reset*}" = $address && echo reset
             "$tidemark" backup s.tide b.tide >said2 && ls b.tide | grep -c server
             # A server that was killed leaves a socket at which nobody answers.
             kill -9 $server; wait $server 2>said3
@@ -392,6 +430,7 @@ import Testing
                 1
                 421
                 <h1>Make an account
+                reset
                 0
                 s.tide/server.sock
                 {"email":"ann@example.org"

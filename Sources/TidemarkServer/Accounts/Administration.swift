@@ -76,6 +76,8 @@ public struct AdministrationAnswer: Codable, Sendable {
 
     /// The token, key id or link that was created, or the name of the account that was removed.
     public var text = ""
+    /// The address of the server, which a link begins with; `nil` if none runs.
+    public var address: String?
     /// The tokens.
     public var tokens: [APIToken] = []
     /// The keys.
@@ -130,7 +132,10 @@ extension Directory {
                 )
             }
             answer.text = try invitationPath(for: email)
-        case .reset(let email): answer.text = try await resetPath(ofAccount: email)
+            answer.address = state.withLock { $0.address }
+        case .reset(let email):
+            answer.text = try await resetPath(ofAccount: email)
+            answer.address = state.withLock { $0.address }
         case .sessions(let email): answer.sessions = try await entries(of: email)
         case .endSession(let id): try await endSession(id)
         case .addWebhook(let webhook): answer.text = try await addWebhook(webhook)

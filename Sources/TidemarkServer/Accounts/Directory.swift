@@ -38,6 +38,8 @@ public final class Directory: Sendable {
     struct State {
         /// The containers with limits of their own.
         var containers: [ContainerID: ContainerLimits] = [:]
+        /// The address of the server, while one runs.
+        var address: String?
     }
 
     /// Opens the directory of a store, and creates missing parts unless the store is open for reading.

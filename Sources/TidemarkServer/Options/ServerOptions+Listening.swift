@@ -10,6 +10,14 @@ import NIOSSL
 import TidemarkModel
 
 extension ServerOptions {
+    /// Returns the address at which clients reach a server that listens on a port.
+    public func address(port: Int) -> String {
+        if let publicURL { return publicURL }
+        // A client cannot connect to a wildcard address, so the address names this machine.
+        let name = ["127.0.0.1", "::1", "0.0.0.0", "::"].contains(host) ? "localhost" : host
+        return "\(certificate == nil ? "http" : "https")://\(name):\(port)"
+    }
+
     /// Throws if the server could not listen: the host has no address, or the certificate or its
     /// key cannot be used.
     public func checkAddressAndCertificate() throws {

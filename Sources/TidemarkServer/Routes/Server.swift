@@ -247,7 +247,12 @@ public final class Server: Sendable {
                 availableConnectionsDelegate: .maximum(options.connectionLimit, logger: logger)
             ),
             services: services,
-            onServerRunning: { channel in await onListening(channel.localAddress?.port ?? 0) },
+            onServerRunning: { channel in
+                let port = channel.localAddress?.port ?? 0
+                let address = self.options.address(port: port)
+                self.directory.state.withLock { $0.address = address }
+                await onListening(port)
+            },
             logger: logger
         )
     }

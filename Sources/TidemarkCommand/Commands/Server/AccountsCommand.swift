@@ -28,8 +28,25 @@ struct AccountArgument: ParsableArguments {
 
 /// The beginning of the links that a command prints.
 struct LinkOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The address at which clients reach the server.", valueName: "url"))
-    var publicURL = "http://localhost:8080"
+    @Option(
+        help: ArgumentHelp(
+            "The address at which clients reach the server (that of the server that runs).",
+            valueName: "url"
+        )
+    )
+    var publicURL: String?
+
+    func validate() throws { _ = try address() }
+
+    /// Returns the link of an answer.
+    func link(_ answer: AdministrationAnswer) throws -> String {
+        // The answer is a path. A store without a running server does not know the public address.
+        try (address() ?? answer.address ?? "http://localhost:8080") + answer.text
+    }
+
+    private func address() throws -> String? {
+        try publicURL.map { try PublicAddress($0, of: "The option --public-url").text }
+    }
 }
 
 struct AccountsAddCommand: AsyncParsableCommand {
@@ -166,10 +183,7 @@ struct AccountsInviteCommand: AsyncParsableCommand {
 
     func run() async throws {
         print(
-            // The answer is a path. A store without a running server does not know the public
-            // address.
-            link.publicURL
-                + (try await account.store.administer(.invite(email: account.email)).text)
+            try link.link(try await account.store.administer(.invite(email: account.email)))
         )
     }
 }
@@ -188,8 +202,7 @@ struct AccountsResetCommand: AsyncParsableCommand {
 
     func run() async throws {
         print(
-            link.publicURL
-                + (try await account.store.administer(.reset(account: account.email)).text)
+            try link.link(try await account.store.administer(.reset(account: account.email)))
         )
     }
 }

@@ -90,13 +90,8 @@ struct ServeCommand: AsyncParsableCommand, FolderCommand {
         _ port: Int,
         _ token: String
     ) {
-        let scheme = options.certificate == nil ? "http" : "https"
-        // A client cannot connect to a wildcard address, so the printed address names this machine.
-        let name =
-            ["127.0.0.1", "::1", "0.0.0.0", "::"].contains(options.host)
-            ? "localhost" : options.host
         let container = settings.container.identifier
-        let address = options.publicURL ?? "\(scheme)://\(name):\(port)"
+        let address = options.address(port: port)
         let place = "\(address)/database/1/\(container)/development"
         let text = """
             Tidemark serves \(settings.store) at \(address)

@@ -212,7 +212,9 @@ struct ServerSettings {
         // The system chooses a free port for 0.
         options.port = try number("port", in: 0...65_535)
         options.host = text("host") ?? options.host
-        options.publicURL = text("public-url")
+        options.publicURL = try text("public-url").map {
+            try PublicAddress($0, of: "The setting public-url").text
+        }
         options.certificate = text("certificate")
         options.privateKey = text("private-key")
         options.allowsSignUp = truth("sign-up")
