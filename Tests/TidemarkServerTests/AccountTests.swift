@@ -176,6 +176,36 @@ import TidemarkWire
         }
     }
 
+    @Test(arguments: [
+        "ann smith@example.org", "ann@exam ple.org", "q@q.q\r\nBcc: x", "q@q\u{0}.q",
+        "q@q.q\u{85}x", "ann@@example.org", "ann", " @example.org ", "",
+    ])
+    func `An address with a space or a control character inside is none`(
+        email: String
+    ) async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let directory = server.server.directory
+            let added = await #expect(throws: SyncError.self) {
+                try await directory.addAccount(email: email, password: old)
+            }
+            #expect(added?.code == .invalidArguments)
+            #expect(added?.message.contains("is not an e-mail address") == true)
+            #expect(throws: SyncError.self) { try directory.invitationPath(for: email) }
+        }
+    }
+
+    @Test func `Spaces around an address are no part of it`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let directory = server.server.directory
+            let account = try await directory.addAccount(
+                email: " Ann@Example.org\n",
+                password: old
+            )
+            #expect(account.email == "ann@example.org")
+            #expect(try await directory.account(email: "ann@example.org ")?.id == account.id)
+        }
+    }
+
     @Test func `An invitation creates an account if sign-up is disabled`() async throws {
         var options = ServerOptions()
         options.allowsSignUp = false

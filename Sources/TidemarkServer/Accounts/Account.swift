@@ -67,7 +67,28 @@ extension Account {
     static func normalized(_ email: String) -> String {
         // RFC 5321 lets a host distinguish the case of the first part. Hardly any does, and people
         // type their address in any case.
-        email.filter { !$0.isWhitespace }.lowercased()
+        let trimmed = email.drop(while: \.isWhitespace)
+        let end = trimmed.lastIndex { !$0.isWhitespace }
+        return end.map { trimmed[...$0].lowercased() } ?? ""
+    }
+
+    /// Returns the canonical form of an address; throws if it is none.
+    static func address(_ email: String) throws(SyncError) -> String {
+        let address = normalized(email)
+        let parts = address.split(separator: "@", omittingEmptySubsequences: false)
+        // A line feed in an address could become a header of a message to it.
+        let isPrintable = address.unicodeScalars.allSatisfy {
+            !$0.properties.isWhitespace && $0.properties.generalCategory != .control
+        }
+        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), isPrintable,
+            address.utf8.count <= 200
+        else {
+            throw SyncError(
+                .invalidArguments,
+                "\"\(email)\" is not an e-mail address; write name@host, without spaces."
+            )
+        }
+        return address
     }
 
     static func recordName(_ id: String) -> RecordName {

@@ -268,14 +268,7 @@ public final class Directory: Sendable {
         familyName: String = "",
         isDiscoverable: Bool = false
     ) async throws -> Account {
-        let address = Account.normalized(email)
-        let parts = address.split(separator: "@", omittingEmptySubsequences: false)
-        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), address.utf8.count <= 200 else {
-            throw SyncError(
-                .invalidArguments,
-                "\"\(email)\" is not an e-mail address; write name@host."
-            )
-        }
+        let address = try Account.address(email)
         try Self.check(password)
         let id = [UInt8].random(16).hexadecimal
         let account = Account(

@@ -231,7 +231,7 @@ extension Directory {
     /// Returns the path of a link to create an account for an address: once, within two weeks.
     public func invitationPath(for email: String) throws -> String {
         let invitation = Invitation(
-            email: Account.normalized(email),
+            email: try Account.address(email),
             end: Clock.now() + Invitation.lifetime
         )
         return "/invitation?s=" + (try secret.sealed(invitation, for: Invitation.purpose))
