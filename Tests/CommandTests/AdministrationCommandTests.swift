@@ -380,9 +380,11 @@ import Testing
         #expect(outcome.output == "1\n1\n0\n0\n1\n1\n\"name\":\"ops\"\n1\n1\nstatus 0\n0\n")
         // With the place in the source of a library, or a guess about a call that was not sent.
         #expect(!outcome.errors.contains("checkouts") && !outcome.errors.contains("may have done"))
+        #expect(!outcome.errors.contains("errno") && !outcome.errors.contains("Sign in"))
         for text in [
             "TIDEMARK_ADMIN_TOKEN", "notAuthenticated", "cannot be reached",
             "works on the folder of a store", "the TLS handshake failed", "Connection refused",
+            "The secret is that of no administrator. Use a secret that `tidemark administrators add`",
         ] {
             #expect(outcome.errors.contains(text), "\(outcome.errors)")
         }

@@ -144,6 +144,7 @@ import TidemarkModel
             try await transport.send([], to: "usage") { _ in }
         }
         #expect(absent.code == .networkUnavailable, "\(absent)")
+        #expect(absent.message.hasSuffix("cannot be reached: Connection refused."), "\(absent)")
     }
 
     @Test func `A write is not repeated on files when a server ends without an answer`()

@@ -192,6 +192,15 @@ import Testing
         #expect(try objects("saved", outcome).count == 400)
     }
 
+    @Test func `A value of a wrong type is reported with the form that names one`() async throws {
+        #expect(try await save("a", "--type", "Item", "title=x").status == 0)
+        let number = try await save("b", "--type", "Item", "title=1", "--text")
+        #expect(number.status == 1)
+        #expect(number.output.contains("save a value of that type"), "\(number)")
+        #expect(number.output.contains("such as title:STRING=1."), "\(number)")
+        #expect(try await save("b", "--type", "Item", "title:STRING=1").status == 0)
+    }
+
     @Test(arguments: [
         (["x", "--type", "T", "a=1.5"], "write {\"value\": 1.5, \"type\": \"DOUBLE\"}"),
         (["x", "--type", "T", "a=true"], "There is no Boolean type"),

@@ -46,7 +46,8 @@ struct SourceText {
         "encrypted fields are not supported in the public database: field '…' for type '…'.",
         "endpoint not applicable in the database type '…db'",
         "invalid attempt to set value type … for field '…' for type '…', defined to be: …. "
-            + "A field keeps the type of its first value; use another field.",
+            + "A field keeps the type of its first value; save a value of that type, or use "
+            + "another field.",
         "request needs authorization",
         "subscription is duplicate of '…': \"…\" asks for the same changes of the same records. "
             + "Save it under that id, or delete that one first.",

@@ -80,7 +80,7 @@ import TidemarkWire
         options.patience = Patience(repetitions: 0, wait: { _ in })
         let error = try await failure(at: "http://localhost:1", options)
         #expect(error.code == .networkUnavailable)
-        #expect(error.message.contains("refused"))
+        #expect(error.message == "The server cannot be reached: Connection refused.")
         #expect(!error.message.contains("SingleConnectionFailure"))
     }
 

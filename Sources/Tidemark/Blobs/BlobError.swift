@@ -24,20 +24,32 @@ package enum BlobError: Error, Hashable, Sendable {
 extension BlobError: CustomStringConvertible {
     /// A description of the error: its cause, its place and its remedy.
     package var description: String {
+        remedy.map { "\(message) \($0)" } ?? message
+    }
+
+    /// The cause and the place of the error.
+    fileprivate var message: String {
         switch self {
         case .file(let error): error.description
         case .tooLarge(let limit):
-            "The asset has more than \(limit) bytes, which is the limit. Send a smaller one, or "
-                + "raise the limit."
+            "The asset has more than \(limit) bytes, which is the limit."
         case .mismatch(let announced, let found):
-            "The asset was announced as \(announced), but its bytes are \(found). Send it again."
-        case .closed:
-            "The store was closed before the asset was complete. Send it again."
-        case .missing(let blob):
-            "The bytes of the asset \(blob) are missing. Send them again."
+            "The asset was announced as \(announced), but its bytes are \(found)."
+        case .closed: "The store was closed before the asset was complete."
+        case .missing(let blob): "The bytes of the asset \(blob) are missing."
         case .damaged(let blob, let path):
-            "The file \(path) no longer holds the asset \(blob). Send the asset again, or put the "
-                + "file back from a backup."
+            "The file of the asset \(blob) no longer holds its bytes (\(path))."
+        }
+    }
+
+    /// The remedy; `nil` for an error of a file, whose message may have one.
+    fileprivate var remedy: String? {
+        switch self {
+        case .file: nil
+        case .tooLarge: "Send a smaller one, or raise the limit."
+        case .mismatch, .closed: "Send it again."
+        case .missing: "Send them again."
+        case .damaged: "Send the asset again, or put the file back from a backup."
         }
     }
 }
@@ -53,6 +65,11 @@ extension SyncError {
             case .closed: .serviceUnavailable
             case .missing, .damaged: .assetNotAvailable
             }
-        self.init(code, error.description, isDiskFull: code == .quotaExceeded)
+        self.init(
+            code,
+            error.message,
+            isDiskFull: code == .quotaExceeded,
+            remedy: error.remedy
+        )
     }
 }

@@ -213,7 +213,7 @@ extension SyncError {
                 remedy: "Open a new connection."
             )
         case let error as IOError where error.meansNoServer:
-            self.init(.networkUnavailable, "The server cannot be reached: \(error).")
+            self.init(.networkUnavailable, "The server cannot be reached: \(error.reason).")
         // All addresses of the host were tried.
         case let error as NIOConnectionError:
             self.init(.networkUnavailable, "The server cannot be reached: \(error.cause).")
@@ -234,12 +234,20 @@ extension HTTPClientError {
 
 extension NIOConnectionError {
     /// The error of the address that was tried first, or of the lookup of the host's addresses.
-    fileprivate var cause: any Error {
-        connectionErrors.first?.error ?? dnsAError ?? dnsAAAAError ?? self
+    fileprivate var cause: String {
+        switch connectionErrors.first?.error ?? dnsAError ?? dnsAAAAError ?? self {
+        case let error as IOError: error.reason
+        case let error as SocketAddressError.UnknownHost:
+            "the host \(error.host) has no address (\(error.errorDescription))"
+        case let error: "\(error)"
+        }
     }
 }
 
 extension IOError {
+    /// The system's words for the error: the description also names a call of the library.
+    fileprivate var reason: String { String(cString: strerror(errnoCode)) }
+
     /// True if nothing listens at an address, or there is no route to it.
     fileprivate var meansNoServer: Bool {
         [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH].contains(errnoCode)

@@ -63,8 +63,15 @@ struct ItemOutput {
 }
 
 extension SyncError {
-    /// The error with the command that creates a missing zone as its remedy.
+    /// The error with a command or an argument as its remedy, if one helps.
     fileprivate func forCommandLine(about item: Item) -> SyncError {
+        if code == .invalidArguments, message.hasPrefix("invalid attempt to set value type") {
+            return SyncError(
+                code,
+                message,
+                remedy: "NAME:TYPE=VALUE names the type of a value, such as title:STRING=1."
+            )
+        }
         // An error with a remedy of its own is about a zone that the user cannot create.
         guard case .record(let record) = item, code == .zoneNotFound, remedy == code.remedy,
             !userDidResetEncryptedData, record.zone.ownerName == ZoneID.currentOwner

@@ -111,7 +111,7 @@ struct HTTPAdministration: AdministrationTransport {
         }
         return SyncError(
             .networkFailure,
-            "The connection to \(base) was lost before the answer was complete: \(error).",
+            "The connection to \(base) was lost before the answer was complete: \(Self.reason(error)).",
             remedy: "The server may have done the call: look before you repeat the command."
         )
     }
@@ -134,8 +134,14 @@ struct HTTPAdministration: AdministrationTransport {
     /// Returns the reason why a call did not reach the server.
     private static func reason(_ error: any Error) -> String {
         switch error {
+        // All addresses of the host were tried; without one, the lookup failed.
         case let error as NIOConnectionError:
-            "\(error.connectionErrors.first?.error ?? error)"
+            (error.connectionErrors.first?.error ?? error.dnsAError ?? error.dnsAAAAError)
+                .map { reason($0) } ?? "\(error)"
+        // The text of an `IOError` names the call of the library, too.
+        case let error as IOError: describe(error.errnoCode)
+        case let error as SocketAddressError.UnknownHost:
+            "the host \(error.host) has no address (\(error.errorDescription))"
         case NIOSSLError.handshakeFailed(let error):
             // The library adds the line of its source.
             "the TLS handshake failed: \(error)".replacing(/\ at\ \/\S+/, with: "")

@@ -23,9 +23,9 @@ extension FrameScan {
             .corrupted(
                 LogError(
                     .corrupted,
-                    "Expected the frame after event \(expectedPredecessor); found \(found). Bytes "
-                        + "that were on disk have changed. Sound data can still be read; `tidemark "
-                        + "log salvage` copies it into a new store.",
+                    "Expected \(expectation); found \(found). Bytes that were on disk have changed. "
+                        + "Sound data can still be read; `tidemark log salvage` copies it into a "
+                        + "new store.",
                     path: path,
                     offset: place
                 )
@@ -72,8 +72,9 @@ extension FrameScan {
         }
     }
 
-    private var expectedPredecessor: String {
-        next.map { "\($0.rawValue - 1)" } ?? "before it"
+    private var expectation: String {
+        // A file that numbers no events, such as the manifest, has no next one.
+        next.map { "the frame after event \($0.rawValue - 1)" } ?? "another frame"
     }
 
     /// Continues after damage, at the next trustworthy place; `false` if there is none.

@@ -63,7 +63,11 @@ extension Directory {
     public func revokeAdministrator(_ id: String) async throws {
         let name = RecordName(id)
         guard !id.isEmpty, try await registry.administrators.fetchIfPresent(name) != nil else {
-            throw SyncError(.unknownItem, "There is no administrator \(id).")
+            throw SyncError(
+                .unknownItem,
+                "There is no administrator \(id).",
+                remedy: "Give what `tidemark administrators list` prints in its first column."
+            )
         }
         try await registry.administrators.delete(name)
     }

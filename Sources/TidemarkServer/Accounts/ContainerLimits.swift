@@ -139,7 +139,13 @@ extension Directory {
     func closeContainer(_ identifier: String) async throws {
         let container = ContainerID(identifier)
         guard try await containerEntries().contains(where: { $0.limits.container == identifier })
-        else { throw SyncError(.unknownItem, "There is no container \(identifier) on the server.") }
+        else {
+            throw SyncError(
+                .unknownItem,
+                "There is no container \(identifier) on the server.",
+                remedy: "Name a container that `tidemark containers list` prints."
+            )
+        }
         // Tokens first: signing in to a container needs one, so no sign-in that begins later adds a
         // session.
         for token in try await tokens() where token.value.container == identifier {

@@ -380,7 +380,7 @@ public final class Directory: Sendable {
         SyncError(
             .unknownItem,
             "There is no account with the address \(email).",
-            remedy: "`tidemark accounts list` lists the addresses."
+            remedy: "Give an address that `tidemark accounts list` prints."
         )
     }
 

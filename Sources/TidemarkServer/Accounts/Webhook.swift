@@ -118,7 +118,11 @@ extension Directory {
     func removeWebhook(_ id: String) async throws {
         let name = RecordName(id)
         guard try await registry.webhooks.fetchIfPresent(Webhook.self, name) != nil else {
-            throw SyncError(.unknownItem, "There is no webhook \(id).")
+            throw SyncError(
+                .unknownItem,
+                "There is no webhook \(id).",
+                remedy: "Give what `tidemark webhooks list` prints in its first column."
+            )
         }
         try await registry.webhooks.delete(name)
     }

@@ -72,7 +72,7 @@ extension Server {
     private func authenticated(_ incoming: Incoming) async throws -> Operator {
         guard let secret = incoming.bearer,
             let found = try await directory.administrator(secret)
-        else { throw WebError.authenticationFailed }
+        else { throw WebError.refusedCredential("The secret is that of no administrator.") }
         return Operator(id: found.id.text, name: found.name, address: incoming.address)
     }
 
@@ -303,7 +303,16 @@ extension Response {
             case 500...: .serviceUnavailable
             default: .invalidArguments
             }
-        let line = AdministrationLines.failure(SyncError(code, reason))
+        let line = AdministrationLines.failure(
+            SyncError(
+                code,
+                reason,
+                remedy: status == 401
+                    ? "Use a secret that `tidemark administrators add` printed; it may have been "
+                        + "revoked."
+                    : nil
+            )
+        )
         self.init(
             status: HTTPResponse.Status(code: status),
             headers: Server.lineHeaders,

@@ -162,7 +162,7 @@ extension SyncError {
             message[start...].contains("/"),
             [
                 .quotaExceeded, .limitExceeded, .incompatibleVersion, .serviceUnavailable,
-                .internalError,
+                .internalError, .assetNotAvailable,
             ]
             .contains(code)
         else { return message }

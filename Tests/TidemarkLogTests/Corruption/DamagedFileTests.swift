@@ -26,6 +26,22 @@ import Testing
         #expect(wrong.prefix(5) == [])
     }
 
+    @Test func `The error for a truncated manifest names no event`() throws {
+        let store = try SmallStore(.unsealed)
+        let byteCount = try store.disk.contents(of: store.manifest).count
+        var texts: [String] = []
+        for length in stride(from: 0, to: byteCount, by: 16) {
+            let disk = try store.damaging(store.manifest) { $0.removeLast(byteCount - length) }
+            do throws(LogError) {
+                _ = try SmallStore.open(disk)
+            } catch {
+                texts.append(error.description)
+            }
+        }
+        #expect(texts.contains { $0.contains("Expected another frame; found ") }, "\(texts)")
+        #expect(!texts.contains { $0.contains("after event") })
+    }
+
     @Test(arguments: [SmallStore.End.closed, .vouched])
     func `A zeroed sector is detected if other data vouches for it`(
         _ end: SmallStore.End

@@ -180,20 +180,20 @@ import Testing
         #expect(
             refusal(try fields([("title", 1)]), in: environment)?.message
                 == "invalid attempt to set value type INT64 for field 'title' for type 'Note', "
-                + "defined to be: STRING. A field keeps the type of its first value; use another "
-                + "field."
+                + "defined to be: STRING. A field keeps the type of its first value; save a value "
+                + "of that type, or use another field."
         )
         #expect(
             refusal(try fields([("count", .int64List([]))]), in: environment)?.message
                 == "invalid attempt to set value type INT64_LIST for field 'count' for type 'Note', "
-                + "defined to be: INT64. A field keeps the type of its first value; use another "
-                + "field."
+                + "defined to be: INT64. A field keeps the type of its first value; save a value "
+                + "of that type, or use another field."
         )
         #expect(
             refusal(try fields([("secret", "x")]), in: environment)?.message
                 == "invalid attempt to set value type STRING for field 'secret' for type 'Note', "
-                + "defined to be: ENCRYPTED_STRING. A field keeps the type of its first value; use "
-                + "another field."
+                + "defined to be: ENCRYPTED_STRING. A field keeps the type of its first value; save "
+                + "a value of that type, or use another field."
         )
         #expect(
             refusal(try fields([], encrypted: [("title", "x")]), in: environment)?.message

@@ -43,7 +43,7 @@ extension SyncError {
             .invalidArguments,
             "invalid attempt to set value type \(found.reportedName) for field '\(field.name)' for "
                 + "type '\(recordType)', defined to be: \(field.type.reportedName). A field keeps "
-                + "the type of its first value; use another field."
+                + "the type of its first value; save a value of that type, or use another field."
         )
     }
 
