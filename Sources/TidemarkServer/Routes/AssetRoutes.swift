@@ -169,8 +169,7 @@ extension Server {
         } catch {
             throw WebError(error)
         }
-        response.body = ResponseBody(contentLength: length) {
-            [logger, uuid = incoming.uuid] writer in
+        return ResponseBody(contentLength: length) { [logger] writer in
             do {
                 if let first { try await writer.write(ByteBuffer(bytes: first)) }
                 for try await piece in download { try await writer.write(ByteBuffer(bytes: piece)) }

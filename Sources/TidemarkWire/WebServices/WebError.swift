@@ -158,7 +158,8 @@ extension SyncError {
     var messageForClients: String {
         // Only for codes that errors of the log become. Messages of other codes quote names of
         // clients, which may look like a file in parentheses.
-        guard message.last == ")", let start = message.lastIndex(of: "("),
+        let ending = message.hasSuffix(").") ? "." : ""
+        guard message.hasSuffix(")" + ending), let start = message.lastIndex(of: "("),
             message[start...].contains("/"),
             [
                 .quotaExceeded, .limitExceeded, .incompatibleVersion, .serviceUnavailable,
@@ -166,7 +167,7 @@ extension SyncError {
             ]
             .contains(code)
         else { return message }
-        return String(message[..<start].dropLast())
+        return message[..<start].dropLast() + ending
     }
 }
 

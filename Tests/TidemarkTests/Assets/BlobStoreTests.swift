@@ -203,7 +203,7 @@ import TidemarkLog
             (.missing(one), "The bytes of the asset \(name) are missing. Send them again."),
             (
                 .damaged(one, path: "/x"),
-                "The file /x no longer holds the asset \(name). Send the asset again, or "
+                "The file of the asset \(name) no longer holds its bytes (/x). Send the asset again, or "
                     + "put the file back from a backup."
             ),
             (
