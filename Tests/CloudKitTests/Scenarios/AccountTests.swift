@@ -23,7 +23,8 @@ import Tidemark
         return (heard, observer)
     }
 
-    @Test func `The main actor changes the user while observers are on the main queue`()
+    @Test(.timeLimit(.minutes(1)))
+    func `The main actor changes the user while observers are on the main queue`()
         async throws
     {
         let device = TidemarkDevice(TidemarkCloud.temporary(), user: "anna", name: "phone")
