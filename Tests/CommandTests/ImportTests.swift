@@ -337,6 +337,65 @@ import Testing
         #expect(try await export(store, "--at", "2").lines.count == 1)
     }
 
+    @Test func `A git history goes on after the last commit that the store has, or fails`()
+        async throws
+    {
+        let outcome = try await Command.script(
+            """
+            commit() { echo $2 >$1; git add $1; git -c user.email=$3@example.org commit -qm $2; }
+            import() { "$tidemark" import $1 --git $2 --text 2>errors; echo "status $?"; }
+            text() { "$tidemark" record $1 $2 --zone files --json | grep -o '"text":"[^"]*"'; }
+            git init -q repo; cd repo
+            commit a 1 anna; commit a 2 ben; commit b 3 ben
+            cd ..
+
+            import s.tide repo
+            # Another branch, whose commits would be applied to a state that they do not follow.
+            (cd repo; git checkout -qb other HEAD~2; commit c 4 ben)
+            import s.tide repo; grep -o 'Import it into a new store' errors
+            "$tidemark" export s.tide --zone files | wc -l
+
+            # What was erased does not come back over what others have saved since.
+            (cd repo; git checkout -q -)
+            user=$("$tidemark" log dump s.tide --record a | head -1 | sed 's/.*"user":"\\([^"]*\\)".*/\\1/')
+            "$tidemark" erase s.tide --user $user >out
+            import s.tide repo; text s.tide a
+
+            # What a shallow clone lacked is not written over what it had.
+            git clone -q --depth 1 "file://$PWD/repo" clone
+            import t.tide clone
+            (cd clone; git fetch -q --unshallow; commit d 5 ben)
+            import t.tide clone; text t.tide a; text t.tide d
+
+            # Variables of a hook do not lead to another repository.
+            GIT_DIR=$PWD/clone/.git import u.tide repo
+            """,
+            in: folder
+        )
+        #expect(
+            outcome.output == """
+                Imported 3 changes in 3 commits.
+                status 0
+                Imported 0 changes in 0 commits.
+                status 1
+                Import it into a new store
+                2
+                Imported 0 changes in 0 commits. Passed over 3 that the store has already.
+                status 0
+                "text":"2\\n"
+                Imported 2 changes in 1 commits.
+                status 0
+                Imported 1 changes in 1 commits. Passed over 3 that the store has already.
+                status 0
+                "text":"2\\n"
+                "text":"5\\n"
+                Imported 3 changes in 3 commits.
+                status 0
+
+                """
+        )
+    }
+
     @Test(arguments: [
         ["a.tide"], ["a.tide", "file", "--git", "."], ["a.tide", "-", "--acknowledge-every", "0"],
     ])

@@ -25,10 +25,13 @@ struct ImportCommand: AsyncParsableCommand, FolderCommand {
             Creates the store if it does not exist. FILE is JSON Lines (Docs/formats/changes.md), \
             or - for standard input. A file whose name ends in .gz is decompressed with gzip. With \
             --git, the lines are made from the history of a repository: a commit becomes a commit, \
-            a file becomes a record.
+            a file becomes a record. Importing it again begins after the last commit that the store \
+            has, and fails if HEAD does not have that commit in its history.
 
             An import adds nothing to the schema unless --grow-schema is given. A stream that a \
-            store exported whole has the schema in it.
+            store exported whole has the schema in it. The times of a store never go back: a line \
+            gets at least the time of the commit before it. So import all parts of a history \
+            before the store has commits of today, such as those of --grow-schema or a compaction.
 
             Lines that the store already has are skipped, so an import can be repeated, whole or \
             in parts. The store recognizes lines that were imported, and commits with a request \
@@ -109,6 +112,9 @@ struct ImportCommand: AsyncParsableCommand, FolderCommand {
         var report = ImportReport()
         var failure: (any Error)?
         do {
+            if let history = lines as? GitHistory, let last = try GitPosition(in: store) {
+                report.passOver(try history.begin(after: last))
+            }
             try await LineImport(
                 assets: assets,
                 acknowledgeEvery: acknowledgeEvery,

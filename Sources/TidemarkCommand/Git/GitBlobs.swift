@@ -26,10 +26,10 @@ final class GitBlobs {
     /// (16 KiB): asking never waits for answers that we do not read yet.
     private static let batchCount = 200
 
-    /// Begins to read blobs of the repository at a path.
-    init(repository: String, maximumByteCount: Int) throws {
+    /// Begins to read blobs of a repository.
+    init(_ git: GitCommand, maximumByteCount: Int) throws {
         self.maximumByteCount = maximumByteCount
-        process = try ChildProcess(["git", "-C", repository, "cat-file", "--batch"], input: .pipe)
+        process = try git.start(["cat-file", "--batch"], input: .pipe)
         reader = ByteReader(process.outputDescriptor, name: "git cat-file")
     }
 

@@ -12,7 +12,11 @@ import TidemarkModel
 /// is a short hash of the author's address: the address itself is not stored. Times that go back
 /// are raised to the one before.
 final class GitHistory: CommitLines {
-    private let log: GitLog
+    private let git: GitCommand
+    /// The commits that are read, once the first one is.
+    private var log: GitLog?
+    /// The number of commits to read.
+    private var totalCount: Int
     private let blobs: GitBlobs
     private var line: [UInt8] = []
     private var commitID = ""
@@ -27,13 +31,36 @@ final class GitHistory: CommitLines {
     /// The longest path that can be a record's name.
     static let maximumPathByteCount = Limits().nameByteCount
 
-    /// Begins to read the history of the repository at a path.
+    /// Reads the history of the repository at a path.
     init(repository: String) throws {
-        log = try GitLog(repository: repository)
-        blobs = try GitBlobs(repository: repository, maximumByteCount: Self.maximumTextByteCount)
+        git = GitCommand(repository: repository)
+        totalCount = try git.countCommits(around: nil).after
+        blobs = try GitBlobs(git, maximumByteCount: Self.maximumTextByteCount)
+    }
+
+    /// Begins after the last commit that a store has, and returns the number of commits up to it.
+    ///
+    /// Each commit is stored as what it changed in the one before. So it must follow the last one:
+    /// commits that the store lacks before that were erased, or not in a shallow clone.
+    ///
+    /// Throws if the history does not have that commit.
+    func begin(after last: GitPosition) throws -> Int {
+        let (before, after) = try git.countCommits(around: last.commit)
+        guard let before else {
+            throw CommandError(
+                "The store has the commit \(last.commit) as event \(last.sequence), which the history of "
+                    + "HEAD in \(git.repository) does not have: it is another repository or branch, or "
+                    + "its history was rewritten. Import it into a new store."
+            )
+        }
+        totalCount = after
+        log = try GitLog(git, after: last.commit)
+        return before
     }
 
     func next() throws -> ArraySlice<UInt8>? {
+        let log = try self.log ?? GitLog(git, after: nil)
+        self.log = log
         while let commit = try log.next() {
             commitCount += 1
             commitID = commit.id
@@ -59,7 +86,7 @@ final class GitHistory: CommitLines {
 
     var place: String { "commit \(commitID)" }
 
-    var part: Double? { Double(commitCount) / Double(max(1, log.commitCount)) }
+    var part: Double? { Double(commitCount) / Double(max(1, totalCount)) }
 
     var notes: [String] {
         guard skippedPathCount > 0 else { return [] }

@@ -13,21 +13,17 @@ final class GitLog {
         var changes: [GitChange]
     }
 
-    /// The total number of commits to read.
-    let commitCount: Int
-
     private let process: ChildProcess
     private var reader: ByteReader
     private var isAtEnd = false
 
-    /// Begins to read the history of the repository at a path.
+    /// Begins to read the history of a repository after a commit, or from its beginning.
     ///
     /// A shallow clone's begins where the clone does, with a commit that adds all there was.
-    init(repository: String) throws {
-        commitCount = try Self.countCommits(repository)
-        process = try ChildProcess(
+    init(_ git: GitCommand, after commit: String?) throws {
+        process = try git.start(
             [
-                "git", "-C", repository, "-c", "log.showRoot=true", "log", "--reverse",
+                "-c", "log.showRoot=true", "log", "--reverse",
                 // The log is a line of commits, so only first parents are followed. A merge is one
                 // commit with all changes that it brought.
                 "--first-parent", "--diff-merges=first-parent", "--raw", "-z", "--no-abbrev",
@@ -35,9 +31,9 @@ final class GitLog {
                 "--no-renames", "--no-relative", "--no-color", "--no-notes",
                 "--no-show-signature", "--ignore-submodules=none", "-O/dev/null",
                 // Each commit begins with an empty field, which no change does.
-                "--format=%x00%H%x00%ct%x00%ae%x00%an", "HEAD", "--",
-            ],
-            input: .nothing
+                "--format=%x00%H%x00%ct%x00%ae%x00%an",
+                commit.map { $0 + "..HEAD" } ?? "HEAD", "--",
+            ]
         )
         reader = ByteReader(process.outputDescriptor, name: "git log")
         // The empty field before the first commit.
@@ -91,17 +87,5 @@ final class GitLog {
         CommandError(
             "The output of git log has \(what) in an unknown form. Check the version of git."
         )
-    }
-
-    private static func countCommits(_ repository: String) throws -> Int {
-        let process = try ChildProcess(
-            ["git", "-C", repository, "rev-list", "--count", "--first-parent", "HEAD", "--"],
-            input: .nothing
-        )
-        var reader = ByteReader(process.outputDescriptor, name: "git rev-list")
-        // A failure of git is reported by `finish`, and not as a missing number.
-        let line = try reader.next(until: UInt8(ascii: "\n")).map { Array($0) } ?? []
-        try process.finish()
-        return Int(String(decoding: line, as: UTF8.self)) ?? 0
     }
 }

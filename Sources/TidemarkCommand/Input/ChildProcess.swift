@@ -19,12 +19,12 @@ final class ChildProcess {
     private let input = Pipe()
     private let name: String
 
-    /// Starts a program that is found on `PATH`.
-    init(_ arguments: [String], input: Input) throws {
+    /// Starts a program that is found on `PATH`, without some variables of the environment.
+    init(_ arguments: [String], without variables: [String] = [], input: Input) throws {
         name = arguments.first ?? ""
         // `Process` takes a path and does not search `PATH`. `env` does.
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = arguments
+        process.arguments = variables.flatMap { ["-u", $0] } + arguments
         // Its errors go to ours: a pipe for them that nobody reads would fill, and stop the
         // process.
         process.standardOutput = output

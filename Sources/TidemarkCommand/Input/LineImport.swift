@@ -106,6 +106,9 @@ struct ImportReport {
         }
     }
 
+    /// Counts lines that were not read, because the store has them.
+    mutating func passOver(_ count: Int) { skipped += count }
+
     var text: String {
         var parts = ["Imported \(changes) changes in \(commits) commits."]
         if skipped > 0 { parts.append("Passed over \(skipped) that the store has already.") }
