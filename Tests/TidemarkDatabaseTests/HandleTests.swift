@@ -263,6 +263,27 @@ import TidemarkTesting
         #expect(try await garden.anna.subscriptions().isEmpty)
     }
 
+    @Test(arguments: [SavePolicy.changedKeys, .allKeys])
+    func `A value saved over a record comes back with the fields it did not name`(
+        policy: SavePolicy
+    ) async throws {
+        let garden = try await Garden()
+        let zone = garden.zone
+        let due = Date(timeIntervalSince1970: 1)
+        try await zone.save(Chore(id: "dig", title: "Dig", due: due, tags: ["a"]))
+        var saved = try await zone.save(Chore(id: "dig", title: "Dig deep"), policy: policy)
+        #expect(saved.due == due)
+        saved.title = "Dig deeper"
+        try await zone.save(saved)
+        let found = try await zone.fetch(Chore.self, RecordName("dig"))
+        #expect(found.title == "Dig deeper")
+        #expect(found.due == due)
+        // What replaces a record has no other fields.
+        let replaced = try await zone.save(Chore(id: "dig", title: "Rest"), policy: .replace)
+        #expect(replaced.due == nil)
+        #expect(try await zone.fetch(Chore.self, RecordName("dig")).value == replaced.value)
+    }
+
     @Test func `Assets are uploaded, referenced and read`() async throws {
         struct Photo: RecordCodable {
             static let recordType = "Photo"

@@ -19,8 +19,16 @@ extension ZoneHandle {
         policy: SavePolicy = .ifServerRecordUnchanged
     ) async throws -> Stored<Value> {
         let save = try RecordSave(new: value, in: id, parent: parent, policy: policy)
-        // Not decoded again: a new record has exactly the fields of the value.
-        return Stored(try await self.save(save), value)
+        let record = try await self.save(save)
+        switch policy {
+        case .ifServerRecordUnchanged, .replace, .replaceIfUnchanged:
+            // Not decoded again: the record has exactly the fields of the value.
+            return Stored(record, value)
+        case .changedKeys, .allKeys, .merge:
+            // The record may have fields that the value does not name. As a part of the value, they
+            // would look removed to the next save.
+            return try Stored(record)
+        }
     }
 
     /// Saves the changes of a record since it was read.
