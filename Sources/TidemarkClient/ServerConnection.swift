@@ -30,6 +30,7 @@ public final class ServerConnection: Sendable {
         var bearer: String?
         /// True once the server has reported that it does not support the binary form.
         var isJSONOnly = false
+        var isClosed = false
     }
 
     /// The maximum number of concurrent streams, uploads and downloads, each with its own
@@ -116,8 +117,13 @@ public final class ServerConnection: Sendable {
     /// Notes that the server does not have the binary form.
     func useJSON() { state.withLock { $0.isJSONOnly = true } }
 
+    /// True once the connection is being closed.
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
     /// Ends it: requests that were not answered fail, and streams end.
     public func close() async {
+        // First: a stream that ends now must not resume.
+        state.withLock { $0.isClosed = true }
         await streams.close()
         await requests.close()
     }
@@ -144,7 +150,20 @@ public final class ServerConnection: Sendable {
         request.url = address + authorize(call, &request.headers)
         // The token is read before this wait. Requests that run at the same time may carry the same
         // token, which a server with the rotation `strict` accepts once.
-        let answer = try await (call.takesLong ? streams : requests).send(request)
+        let answer: IncomingAnswer
+        do throws(SyncError) {
+            answer = try await (call.takesLong ? streams : requests).send(request)
+        } catch {
+            // The library reports the end of the connection as a cancelled request.
+            guard error.code == .operationCancelled, isClosed, !Task.isCancelled else {
+                throw error
+            }
+            throw SyncError(
+                .serviceUnavailable,
+                "The connection was closed before the answer.",
+                remedy: "Open a new connection."
+            )
+        }
         // Also from an answer with an error: if tokens are valid once, the previous one is used up.
         if let token = answer.header("X-Apple-CloudKit-Web-Auth-Token") { keep(token) }
         guard answer.status == 200 else { throw await failure(answer) }

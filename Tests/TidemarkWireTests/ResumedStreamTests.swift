@@ -64,4 +64,28 @@ import TidemarkModel
         await #expect(throws: SyncError.self) { try await stream.next() }
         #expect(waits.times.withLock { $0.isEmpty })
     }
+
+    @Test func `A stream of a service that was closed ends and does not resume`() async throws {
+        for isOpen in [true, false] {
+            let waits = Waits()
+            let closed = Lock(false)
+            let error = SyncError(isOpen ? .operationCancelled : .networkFailure, "It ended.")
+            let stream = ResumedStream(
+                Self.stream([1], failing: error),
+                Patience { _ in
+                    // The service is closed while the stream waits to be opened again.
+                    waits.times.withLock { $0.append(.zero) }
+                    closed.withLock { $0 = true }
+                },
+                isClosed: { closed.withLock { $0 } },
+                open: { _ throws(SyncError) in
+                    throw SyncError(.serviceUnavailable, "It was closed.")
+                }
+            )
+            #expect(try await stream.next() == 1)
+            if isOpen { closed.withLock { $0 = true } }
+            #expect(try await stream.next() == nil)
+            #expect(waits.times.withLock { $0.count } == (isOpen ? 0 : 1))
+        }
+    }
 }

@@ -17,6 +17,9 @@ public struct HTTPTransport: ServiceTransport {
     public var form: WireForm { connection.form }
 
     /// See `ServiceTransport`.
+    public var isClosed: Bool { connection.isClosed }
+
+    /// See `ServiceTransport`.
     public func send(
         _ request: WireMessage,
         to method: String,

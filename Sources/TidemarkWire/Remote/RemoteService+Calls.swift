@@ -195,10 +195,14 @@ extension RemoteService: DatabaseService {
         let first = try await patience.repeating { () throws(SyncError) in
             try await transport.notifications(since: token, as: caller)
         }
-        let stream = ResumedStream(first, patience) {
-            (last: Subscription.Push?) throws(SyncError) in
-            try await transport.notifications(since: last?.token ?? token, as: caller)
-        }
+        let stream = ResumedStream(
+            first,
+            patience,
+            isClosed: { transport.isClosed },
+            open: { (last: Subscription.Push?) throws(SyncError) in
+                try await transport.notifications(since: last?.token ?? token, as: caller)
+            }
+        )
         return AsyncThrowingStream { try await stream.next() }
     }
 
@@ -210,9 +214,14 @@ extension RemoteService: DatabaseService {
         let first = try await patience.repeating { () throws(SyncError) in
             try await transport.accountStatuses(as: caller)
         }
-        let stream = ResumedStream(first, patience) { (_: AccountStatus?) throws(SyncError) in
-            try await transport.accountStatuses(as: caller)
-        }
+        let stream = ResumedStream(
+            first,
+            patience,
+            isClosed: { transport.isClosed },
+            open: { (_: AccountStatus?) throws(SyncError) in
+                try await transport.accountStatuses(as: caller)
+            }
+        )
         // A stream begins with the current status, which is often known after a lost connection.
         return AsyncThrowingStream { try await stream.nextOther() }
     }

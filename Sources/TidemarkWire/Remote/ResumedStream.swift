@@ -8,18 +8,22 @@ actor ResumedStream<Element: Sendable> {
     typealias Stream = AsyncThrowingStream<Element, any Error>
 
     private let patience: Patience
+    private let isClosed: @Sendable () -> Bool
     private let open: @Sendable (Element?) async throws(SyncError) -> Stream
     private var elements: Stream.Iterator?
     private var last: Element?
 
-    /// Continues an open stream, and opens a new one after the last element if it is interrupted.
+    /// Continues an open stream, and opens a new one after the last element if it is interrupted,
+    /// unless the service was closed.
     init(
         _ first: Stream,
         _ patience: Patience,
-        _ open: @escaping @Sendable (Element?) async throws(SyncError) -> Stream
+        isClosed: @escaping @Sendable () -> Bool = { false },
+        open: @escaping @Sendable (Element?) async throws(SyncError) -> Stream
     ) {
         elements = first.makeAsyncIterator()
         self.patience = patience
+        self.isClosed = isClosed
         self.open = open
     }
 
@@ -38,9 +42,12 @@ actor ResumedStream<Element: Sendable> {
                 // requested again.
                 if let element { last = element }
                 return element
-            } catch let error as SyncError
-                where error.isLostConnection || elements == nil && error.code.isRetryable
-            {
+            } catch let error as SyncError {
+                // Who closes a service expects that its streams end, and no error.
+                if isClosed() { return nil }
+                guard error.isLostConnection || elements == nil && error.code.isRetryable else {
+                    throw error
+                }
                 // Many streams that open again at once may be too many until the server has noticed
                 // the ends of the old ones.
                 elements = nil

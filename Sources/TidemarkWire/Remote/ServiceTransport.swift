@@ -15,6 +15,9 @@ public protocol ServiceTransport: Sendable {
     /// then sent again in the other form.
     var form: WireForm { get }
 
+    /// True once the transport was closed for good: streams end then, and do not resume.
+    var isClosed: Bool { get }
+
     /// Sends a request of one of ``DatabaseMethods``, once, and returns the answer.
     func send(
         _ request: WireMessage,
@@ -46,4 +49,9 @@ public protocol ServiceTransport: Sendable {
     func accountStatuses(
         as caller: Caller
     ) async throws(SyncError) -> AsyncThrowingStream<AccountStatus, any Error>
+}
+
+extension ServiceTransport {
+    /// False: the default for transports that are never closed.
+    public var isClosed: Bool { false }
 }
