@@ -59,7 +59,13 @@ package struct PosixFileSystem: FileSystem {
         held?.place(of: path) ?? (AT_FDCWD, path)
     }
 
+    /// Throws for a path with a NUL: calls of the system would take the part before it as the path.
+    private func check(_ path: String, for call: FileError.Call) throws(FileError) {
+        if path.utf8.contains(0) { throw FileError(call: call, path: path, errorNumber: EINVAL) }
+    }
+
     package func createDirectory(_ path: String) throws(FileError) {
+        try check(path, for: .createDirectory)
         let place = place(of: path)
         guard mkdirat(place.directory, place.path, mode_t(permissions.mode)) != 0 else {
             permissions.fileOwner?.receive(place.path, in: place.directory)
@@ -197,6 +203,7 @@ package struct PosixFileSystem: FileSystem {
 
     /// Returns the system's status of a path; `nil` if nothing is there.
     private func readStatus(_ path: String) throws(FileError) -> stat? {
+        try check(path, for: .stat)
         var status = stat()
         let place = place(of: path)
         if fstatat(place.directory, place.path, &status, 0) == 0 { return status }

@@ -113,6 +113,15 @@ import TidemarkModel
         )
     }
 
+    @Test func `A path with a NUL is rejected before anything is created`() throws {
+        let folder = try ScratchFolder()
+        // Not by `path(_:)`: a URL ends at the NUL too.
+        #expect(throws: LogError.self) {
+            try Store.open(at: folder.path("") + "/a\0b", access: .creating)
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path("")).isEmpty)
+    }
+
     @Test(.enabled("Only root can give files away.") { geteuid() == 0 })
     func `What root creates in the store of another user belongs to that user`() async throws {
         let folder = try ScratchFolder()
