@@ -152,7 +152,9 @@ extension SyncError: CustomStringConvertible {
     /// The code's name and number, the message, and the remedy.
     public var description: String {
         let wait = retryAfter.map { " Retry after \($0.inSeconds) seconds." } ?? ""
-        return "\(code) (\(code.rawValue)): \(message) \(remedy)\(wait)"
+        // CloudKit's own texts have no full stop, nor have those of other libraries.
+        let end = message.last.map { $0.isLetter || $0.isNumber } == true ? "." : ""
+        return "\(code) (\(code.rawValue)): \(message)\(end) \(remedy)\(wait)"
     }
 }
 

@@ -77,6 +77,17 @@ import Testing
         #expect(late.description.hasSuffix("Retry after 2.5 seconds."))
     }
 
+    @Test func `The remedy begins a sentence of its own`() {
+        for (message, start) in [
+            ("request needs authorization", "request needs authorization. Sign"),
+            ("The disk is away.", "The disk is away. Sign"),
+            ("It failed (a/b)", "It failed (a/b) Sign"),
+        ] {
+            let error = SyncError(.notAuthenticated, message, remedy: "Sign in.")
+            #expect(error.description.contains(start))
+        }
+    }
+
     @Test func `A conflict contains its three records`() throws {
         func record(_ tag: String?, _ value: Int64) throws -> Record {
             let header = RecordHeader(
