@@ -354,6 +354,9 @@ import Testing
             (cd repo; git checkout -qb other HEAD~2; commit c 4 ben)
             import s.tide repo; grep -o 'Import it into a new store' errors
             "$tidemark" export s.tide --zone files | wc -l
+            # Also if the history that the store has kept begins after the last commit.
+            cp -r s.tide pruned.tide; "$tidemark" compact pruned.tide --keep-history none >out
+            import pruned.tide repo; grep -o 'Import it into a new store' errors
 
             # What was erased does not come back over what others have saved since.
             (cd repo; git checkout -q -)
@@ -380,6 +383,9 @@ import Testing
                 status 1
                 Import it into a new store
                 2
+                Imported 0 changes in 0 commits.
+                status 1
+                Import it into a new store
                 Imported 0 changes in 0 commits. Passed over 3 that the store has already.
                 status 0
                 "text":"2\\n"

@@ -112,7 +112,7 @@ struct ImportCommand: AsyncParsableCommand, FolderCommand {
         var report = ImportReport()
         var failure: (any Error)?
         do {
-            if let history = lines as? GitHistory, let last = try GitPosition(in: store) {
+            if let history = lines as? GitHistory, let last = try GitHistory.lastCommit(in: store) {
                 report.passOver(try history.begin(after: last))
             }
             try await LineImport(

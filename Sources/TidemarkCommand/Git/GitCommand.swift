@@ -25,30 +25,16 @@ struct GitCommand {
         )
     }
 
-    /// Visits the lines that git prints for some arguments.
-    private func visitLines(_ arguments: [String], _ visit: (String) -> Void) throws {
-        let process = try start(arguments)
-        var reader = ByteReader(process.outputDescriptor, name: "git \(arguments[0])")
+    /// Returns the ids of the first-parent history of `HEAD`, newest first.
+    func commits() throws -> [String] {
+        let process = try start(["rev-list", "--first-parent", "HEAD", "--"])
+        var reader = ByteReader(process.outputDescriptor, name: "git rev-list")
+        var ids: [String] = []
         while let line = try reader.next(until: UInt8(ascii: "\n")) {
-            visit(String(decoding: line, as: UTF8.self))
+            ids.append(String(decoding: line, as: UTF8.self))
         }
-        // A failure of git is reported here, and not as missing lines.
+        // A failure of git is reported here, and not as missing commits.
         try process.finish()
-    }
-
-    /// Returns the number of commits in the first-parent history of `HEAD`, up to a commit and after
-    /// it; the first is `nil` if the history does not have that commit.
-    func countCommits(around commit: String?) throws -> (before: Int?, after: Int) {
-        var (before, after): (Int?, Int) = (nil, 0)
-        try visitLines(["rev-list", "--first-parent", "HEAD", "--"]) { id in
-            if before != nil {
-                before? += 1
-            } else if id == commit {
-                before = 1
-            } else {
-                after += 1
-            }
-        }
-        return (before, after)
+        return ids
     }
 }

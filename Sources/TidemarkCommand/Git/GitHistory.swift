@@ -15,8 +15,8 @@ final class GitHistory: CommitLines {
     private let git: GitCommand
     /// The commits that are read, once the first one is.
     private var log: GitLog?
-    /// The number of commits to read.
-    private var totalCount: Int
+    /// The ids of the commits to read, newest first.
+    private var commits: [String]
     private let blobs: GitBlobs
     private var line: [UInt8] = []
     private var commitID = ""
@@ -34,7 +34,7 @@ final class GitHistory: CommitLines {
     /// Reads the history of the repository at a path.
     init(repository: String) throws {
         git = GitCommand(repository: repository)
-        totalCount = try git.countCommits(around: nil).after
+        commits = try git.commits()
         blobs = try GitBlobs(git, maximumByteCount: Self.maximumTextByteCount)
     }
 
@@ -44,18 +44,18 @@ final class GitHistory: CommitLines {
     /// commits that the store lacks before that were erased, or not in a shallow clone.
     ///
     /// Throws if the history does not have that commit.
-    func begin(after last: GitPosition) throws -> Int {
-        let (before, after) = try git.countCommits(around: last.commit)
-        guard let before else {
+    func begin(after last: String) throws -> Int {
+        guard let newCount = commits.firstIndex(of: last) else {
             throw CommandError(
-                "The store has the commit \(last.commit) as event \(last.sequence), which the history of "
-                    + "HEAD in \(git.repository) does not have: it is another repository or branch, or "
-                    + "its history was rewritten. Import it into a new store."
+                "The store has the commit \(last), which the history of HEAD in \(git.repository) "
+                    + "does not have: it is another repository or branch, or its history was "
+                    + "rewritten. Import it into a new store."
             )
         }
-        totalCount = after
-        log = try GitLog(git, after: last.commit)
-        return before
+        log = try GitLog(git, after: last)
+        let knownCount = commits.count - newCount
+        commits.removeLast(knownCount)
+        return knownCount
     }
 
     func next() throws -> ArraySlice<UInt8>? {
@@ -86,7 +86,7 @@ final class GitHistory: CommitLines {
 
     var place: String { "commit \(commitID)" }
 
-    var part: Double? { Double(commitCount) / Double(max(1, totalCount)) }
+    var part: Double? { Double(commitCount) / Double(max(1, commits.count)) }
 
     var notes: [String] {
         guard skippedPathCount > 0 else { return [] }

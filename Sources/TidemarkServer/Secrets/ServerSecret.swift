@@ -74,17 +74,17 @@ struct ServerSecret: Sendable {
         let files = FileManager.default
         let part = path + ".new"
         do {
-            var attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
+            let attributes = [FileAttributeKey.posixPermissions: 0o600]
             guard files.createFile(atPath: part, contents: bytes, attributes: attributes),
                 let handle = FileHandle(forUpdatingAtPath: part)
             else { throw CocoaError(.fileWriteUnknown) }
             try handle.synchronize()
             try handle.close()
             // The server's user could not read a key that root has created.
-            attributes = try files.attributesOfItem(atPath: folder).filter {
+            let owner = try files.attributesOfItem(atPath: folder).filter {
                 $0.key == .ownerAccountID || $0.key == .groupOwnerAccountID
             }
-            if geteuid() == 0 { try? files.setAttributes(attributes, ofItemAtPath: part) }
+            if geteuid() == 0 { try? files.setAttributes(owner, ofItemAtPath: part) }
             try files.moveItem(atPath: part, toPath: path)
         } catch {
             throw SyncError(.serviceUnavailable, "The file \(path) cannot be written: \(error)")
