@@ -38,7 +38,9 @@ public final class FaultyService: Sendable {
         var recordFaults: [String: SyncError] = [:]
         var beforeWrites: [@Sendable () async -> Void] = []
         var isHolding = false
-        var held: [CheckedContinuation<Void, Never>] = []
+        /// The calls that wait, each with its number.
+        var held: [(call: Int, continuation: CheckedContinuation<Bool, Never>)] = []
+        var callCount = 0
     }
 
     /// The underlying service.
@@ -96,6 +98,8 @@ extension FaultyService {
     }
 
     /// Holds calls from now on, before they are performed.
+    ///
+    /// A held call ends with `operationCancelled` if its task is cancelled.
     public func hold() {
         state.withLock { $0.isHolding = true }
     }
@@ -107,7 +111,7 @@ extension FaultyService {
             state.isHolding = false
             return state.held
         }
-        for continuation in held { continuation.resume() }
+        for (_, continuation) in held { continuation.resume(returning: true) }
     }
 
     /// The number of calls that wait.
@@ -124,7 +128,7 @@ extension FaultyService {
     ) async throws(SyncError) -> Answer {
         // Held calls have not taken a fault yet, so a fault that a test adds while it holds them
         // applies to them.
-        await waitWhileHeld()
+        try await waitWhileHeld()
         let fault = nextFault(of: call)
         if let fault, !fault.losesAnswer { throw fault.error }
         // A fault of a call applies even if there is no service behind it.
@@ -135,16 +139,30 @@ extension FaultyService {
         return answer
     }
 
-    private func waitWhileHeld() async {
-        await withCheckedContinuation { continuation in
-            let isHeld = state.withLock { state in
-                // Decided under the lock that `release()` takes, so no call waits after the
-                // release.
-                if state.isHolding { state.held.append(continuation) }
-                return state.isHolding
-            }
-            if !isHeld { continuation.resume() }
+    private func waitWhileHeld() async throws(SyncError) {
+        let call = state.withLock { state in
+            state.callCount += 1
+            return state.callCount
         }
+        let isReleased = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isReleased: Bool? = state.withLock { state in
+                    // Decided under the lock that `release()` and the cancellation take, so no call
+                    // waits after either.
+                    guard state.isHolding else { return true }
+                    if Task.isCancelled { return false }
+                    state.held.append((call, continuation))
+                    return nil
+                }
+                if let isReleased { continuation.resume(returning: isReleased) }
+            }
+        } onCancel: {
+            let cancelled = state.withLock { state in
+                state.held.firstIndex { $0.call == call }.map { state.held.remove(at: $0) }
+            }
+            cancelled?.continuation.resume(returning: false)
+        }
+        if !isReleased { throw SyncError(.operationCancelled, "The held call was cancelled.") }
     }
 
     private func nextFault(of call: Call) -> Fault? {

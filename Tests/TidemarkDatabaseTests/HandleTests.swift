@@ -358,6 +358,29 @@ import TidemarkTesting
         }
     }
 
+    @Test func `A held call ends when its task is cancelled`() async throws {
+        let garden = try await Garden()
+        let faulty = FaultyService(garden.store)
+        let zone = faulty.database(of: "anna", device: "phone").zone("garden")
+        faulty.hold()
+        let save = Task { try await zone.save(Chore(id: "x", title: "X")) }
+        while faulty.heldCallCount == 0 { try await Task.sleep(for: .milliseconds(2)) }
+        save.cancel()
+        await #expect(throws: (any Error).self) { try await save.value }
+        #expect(faulty.heldCallCount == 0)
+        // One whose task was cancelled before it began is not held either.
+        let late = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await zone.save(Chore(id: "x", title: "X"))
+        }
+        await #expect(throws: (any Error).self) { try await late.value }
+        faulty.release()
+        let fetched = await #expect(throws: SyncError.self) {
+            try await zone.fetch(Chore.self, "x")
+        }
+        #expect(fetched?.code == .unknownItem)
+    }
+
     @Test func `The same handles read the past`() async throws {
         let garden = try await Garden()
         let saved = try await garden.zone.save(Chore(id: "water", title: "Water"))

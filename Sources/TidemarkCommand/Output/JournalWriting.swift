@@ -110,7 +110,8 @@ extension Caller {
 extension JournalEntry.Refusal {
     fileprivate var summary: String {
         let what = item.map { "\($0.name): " } ?? ""
-        return "\(what)\(code) (\(code.rawValue)). \(message)"
+        let reason = message.isEmpty ? "" : " \(message)"
+        return "\(what)\(code) (\(code.rawValue)).\(reason)"
     }
 }
 
