@@ -173,6 +173,32 @@ import TidemarkLock
         }
     }
 
+    @Test(arguments: [
+        "POST \(ServerUnderTest.path)public/records/query", "PUT /nothing", "POST /nothing",
+        "POST /assets/up/nothing", "POST /tidemark/1/administration/schema",
+    ])
+    func `A body that nobody reads is taken, so that its client reads the answer`(
+        path: String
+    ) async throws {
+        let options = Self.options(\.idleTimeout, .seconds(30))
+        try await ServerUnderTest.run(.live, options: options) { server in
+            let port = try #require(server.client.port)
+            try await RawConnection.open(port: port, outlastsOutput: true) { connection in
+                try await connection.send(
+                    "\(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                        + "Content-Length: \(32 << 20)\r\n\r\n"
+                )
+                // More than the buffers of a connection hold.
+                let piece = String(repeating: " ", count: 1 << 20)
+                var taken = 0
+                while taken < 32, try await connection.send(piece) { taken += 1 }
+                #expect(taken == 32)
+                try await connection.receive()
+                #expect(connection.statuses.count == 1 && connection.statuses != [200])
+            }
+        }
+    }
+
     @Test func `A truncated body has no effect`() async throws {
         try await run { connection, server in
             let web = try await server.signIn("ann")

@@ -17,11 +17,16 @@ final class RawConnection: Sendable {
     private let state = Lock(State())
 
     /// Opens a connection, and closes it behind a body.
+    ///
+    /// If it outlasts the end of the server's output, it ends as one of a program that reads the
+    /// answer only once it has sent all.
     static func open(
         port: Int,
+        outlastsOutput: Bool = false,
         _ body: @Sendable (RawConnection) async throws -> Void
     ) async throws {
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .channelOption(.allowRemoteHalfClosure, value: outlastsOutput)
             .connect(host: "localhost", port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try NIOAsyncChannel<ByteBuffer, ByteBuffer>(
@@ -67,16 +72,19 @@ final class RawConnection: Sendable {
         state.withLock { $0.received += String(buffer: piece) }
     }
 
-    /// Sends a text.
+    /// Sends a text, and returns true if the connection took it.
     ///
     /// What the server no longer takes, because it ended the connection, is lost.
-    func send(_ text: String) async throws {
+    @discardableResult
+    func send(_ text: String) async throws -> Bool {
         do {
             try await outbound.write(ByteBuffer(string: text))
+            return true
         } catch let error as ChannelError
             where error == .ioOnClosedChannel || error == .outputClosed
         {
         } catch is IOError {}
+        return false
     }
 
     /// Ends the direction to the server.

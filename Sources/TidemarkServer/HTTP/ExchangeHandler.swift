@@ -6,17 +6,20 @@ import HTTPTypes
 import NIOCore
 import NIOHTTPTypes
 
-/// A handler of the time limits of requests and answers, and of `Expect: 100-continue`.
+/// A handler of the time limits of requests and answers, of bodies that nobody reads, and of
+/// `Expect: 100-continue`.
 ///
 /// - A connection whose request body arrives too slowly is closed. The bodies of assets are exempt:
 ///   the server reads them only with a signed address or a valid credential.
 /// - A connection whose client does not take its answer is closed. The idle time of a connection does
 ///   not pass while an answer is sent, so a client that stops reading would keep a connection and a
 ///   file open.
+/// - A body that is still being sent behind the last answer of a connection is read and dropped, until
+///   the idle time ends the connection. Many clients read an answer only once they have sent all.
 /// - A client with `Expect: 100-continue` gets the answer after which it sends its body. Without that
 ///   answer, curl waits for a second before it sends a large body, and others wait longer.
 ///
-/// One handler does all three, because every request passes through each handler of a connection.
+/// One handler does all of it, because every request passes through each handler of a connection.
 final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -34,6 +37,10 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var begun: HTTPRequest?
     /// True once a body was abandoned: the bytes after it are not read as another request.
     private var isOver = false
+    /// True if the request whose end has not arrived is the last one of the connection.
+    private var isLast = false
+    /// True once the last answer was sent before the end of its request: the rest is dropped.
+    private var drops = false
     /// The requests whose answers have not been sent to their end.
     private var openCount = 0
 
@@ -45,15 +52,18 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     // MARK: Requests
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard !isOver else { return }
+        guard !isOver, !drops else { return }
         switch unwrapInboundIn(data) {
         case .head(let head):
             begun = head
+            // As Hummingbird reads it, which then leaves the rest of the request alone.
+            isLast = head.headerFields[.connection] == "close"
             continueIfExpected(head, context)
             openCount += 1
         case .body: break
         case .end:
             begun = nil
+            isLast = false
             stop(&bodyDeadline)
         }
         context.fireChannelRead(data)
@@ -66,6 +76,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
             if !Self.isUpload(head) { startBodyDeadline(context) }
         }
         context.fireChannelReadComplete()
+        // The handlers behind this one wait with reads until someone takes what has arrived.
+        if drops { context.read() }
     }
 
     private func continueIfExpected(_ head: HTTPRequest, _ context: ChannelHandlerContext) {
@@ -105,7 +117,14 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     // MARK: Answers
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if case .end = unwrapOutboundIn(data) { openCount -= 1 }
+        if case .end = unwrapOutboundIn(data) {
+            openCount -= 1
+            if isLast, openCount == 0 {
+                drops = true
+                stop(&bodyDeadline)
+                context.read()
+            }
+        }
         context.write(data, promise: promise)
     }
 
