@@ -80,6 +80,7 @@ import Testing
             ln -s s.tide notes.tide
             \(commands)
             "$tidemark" serve other.tide --port "${address##*:}" 2>&1 | grep -o 'Another program[^.]*'
+            "$tidemark" serve other.tide --host 192.0.2.7 --port 0 2>&1 | grep -o 'no address of this[^.]*'
             "$tidemark" tokens revoke s.tide none 2>&1 | grep -o 'first column'
             "$tidemark" keys revoke s.tide none 2>&1 | grep -o 'There is no key none'
             stop
@@ -88,6 +89,7 @@ import Testing
         #expect(outcome.output.contains(#""recordName":"milk""#), "\(outcome)")
         #expect(outcome.output.contains(#""moreComing":false"#), "\(outcome)")
         #expect(outcome.output.contains("Another program listens on port"), "\(outcome)")
+        #expect(outcome.output.contains("no address of this machine"), "\(outcome)")
         #expect(outcome.output.contains("first column"), "\(outcome)")
         #expect(outcome.output.contains("There is no key none"), "\(outcome)")
         #expect(outcome.output.hasSuffix("status 0\n"), "\(outcome)")

@@ -34,6 +34,34 @@ extension ServerOptions {
         _ = try certificateReloader()
     }
 
+    /// Returns why the system does not let a server listen at the address; `nil` for an error of
+    /// another kind.
+    func refusal(_ code: CInt) -> SyncError? {
+        switch code {
+        case EADDRINUSE:
+            SyncError(
+                .serviceUnavailable,
+                "Another program listens on port \(port) of \(host).",
+                remedy: "Stop it, or choose another port with --port; 0 takes a free one."
+            )
+        case EACCES:
+            SyncError(
+                .invalidArguments,
+                "The user of this process may not listen on port \(port) of \(host).",
+                remedy: "Choose a port from 1024 on with --port, or give the process the "
+                    + "capability CAP_NET_BIND_SERVICE."
+            )
+        case EADDRNOTAVAIL:
+            SyncError(
+                .invalidArguments,
+                "The server cannot listen on \(host), which is no address of this machine.",
+                remedy: "Give an address of this machine as the host, such as 127.0.0.1; 0.0.0.0 "
+                    + "is all of them."
+            )
+        default: nil
+        }
+    }
+
     /// Reads the certificate and its key, and reads them again now and then; `nil` for plain HTTP.
     func certificateReloader(_ logger: Logger? = nil) throws -> TimedCertificateReloader? {
         guard let certificate, let privateKey else { return nil }

@@ -217,12 +217,8 @@ public final class Server: Sendable {
         defer { removeSocket() }
         do {
             try await ServiceGroup(configuration: configuration).run()
-        } catch let error as IOError where error.errnoCode == EADDRINUSE {
-            throw SyncError(
-                .serviceUnavailable,
-                "Another program listens on port \(options.port) of \(options.host).",
-                remedy: "Stop it, or choose another port with --port; 0 takes a free one."
-            )
+        } catch let error as IOError {
+            throw options.refusal(error.errnoCode) ?? error
         }
     }
 
