@@ -144,9 +144,7 @@ private final class FetchEverything: CKFetchRecordZoneChangesOperation, @uncheck
         let id = CKRecord.ID(recordName: "missing")
         let operation = CKFetchRecordsOperation(recordIDs: [id])
         var found: Error?
-        operation.fetchRecordsResultBlock = { result in
-            if case .failure(let error) = result { found = error }
-        }
+        operation.fetchRecordsCompletionBlock = { _, error in found = error }
         await run([operation], in: database)
         let error = try #require(found) as NSError
         #expect(error.code == CKError.partialFailure.rawValue)

@@ -153,11 +153,8 @@ import TidemarkTesting
         func text(_ count: Int) async -> String {
             let operation = CKModifyRecordsOperation(recordsToSave: Array(records.prefix(count)))
             return await withCheckedContinuation { continuation in
-                operation.modifyRecordsResultBlock = { result in
-                    guard case .failure(let error) = result else {
-                        return continuation.resume(returning: "")
-                    }
-                    continuation.resume(returning: error.localizedDescription)
+                operation.modifyRecordsCompletionBlock = { _, _, error in
+                    continuation.resume(returning: error?.localizedDescription ?? "")
                 }
                 database.add(operation)
             }

@@ -108,7 +108,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
                 >
             ) -> Void
         )?
-    /// Called at the end.
+    /// Called at the end, with the error of the whole request; errors of items are in their block.
     open var fetchRecordZoneChangesResultBlock: ((Result<Void, any Error>) -> Void)?
     /// Called for each record that is new or has changed.
     open var recordChangedBlock: ((CKRecord) -> Void)?
@@ -212,7 +212,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
     }
 
     override func complete(_ error: (any Error)?) {
-        fetchRecordZoneChangesResultBlock?(Result(failing: error))
+        fetchRecordZoneChangesResultBlock?(Result(ofWhole: error))
         fetchRecordZoneChangesCompletionBlock?(error)
     }
 }

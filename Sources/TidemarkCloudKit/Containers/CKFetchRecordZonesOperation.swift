@@ -31,7 +31,7 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
 
     /// Called for each zone.
     open var perRecordZoneResultBlock: ((CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)?
-    /// Called at the end.
+    /// Called at the end, with the error of the whole request; errors of items are in their block.
     open var fetchRecordZonesResultBlock: ((Result<Void, any Error>) -> Void)?
     /// Called at the end, with the zones that were found.
     open var fetchRecordZonesCompletionBlock:
@@ -112,7 +112,7 @@ open class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable
     }
 
     override func complete(_ error: (any Error)?) {
-        fetchRecordZonesResultBlock?(Result(failing: error))
+        fetchRecordZonesResultBlock?(Result(ofWhole: error))
         fetchRecordZonesCompletionBlock?(hasItems(error) ? found : nil, error)
     }
 }

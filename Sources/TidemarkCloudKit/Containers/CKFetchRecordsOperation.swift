@@ -35,7 +35,7 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     open var perRecordProgressBlock: ((CKRecord.ID, Double) -> Void)?
     /// Called for each record.
     open var perRecordResultBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
-    /// Called at the end.
+    /// Called at the end, with the error of the whole request; errors of items are in their block.
     open var fetchRecordsResultBlock: ((Result<Void, any Error>) -> Void)?
     /// Called for each record.
     open var perRecordCompletionBlock: ((CKRecord?, CKRecord.ID?, (any Error)?) -> Void)?
@@ -109,7 +109,7 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     }
 
     override func complete(_ error: (any Error)?) {
-        fetchRecordsResultBlock?(Result(failing: error))
+        fetchRecordsResultBlock?(Result(ofWhole: error))
         fetchRecordsCompletionBlock?(hasItems(error) ? found : nil, error)
     }
 }

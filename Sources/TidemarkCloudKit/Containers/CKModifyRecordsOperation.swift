@@ -56,7 +56,7 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     open var perRecordSaveBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
     /// Called for each record that was to be deleted.
     open var perRecordDeleteBlock: ((CKRecord.ID, Result<Void, any Error>) -> Void)?
-    /// Called at the end.
+    /// Called at the end, with the error of the whole request; errors of items are in their block.
     open var modifyRecordsResultBlock: ((Result<Void, any Error>) -> Void)?
     /// Called for each record that was to be saved.
     open var perRecordCompletionBlock: ((CKRecord, (any Error)?) -> Void)?
@@ -205,7 +205,7 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     }
 
     override func complete(_ error: (any Error)?) {
-        modifyRecordsResultBlock?(Result(failing: error))
+        modifyRecordsResultBlock?(Result(ofWhole: error))
         let isAnswered = hasItems(error)
         modifyRecordsCompletionBlock?(isAnswered ? saved : nil, isAnswered ? deleted : nil, error)
     }

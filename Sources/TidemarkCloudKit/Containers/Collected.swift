@@ -67,6 +67,14 @@ func hasItems(_ error: (any Error)?) -> Bool {
 }
 
 extension Result where Success == Void, Failure == any Error {
+    /// Creates the result of a whole operation for the newer blocks.
+    ///
+    /// As on Apple's systems, they receive no `partialFailure`: the errors of items were in the
+    /// blocks of the items. The older blocks receive it.
+    init(ofWhole error: (any Error)?) {
+        self.init(failing: hasItems(error) ? nil : error)
+    }
+
     /// Returns the collected results, unless the request failed as a whole.
     ///
     /// Errors of items are in the collected results.

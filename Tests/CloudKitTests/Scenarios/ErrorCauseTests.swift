@@ -276,7 +276,7 @@ import TidemarkTesting
         let id = CKRecord.ID(recordName: "missing")
         let operation = CKFetchRecordsOperation(recordIDs: [id])
         let heard = Heard<(any Error)?>()
-        operation.fetchRecordsResultBlock = { heard.add($0.error) }
+        operation.fetchRecordsCompletionBlock = { heard.add($1) }
         await operation.run { database.add($0) }
         let error = heard.items.first.flatMap { $0 } as? CKError
         #expect((error?.partialErrorsByItemID?[id] as? CKError)?.code == .unknownItem)

@@ -187,7 +187,7 @@ private actor NoteStore {
             configurationsByRecordZoneID: [zoneID: .init(previousServerChangeToken: zoneToken)]
         )
         let ends = Heard<any Error>()
-        operation.fetchRecordZoneChangesResultBlock = { $0.error.map { ends.add($0) } }
+        operation.fetchRecordZoneChangesCompletionBlock = { $0.map { ends.add($0) } }
         await operation.run { database.add($0) }
         let error = try #require(ends.items.first as? CKError)
         #expect(error.code == .partialFailure)

@@ -105,7 +105,7 @@ import Testing
             items.add((id.recordName, (result.error as? CKError)?.code))
         }
         let ends = Heard<(any Error)?>()
-        operation.modifyRecordsResultBlock = { ends.add($0.error) }
+        operation.modifyRecordsCompletionBlock = { _, _, error in ends.add(error) }
         await operation.run { database.add($0) }
 
         #expect(items.items.map(\.0) == ["a", "taken", "b"])

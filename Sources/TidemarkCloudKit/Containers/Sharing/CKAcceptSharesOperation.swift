@@ -22,7 +22,7 @@ open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
 
     /// Called for each share.
     open var perShareResultBlock: ((CKShare.Metadata, Result<CKShare, any Error>) -> Void)?
-    /// Called at the end.
+    /// Called at the end, with the error of the whole request; errors of items are in their block.
     open var acceptSharesResultBlock: ((Result<Void, any Error>) -> Void)?
     /// Called for each share.
     open var perShareCompletionBlock: ((CKShare.Metadata, CKShare?, (any Error)?) -> Void)?
@@ -63,7 +63,7 @@ open class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
     }
 
     override func complete(_ error: (any Error)?) {
-        acceptSharesResultBlock?(Result(failing: error))
+        acceptSharesResultBlock?(Result(ofWhole: error))
         acceptSharesCompletionBlock?(error)
     }
 }

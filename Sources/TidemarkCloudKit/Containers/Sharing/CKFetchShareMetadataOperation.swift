@@ -26,7 +26,7 @@ open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
 
     /// Called for each link.
     open var perShareMetadataResultBlock: ((URL, Result<CKShare.Metadata, any Error>) -> Void)?
-    /// Called at the end.
+    /// Called at the end, with the error of the whole request; errors of items are in their block.
     open var fetchShareMetadataResultBlock: ((Result<Void, any Error>) -> Void)?
     /// Called for each link.
     open var perShareMetadataBlock: ((URL, CKShare.Metadata?, (any Error)?) -> Void)?
@@ -77,7 +77,7 @@ open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
     }
 
     override func complete(_ error: (any Error)?) {
-        fetchShareMetadataResultBlock?(Result(failing: error))
+        fetchShareMetadataResultBlock?(Result(ofWhole: error))
         fetchShareMetadataCompletionBlock?(error)
     }
 }

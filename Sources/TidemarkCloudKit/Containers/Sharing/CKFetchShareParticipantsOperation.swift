@@ -23,7 +23,7 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
     /// Called for each user.
     open var perShareParticipantResultBlock:
         ((CKUserIdentity.LookupInfo, Result<CKShare.Participant, any Error>) -> Void)?
-    /// Called at the end.
+    /// Called at the end, with the error of the whole request; errors of items are in their block.
     open var fetchShareParticipantsResultBlock: ((Result<Void, any Error>) -> Void)?
     /// Called for each user that was found.
     open var shareParticipantFetchedBlock: ((CKShare.Participant) -> Void)?
@@ -62,7 +62,7 @@ open class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
     }
 
     override func complete(_ error: (any Error)?) {
-        fetchShareParticipantsResultBlock?(Result(failing: error))
+        fetchShareParticipantsResultBlock?(Result(ofWhole: error))
         fetchShareParticipantsCompletionBlock?(error)
     }
 }

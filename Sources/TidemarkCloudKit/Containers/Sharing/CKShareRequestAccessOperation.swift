@@ -22,7 +22,7 @@ open class CKShareRequestAccessOperation: CKOperation, @unchecked Sendable {
 
     /// Called for each link.
     open var perShareAccessRequestResultBlock: ((URL, Result<Void, any Error>) -> Void)?
-    /// Called at the end.
+    /// Called at the end, with the error of the whole request; errors of items are in their block.
     open var shareAccessRequestResultBlock: ((Result<Void, any Error>) -> Void)?
 
     override func perform(_ session: Session) async throws(CKError) {
@@ -49,6 +49,6 @@ open class CKShareRequestAccessOperation: CKOperation, @unchecked Sendable {
     }
 
     override func complete(_ error: (any Error)?) {
-        shareAccessRequestResultBlock?(Result(failing: error))
+        shareAccessRequestResultBlock?(Result(ofWhole: error))
     }
 }

@@ -31,7 +31,7 @@ open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Senda
         ((CKSubscription.ID, Result<CKSubscription, any Error>) -> Void)?
     /// Called for each subscription that was to be deleted.
     open var perSubscriptionDeleteBlock: ((CKSubscription.ID, Result<Void, any Error>) -> Void)?
-    /// Called at the end.
+    /// Called at the end, with the error of the whole request; errors of items are in their block.
     open var modifySubscriptionsResultBlock: ((Result<Void, any Error>) -> Void)?
     /// Called at the end, with the subscriptions that were saved and deleted.
     open var modifySubscriptionsCompletionBlock:
@@ -70,7 +70,7 @@ open class CKModifySubscriptionsOperation: CKDatabaseOperation, @unchecked Senda
     }
 
     override func complete(_ error: (any Error)?) {
-        modifySubscriptionsResultBlock?(Result(failing: error))
+        modifySubscriptionsResultBlock?(Result(ofWhole: error))
         modifySubscriptionsCompletionBlock?(done?.saved, done?.deleted, error)
     }
 }
