@@ -487,12 +487,17 @@ package.dependencies.append(
 )
 package.targets += [
     .target(name: "CDefaultCloud"),
+    // What programs implement. It states no isolation, so the feature that adds one is off.
+    .target(
+        name: "TidemarkDelegate",
+        swiftSettings: sanitized + [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]
+    ),
     // Apple's names over any service.
     .target(
         name: "TidemarkCloudKit",
         dependencies: [
             "TidemarkSync", "TidemarkWire", "TidemarkTesting", "TidemarkModel", "TidemarkLock",
-            "CDefaultCloud",
+            "TidemarkDelegate", "CDefaultCloud",
             .target(name: "TidemarkClient", condition: client),
         ],
         swiftSettings: shipped

@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+public import TidemarkDelegate
+
 /// Keeps an app in sync with a private or shared database.
 ///
 /// The engine fetches changes, sends the changes that the app names, and retries if that may help.
@@ -99,25 +101,17 @@ extension CKSyncEngine {
 /// The delegate of a sync engine: it receives events and provides the changes to send.
 ///
 /// An engine calls its delegate once at a time, and continues when the call returns.
-public protocol CKSyncEngineDelegate: AnyObject, Sendable {
-    /// Something happened.
-    @concurrent
-    func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) async
-
-    /// Returns the records to send next; `nil` if there are none.
-    @concurrent
-    func nextRecordZoneChangeBatch(
-        _ context: CKSyncEngine.SendChangesContext,
-        syncEngine: CKSyncEngine
-    ) async -> CKSyncEngine.RecordZoneChangeBatch?
-
-    /// Returns the zones to fetch; the default is the options of the context.
-    @concurrent
-    func nextFetchChangesOptions(
-        _ context: CKSyncEngine.FetchChangesContext,
-        syncEngine: CKSyncEngine
-    ) async -> CKSyncEngine.FetchChangesOptions
-}
+///
+/// Its requirements are in a module of their own, for the reason stated there.
+public protocol CKSyncEngineDelegate: SyncEngineRequirements
+where
+    TidemarkEngine == CKSyncEngine,
+    TidemarkEvent == CKSyncEngine.Event,
+    TidemarkSendContext == CKSyncEngine.SendChangesContext,
+    TidemarkBatch == CKSyncEngine.RecordZoneChangeBatch,
+    TidemarkFetchContext == CKSyncEngine.FetchChangesContext,
+    TidemarkFetchOptions == CKSyncEngine.FetchChangesOptions
+{}
 
 extension CKSyncEngineDelegate {
     /// Returns the options of the context.

@@ -25,6 +25,8 @@ struct ModuleSymbols {
             var kind: String
             var source: String
             var target: String
+            /// The target's module and name, if it is in another module.
+            var targetFallback: String?
         }
 
         var symbols: [Symbol]
@@ -40,7 +42,9 @@ struct ModuleSymbols {
     init() throws {
         let folder = try ScratchFolder()
         // The module exports what TidemarkCloudKit declares.
-        for module in ["CloudKit", "TidemarkCloudKit"] { try Self.extract(module, to: folder.url) }
+        for module in ["CloudKit", "TidemarkCloudKit", "TidemarkDelegate"] {
+            try Self.extract(module, to: folder.url)
+        }
         for file in try FileManager.default.contentsOfDirectory(
             at: folder.url,
             includingPropertiesForKeys: nil
@@ -113,6 +117,13 @@ struct ModuleSymbols {
             if let target, let path = paths[target] {
                 aliases[symbol.pathComponents.joined(separator: ".")] = path
             }
+        }
+        // A protocol that refines one of a module below has its requirements.
+        for relationship in graph.relationships where relationship.kind == "conformsTo" {
+            guard let fallback = relationship.targetFallback,
+                fallback.hasPrefix("TidemarkDelegate."), let child = paths[relationship.source]
+            else { continue }
+            superclasses[child] = String(fallback.dropFirst("TidemarkDelegate.".count))
         }
         for relationship in graph.relationships where relationship.kind == "inheritsFrom" {
             if let child = paths[relationship.source], let parent = paths[relationship.target] {

@@ -1,0 +1,1 @@
+../CloudKitSwift5Tests/ActorDelegateTests.swift
