@@ -50,7 +50,9 @@ import Tidemark
         // Anna shares the list, and invites Ben.
         let share = CKShare(rootRecord: list)
         share[CKShare.SystemFieldKey.title] = "Groceries"
-        let participant = try await anna.shareParticipant(forEmailAddress: "ben@example.org")
+        let lookup = CKUserIdentity.LookupInfo(emailAddress: "ben@example.org")
+        let participants = try await anna.shareParticipants(for: [lookup])
+        let participant = try #require(try participants[lookup]?.get())
         participant.permission = .readWrite
         share.addParticipant(participant)
         let saved = try await mine.modifyRecords(saving: [list, share], deleting: [])
@@ -116,6 +118,10 @@ import Tidemark
         }
         await request.run { cleo.add($0) }
         #expect(asked.items == [url])
+        let unknown = try #require(URL(string: "https://tidemark.invalid/share/unknown"))
+        let answers = try await cleo.requestShareAccess(for: [url, unknown])
+        #expect(answers.count == 2)
+        #expect(answers[url]?.error == nil)
 
         let current = try #require(try await mine.record(for: first.recordID) as? CKShare)
         let cleoID = try await cleo.userRecordID()

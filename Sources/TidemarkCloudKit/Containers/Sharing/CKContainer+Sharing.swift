@@ -94,6 +94,25 @@ extension CKContainer {
     }
 }
 
+// MARK: Access
+
+extension CKContainer {
+    /// Requests access to the shares that links lead to, and returns the result for each.
+    public func requestShareAccess(
+        for urls: [URL]
+    ) async throws -> [URL: Result<Void, any Error>] {
+        try await answer { handler in
+            let operation = CKShareRequestAccessOperation(shareURLs: urls)
+            let items = Collected<[URL: Result<Void, any Error>]>([:])
+            operation.perShareAccessRequestResultBlock = { url, result in
+                items.add { $0[url] = result }
+            }
+            operation.shareAccessRequestResultBlock = { handler($0.collecting(items)) }
+            return begin(operation)
+        }
+    }
+}
+
 // MARK: Participants
 
 extension CKContainer {
@@ -166,6 +185,13 @@ extension CKContainer {
         forPhoneNumbers phoneNumbers: [String]
     ) async throws -> [String: Result<CKShare.Participant, any Error>] {
         try await answer { fetchingParticipants(phoneNumbers, { .init(phoneNumber: $0) }, $0) }
+    }
+
+    /// Returns participants for users of any kind of lookup.
+    public func shareParticipants(
+        for lookupInfos: [CKUserIdentity.LookupInfo]
+    ) async throws -> [CKUserIdentity.LookupInfo: Result<CKShare.Participant, any Error>] {
+        try await answer { fetchingParticipants(lookupInfos, { $0 }, $0) }
     }
 
     /// Participants for users.
