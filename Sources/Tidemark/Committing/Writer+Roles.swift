@@ -29,8 +29,8 @@ extension Writer {
             }
             let old = try reader.rolesRecord(of: user, in: database, picture)
             if try RoleRecords.roles(in: old) == roles {
-                try await committer.waitUntilDurable(old?.sequence ?? .zero)
-                return
+                // Also without a record: its deletion may not be durable yet.
+                return try await committer.waitUntilDurable(picture.bound)
             }
             let change = try RoleRecords.change(roles, of: user)
             let caller = Caller(database: database)

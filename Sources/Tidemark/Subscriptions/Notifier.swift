@@ -267,7 +267,8 @@ actor Notifier {
             )
             decision.plan.seal(as: caller, key, outcomes: decision.outcomes)
             if decision.plan.eventCount == 0 {
-                try await committer.waitUntilDurable(decision.lookedAt)
+                // Also for what is absent: its deletion may not be durable yet.
+                try await committer.waitUntilDurable(picture.bound)
                 return request.result(of: decision.outcomes)
             }
             guard let placed = try committer.append(&decision.plan) else { continue }
@@ -284,9 +285,9 @@ actor Notifier {
         _ store: Notifications
     ) async throws(SyncError) -> [Name: Subscription] {
         // The catalog includes commits that are not durable yet. The answer must not show them
-        // before they are.
+        // before they are, nor lack what they delete.
         let entries = try catalog(store, try store.reader.picture(.appended))[holder]
-        let last = entries.values.map(\.sequence).max() ?? 0
+        let last = max(lastChange, entries.values.map(\.sequence).max() ?? 0)
         try await store.writer().committer.waitUntilDurable(last)
         return entries.mapValues(\.subscription)
     }

@@ -13,12 +13,9 @@ package struct SubscriptionDecision {
     package private(set) var outcomes: [ItemOutcome] = []
     /// The commit; empty if nothing has to change.
     package var plan: CommitPlan
-    /// The highest position that the decision depends on.
-    package private(set) var lookedAt = SequenceNumber.zero
 
     /// The holder's subscriptions after the request.
     private var entries: [Name: SavedSubscription]
-    private var changed: Set<Name> = []
 
     /// Decides a request.
     ///
@@ -52,11 +49,9 @@ package struct SubscriptionDecision {
         // Deletions make room for saves.
         for id in request.deletions {
             let name = Name(id)
-            if let entry = self.entries.removeValue(forKey: name) {
+            if self.entries.removeValue(forKey: name) != nil {
                 change.deletions.append(HeldSubscription.recordName(of: name, holder))
-                look(at: entry)
             }
-            changed.insert(name)
         }
         var isDone: [Bool] = []
         for subscription in request.saves {
@@ -85,10 +80,6 @@ package struct SubscriptionDecision {
         }
     }
 
-    private mutating func look(at entry: SavedSubscription) {
-        lookedAt = max(lookedAt, entry.sequence)
-    }
-
     /// Decides one save.
     private mutating func decide(
         _ subscription: Subscription,
@@ -101,7 +92,6 @@ package struct SubscriptionDecision {
             try subscription.check(in: holder.database, limits)
             try checkZone(of: subscription, limits, facts)
             if let old = entries[subscription.name] {
-                look(at: old)
                 // Equal subscriptions have equal fields, so saving one again makes no event.
                 let oldHeld = HeldSubscription(holder: holder, subscription: old.subscription)
                 if try SubscriptionRecords.fields(oldHeld) == SubscriptionRecords.fields(held) {
@@ -109,8 +99,6 @@ package struct SubscriptionDecision {
                 }
             }
             if let duplicate = duplicate(of: subscription) {
-                // The error names this subscription, so the answer waits until it is durable.
-                look(at: duplicate)
                 throw .duplicateSubscription(subscription.id, of: duplicate.subscription.id)
             }
             try schema.admit(subscription)
