@@ -180,7 +180,8 @@ extension BindingRules {
         let zone = items[index].zone
         var next: Name? = parent
         var seen: Set<Name> = []
-        for _ in 0..<limits.ancestorsPerRecord {
+        // One step more than there may be ancestors, which finds the end of the longest line.
+        for _ in 0...limits.ancestorsPerRecord {
             // A cycle further up is rejected if another save of the request closes it.
             guard let name = next, seen.insert(name).inserted else { return }
             if name == items[index].name { throw .parentCycle(recordID(index)) }

@@ -150,6 +150,7 @@ import TidemarkModel
     private func limitedStore() throws -> Store {
         var options = StoreOptions()
         options.limits.deleteSelfReferencesPerTarget = 3
+        options.limits.ancestorsPerRecord = 2
         return try Store.open(at: folder.path("small.tide"), access: .creating, options: options)
     }
 
@@ -245,6 +246,19 @@ import TidemarkModel
         #expect(try await codes([save("d", parent: .set("c"))]) == [nil])
         #expect(try await codes([], delete: "b", "c", "d") == [nil, nil, nil])
         #expect(try await live().isEmpty)
+        try store.close()
+    }
+
+    @Test func `A record has as many ancestors as the limit allows`() async throws {
+        let store = try limitedStore()
+        let bert = Client(store: store)
+        try await bert.createZone()
+        let line = [
+            try save("a"), try save("b", parent: .set("a")), try save("c", parent: .set("b")),
+        ]
+        #expect(try await bert.modify(line).saves.map { $0.error?.code } == [nil, nil, nil])
+        let more = try await bert.modify([try save("d", parent: .set("c"))])
+        #expect(more.saves.map { $0.error?.code } == [.limitExceeded])
         try store.close()
     }
 
