@@ -16,6 +16,23 @@ import TidemarkWire
 /// The connections of a client: through proxies, to servers that do not answer, with tokens that are
 /// valid once.
 @Suite struct ClientTransportTests {
+    @Test func `A timeout can be as long as a duration`() async throws {
+        try await ServerHost.socket.run { hosted in
+            var options = ConnectionOptions()
+            options.connectTimeout = .seconds(Int64.max)
+            options.requestTimeout = .seconds(Int64.max)
+            options.streamTimeout = .seconds(Int64.max)
+            let web = try await hosted.signIn("anna")
+            let connection = try hosted.connect(
+                .user(apiToken: hosted.server.token, webAuthToken: web),
+                options
+            )
+            let caller = Caller(user: hosted.user("anna"), device: "phone")
+            #expect(try await connection.service.accountStatus(as: caller) == .available)
+            await connection.close()
+        }
+    }
+
     @Test(arguments: ["http", "authenticated", "socks"])
     func `Requests and streams go through a proxy`(kind: String) async throws {
         // The base64 of `user:word`.

@@ -175,15 +175,6 @@ extension ByteBuffer {
     }
 }
 
-extension TimeAmount {
-    fileprivate init(_ duration: Duration) {
-        let (seconds, attoseconds) = duration.components
-        self = .nanoseconds(
-            Int64(clamping: seconds) * 1_000_000_000 + attoseconds / 1_000_000_000
-        )
-    }
-}
-
 extension SyncError {
     /// Creates the error for a missing or incomplete answer.
     fileprivate init(lost error: any Error) {

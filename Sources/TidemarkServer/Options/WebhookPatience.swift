@@ -14,10 +14,6 @@ public struct WebhookPatience: Hashable, Sendable {
     /// Creates a day.
     public init() {}
 
-    var milliseconds: Int64 {
-        limit.components.seconds * 1000 + limit.components.attoseconds / 1_000_000_000_000_000
-    }
-
     /// Returns the pause after a number of consecutive failures.
     ///
     /// It is a random part between half of the delay and all of it, so that not all webhooks retry

@@ -192,7 +192,7 @@ final class Webhooks: Sendable {
         let before = webhook
         if webhook.failingSince == 0 { webhook.failingSince = now }
         webhook.failure = String("\(error)".prefix(200))
-        webhook.isDisabled = now - webhook.failingSince >= patience.milliseconds
+        webhook.isDisabled = now - webhook.failingSince >= patience.limit.inMilliseconds
         logger.warning(
             "webhook",
             metadata: [
