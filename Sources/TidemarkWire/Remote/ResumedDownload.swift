@@ -45,8 +45,13 @@ actor ResumedDownload<Transport: ServiceTransport> {
             // An iterator continues where the last one ended, because all of them read from one
             // source.
             var iterator = open.makeAsyncIterator()
-            guard let piece = try await iterator.next() else { return nil }
-            offset += UInt64(piece.count)
+            let piece = try await iterator.next()
+            offset += UInt64(piece?.count ?? 0)
+            // The other side announced the range and sends the pieces. Bytes behind the range would
+            // make `opened` form a range whose end is before its start, which traps.
+            guard piece == nil ? offset == end : offset <= end else {
+                throw .unreadable("The bytes of an asset are not as many as announced.")
+            }
             return piece
         } catch {
             // The next attempt opens the download again, after the bytes that were received. Any
