@@ -24,7 +24,8 @@ final class SyncEngineDriver: Sendable {
         var isAwake = false
         /// The callers that wait until there is nothing to do.
         var restWaiting: [CheckedContinuation<Void, Never>] = []
-        var tasks: [Task<Void, Never>] = []
+        /// The task that receives the server's news.
+        var listening: Task<Void, Never>?
         /// The identity of the task in which the delegate is called.
         var runIdentity: Int?
         var accountWatch: AccountWatch?
@@ -74,29 +75,23 @@ extension SyncEngineDriver {
             self?.change { loop, _ in loop.noteAccountChange() }
         }
         let reference = EngineReference(engine)
-        let run = Task(executorPreference: OwnThreads.shared) { [device] in
+        guarded.withLock { $0.accountWatch = watch }
+        // Nothing cancels this task: after `end()` it answers the calls that wait, and returns.
+        Task(executorPreference: OwnThreads.shared) { [device] in
             // The delegate runs in this task, so containers that it creates belong to the device.
             await TidemarkDevice.$bound.withValue(device) { await self.run(reference) }
-        }
-        guarded.withLock { guarded in
-            guarded.accountWatch = watch
-            guarded.tasks.append(run)
         }
     }
 
     /// Does nothing more; calls that wait fail.
     func end() {
-        let tasks = guarded.withLock { guarded in
+        guarded.withLock { guarded in
             guarded.isEnded = true
             guarded.loop.cancel()
             guarded.running?.cancel()
             guarded.accountWatch = nil
-            defer { guarded.tasks = [] }
-            return guarded.tasks
+            guarded.listening?.cancel()
         }
-        // The run is not cancelled. It answers the waiting calls with the error of `loop.cancel()`,
-        // and then returns because `isEnded` is set.
-        for task in tasks.dropFirst() { task.cancel() }
         wake()
     }
 
@@ -336,11 +331,9 @@ extension SyncEngineDriver {
     /// Subscribes to changes on the server, if the loop fetches automatically.
     private func listen() {
         let database = serverStep.database
-        let old = guarded.withLock { guarded in
-            guarded.tasks.dropFirst().map { $0 }
-        }
-        for task in old { task.cancel() }
-        let isAgain = !old.isEmpty
+        let old = guarded.withLock { $0.listening }
+        old?.cancel()
+        let isAgain = old != nil
         // A manual engine fetches when the app calls. Without a user there are no notifications.
         guard look({ $0.isAutomatic }), device.userID != nil else { return }
         let scope = database.databaseScope.model
@@ -366,8 +359,7 @@ extension SyncEngineDriver {
             }
         }
         guarded.withLock { guarded in
-            // The first task is the run; at most one other listens.
-            guarded.tasks = guarded.tasks.prefix(1) + [listening]
+            guarded.listening = listening
             if guarded.isEnded { listening.cancel() }
         }
     }
