@@ -28,15 +28,14 @@ package enum RFC3339 {
         return (minutes * 60 + second) * 1000 + fraction
     }
 
-    /// The time in UTC, with three digits after the second unless they are all zero; with
-    /// `isFixedWidth`, always.
-    package static func text(milliseconds: Int64, isFixedWidth: Bool = false) -> String {
+    /// The time in UTC, with three digits after the second unless they are all zero.
+    package static func text(milliseconds: Int64) -> String {
         var text: [UInt8] = []
-        append(milliseconds: milliseconds, isFixedWidth: isFixedWidth, to: &text)
+        append(milliseconds: milliseconds, to: &text)
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Appends the text of a time.
+    /// Appends the text of a time; with `isFixedWidth`, always with the digits after the second.
     package static func append(
         milliseconds: Int64,
         isFixedWidth: Bool = false,

@@ -22,9 +22,7 @@ public enum PointInTime: Hashable, Sendable {
 
     /// So long before now, by the machine's clock.
     public static func ago(_ duration: Duration) -> PointInTime {
-        let seconds = Double(duration.components.seconds)
-        let fraction = Double(duration.components.attoseconds) / 1e18
-        return .time(Date(timeIntervalSinceNow: -seconds - fraction))
+        .time(Date(timeIntervalSinceNow: -duration.inSeconds))
     }
 
     /// Returns the event of the point in a store.

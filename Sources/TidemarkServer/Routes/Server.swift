@@ -222,10 +222,9 @@ public final class Server: Sendable {
         }
     }
 
-    /// Creates the application with the server's paths, address and limits; `services` run with it.
+    /// Creates the application with the server's paths, address and limits.
     func makeApplication(
         _ reloader: TimedCertificateReloader? = nil,
-        services: [any Service] = [],
         onListening: @escaping @Sendable (Int) async -> Void = { _ in }
     ) throws -> some ApplicationProtocol {
         // Programs that check whether a server runs often send HEAD.
@@ -242,7 +241,6 @@ public final class Server: Sendable {
                 backlog: 1024,
                 availableConnectionsDelegate: .maximum(options.connectionLimit, logger: logger)
             ),
-            services: services,
             onServerRunning: { channel in
                 let port = channel.localAddress?.port ?? 0
                 let address = self.options.address(port: port)
