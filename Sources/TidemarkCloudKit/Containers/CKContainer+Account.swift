@@ -63,6 +63,9 @@ extension CKContainer {
 }
 
 /// One call of a service that CloudKit has no operation for.
+///
+/// Unchecked, as its superclass: `perform` writes the value before `complete`, which reads it, is
+/// added to the queue of the callbacks.
 final class ServiceCallOperation<Value: Sendable>: CKOperation, @unchecked Sendable {
     private let call: ServiceCall<Value>
     private let handler: ResultHandler<Value>
@@ -78,7 +81,6 @@ final class ServiceCallOperation<Value: Sendable>: CKOperation, @unchecked Senda
     }
 
     override func perform(_ session: Session) async throws(CKError) {
-        // `complete` reads it on the queue of the callbacks, to which it is added only after this.
         value = try await session.call(call)
     }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension FieldValue {
-    /// The value's bytes in a record's body (Docs/formats/record.md, "Values").
+    /// The value's bytes in a record's body (Docs/formats/record.md, "Types and values").
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
         encode(into: &bytes)

@@ -113,6 +113,9 @@ extension String? {
 /// Writes names of persons as texts.
 ///
 /// In place of the class of Foundation on Linux, whose methods cannot be called.
+///
+/// Unchecked: as with Foundation's formatters, a program sets the properties before it uses the
+/// formatter on other threads.
 open class PersonNameComponentsFormatter: Formatter, @unchecked Sendable {
     /// The length of a written name.
     public enum Style: Int, Sendable {
