@@ -11,16 +11,11 @@ extension Duration {
         self = seconds.isNaN ? .zero : .seconds(min(max(seconds, -limit), limit))
     }
 
+    // Both by `attoseconds`: `components` traps for more seconds than an `Int64` has.
+
     /// The nearest number of seconds.
-    package var inSeconds: Double {
-        Double(components.seconds) + Double(components.attoseconds) / 1e18
-    }
+    package var inSeconds: Double { Double(attoseconds) / 1e18 }
 
     /// Whole milliseconds, rounded towards zero; the largest number if there are more.
-    package var inMilliseconds: Int64 {
-        let (milliseconds, overflow) = components.seconds.multipliedReportingOverflow(by: 1_000)
-        guard !overflow else { return components.seconds < 0 ? .min : .max }
-        return milliseconds.addingReportingOverflow(components.attoseconds / 1_000_000_000_000_000)
-            .partialValue
-    }
+    package var inMilliseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000_000_000) }
 }

@@ -19,5 +19,9 @@ import TidemarkModel
         #expect(Duration.milliseconds(-1_234).inMilliseconds == -1_234)
         #expect(Duration.seconds(Int64.max).inMilliseconds == .max)
         #expect(Duration.seconds(Int64.min).inMilliseconds == .min)
+        // The longest durations have more seconds than an `Int64`.
+        #expect(Duration.seconds(1e20).inMilliseconds == .max)
+        #expect(Duration.seconds(-1e20).inMilliseconds == .min)
+        #expect(Duration.seconds(1e20).inSeconds == 1e20)
     }
 }
