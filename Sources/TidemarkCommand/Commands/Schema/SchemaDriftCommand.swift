@@ -32,11 +32,11 @@ struct SchemaDriftCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await store.ask { service in
-            // A point includes its event, and the drift begins after it.
-            let first = try await since?.position(by: service).next
-            let drift = try await service.answer(
-                SchemaDriftCall(of: container, since: first ?? .zero)
-            )
+            let point = try await since?.position(by: service) ?? .zero
+            // A point includes its event, and the drift begins after it. The highest position,
+            // which a number may name, has none after it.
+            let first = point < .max ? point.next : point
+            let drift = try await service.answer(SchemaDriftCall(of: container, since: first))
             try options.print(drift.entries)
             if drift.uncounted > 0 {
                 note("Not listed, because there are too many: \(drift.uncounted) more.")
