@@ -39,6 +39,7 @@ import TidemarkModel
             }
             #expect(error.code == .invalidArguments)
             #expect(error.message.hasPrefix("The request of 'fetchRecords' cannot be read: at "))
+            #expect(!error.message.hasSuffix(".."), "\(error.message)")
         }
     }
 

@@ -58,7 +58,10 @@ extension DecodingError {
             return "at \(Self.place(found.codingPath)): the member '\(key.stringValue)' is missing"
         @unknown default: return "the bytes cannot be read"
         }
-        return "at \(Self.place(context.codingPath)): \(context.debugDescription)"
+        // Some descriptions are sentences, and what the summary is part of ends with its own stop.
+        var cause = context.debugDescription
+        if cause.hasSuffix(".") { cause.removeLast() }
+        return "at \(Self.place(context.codingPath)): \(cause)"
     }
 
     private static func place(_ path: [any CodingKey]) -> String {
