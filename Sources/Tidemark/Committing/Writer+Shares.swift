@@ -53,6 +53,15 @@ extension Writer {
                 )
             }
             if found.share.requesters.contains(user) { return nil }
+            // Each request writes the whole record of the share again.
+            guard found.share.requesters.count < reader.options.limits.participantsPerShare else {
+                throw SyncError(
+                    .tooManyParticipants,
+                    "The share has \(found.share.requesters.count) requests for access, which is "
+                        + "the limit.",
+                    remedy: "Ask its owner to answer them first."
+                )
+            }
             var share = found.share
             share.requesters.append(user)
             return share
@@ -89,8 +98,17 @@ extension Writer {
                 try await committer.waitUntilDurable(answer.last)
                 return try share(savedAt: answer.last, picture)
             }
-            let found = try reader.find(token, in: caller.database, picture)
-            guard let share = try edit(found), let key = found.zones.key(of: 0) else {
+            let found: Reader.Found
+            let edited: Share?
+            do throws(SyncError) {
+                found = try reader.find(token, in: caller.database, picture)
+                edited = try edit(found)
+            } catch {
+                // What led to it may not be durable yet.
+                try await committer.waitUntilDurable(picture.bound)
+                throw error
+            }
+            guard let share = edited, let key = found.zones.key(of: 0) else {
                 try await committer.waitUntilDurable(found.stored.sequence)
                 let access = found.share.participant(try reader.signedIn(caller))?.role == .owner
                 let record = try reader.record(found.stored, in: found.id.zone)

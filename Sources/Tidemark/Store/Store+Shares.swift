@@ -43,7 +43,7 @@ extension Store {
     ///
     /// Requesting again changes nothing, nor does a request by a participant. Throws
     /// `participantAlreadyInvited` for a user that only has to accept, `permissionFailure` if the
-    /// share takes no requests.
+    /// share takes no requests, `tooManyParticipants` if it has as many as it may have participants.
     public func requestShareAccess(_ link: String, as caller: Caller) async throws(SyncError) {
         let parts = try parts
         try await parts.reader.answer(.shares, caller) { () throws(SyncError) in

@@ -137,6 +137,26 @@ import TidemarkModel
         #expect(await request(bob) == nil)
     }
 
+    @Test func `A share has as many requesters as it may have participants`() async throws {
+        var options = StoreOptions()
+        options.limits.participantsPerShare = 2
+        let world = try await SharingWorld(options: options)
+        var share = try world.anna.share("s", of: "a")
+        share.share?.allowsAccessRequests = true
+        for save in try await world.anna.modify([try world.anna.node("a"), share]).saves {
+            _ = try save.get()
+        }
+        let link = world.store.url(of: try await world.anna.shared("s"))
+        for name in ["bob", "carol", "bob"] {
+            try await world.store.requestShareAccess(link, as: world.guest(name).caller)
+        }
+        let error = await #expect(throws: SyncError.self) {
+            try await world.store.requestShareAccess(link, as: world.guest("dan").caller)
+        }
+        #expect(error?.code == .tooManyParticipants)
+        #expect(try await world.anna.shared("s").requesters.count == 2)
+    }
+
     @Test func `Only administrators among participants change participants`() async throws {
         let refused = try await save { content in
             content.participants = [

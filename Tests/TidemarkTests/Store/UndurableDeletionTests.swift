@@ -37,4 +37,26 @@ import TidemarkModel
             await #expect(throws: SyncError.self) { try await store.setRoles([], of: anna) }
         }
     }
+
+    @Test func `A link has not ended before that is durable`() async throws {
+        let store = try ScratchAssets(disk).store
+        let anna = SharingWorld.owner(in: store)
+        try await anna.createZone()
+        let saves = [try anna.node("a"), try anna.share("s", of: "a", open: .readWrite)]
+        for save in try await anna.modify(saves).saves { _ = try save.get() }
+        let link = store.url(of: try await anna.shared("s"))
+        failSyncs()
+        await #expect(throws: SyncError.self) {
+            try await anna.modify([], delete: [RecordDeletion(anna.id("s"))])
+        }
+        let bob = SharingWorld.guest("bob", in: store)
+        let accepted = await #expect(throws: SyncError.self) {
+            try await store.acceptShare(link, as: bob.caller)
+        }
+        #expect(accepted?.code != .unknownItem)
+        let requested = await #expect(throws: SyncError.self) {
+            try await store.requestShareAccess(link, as: bob.caller)
+        }
+        #expect(requested?.code != .unknownItem)
+    }
 }
