@@ -11,9 +11,17 @@ struct FetchCycle: Sendable {
         var moreComing: Bool
     }
 
+    /// A request that follows the question for the app's options.
+    enum Request: Sendable {
+        case list
+        case zone(ZoneID)
+        /// The first page of the zone that comes next by the options.
+        case nextZone
+    }
+
     enum Stage: Sendable {
         case announcing
-        case askingOptions
+        case askingOptions(before: Request)
         case listing
         case tellingList(Page, changed: [ZoneID], deleted: [ZoneID])
         case announcingZone(ZoneID)
@@ -25,9 +33,12 @@ struct FetchCycle: Sendable {
 
     var reason: SyncReason
     var calls: [SyncCall]
-    var scope: FetchScope
-    /// The zones that are fetched before others.
-    var first: [ZoneID] = []
+    /// The scope with which the fetch began.
+    let scope: FetchScope
+    /// The zones to fetch, by the app's latest options.
+    private var wantedScope: FetchScope
+    /// The zones that are fetched before others, by the app's latest options.
+    private var first: [ZoneID] = []
     /// Zones that were dealt with.
     private var attempted: Set<ZoneID> = []
     /// The zones that were restarted because their token had expired.
@@ -45,6 +56,7 @@ struct FetchCycle: Sendable {
         self.reason = reason
         self.calls = calls
         self.scope = scope
+        wantedScope = scope
     }
 
     /// Ends it after the step that is being done.
@@ -85,13 +97,13 @@ struct FetchCycle: Sendable {
     mutating func take(_ outcome: SyncOutcome, _ state: inout SyncState) -> Bool {
         switch (stage, outcome) {
         case (.announcing, _):
-            stage = isCancelled ? .concluding : .askingOptions
-        case (.askingOptions, .fetchOptions(let scope, let first)):
-            self.scope = scope
+            stage = isCancelled ? .concluding : .askingOptions(before: .list)
+        case (.askingOptions(let request), .fetchOptions(let scope, let first)):
+            wantedScope = scope
             self.first = first
-            stage = isCancelled ? .concluding : .listing
-        case (.askingOptions, _):
-            stage = isCancelled ? .concluding : .listing
+            stage = self.stage(of: request, state)
+        case (.askingOptions(let request), _):
+            stage = self.stage(of: request, state)
         case (.listing, .zoneList(let changed, let deleted, let token, let moreComing)):
             let page = Page(token: token, moreComing: moreComing)
             stage = .tellingList(page, changed: changed, deleted: deleted)
@@ -111,7 +123,8 @@ struct FetchCycle: Sendable {
             // The token moves only after the app has handled the page. A state that is saved with
             // an earlier move would skip the page after a crash.
             state.take(changed: changed, deleted: deleted, token: page.token)
-            stage = page.moreComing && !isCancelled ? .listing : nextZone(state)
+            stage =
+                page.moreComing && !isCancelled ? .askingOptions(before: .list) : choice(state)
         case (.announcingZone(let zone), _):
             stage = isCancelled ? .concludingZone(zone, failure) : .fetchingZone(zone)
         case (.fetchingZone(let zone), .zoneChanges(let isEmpty, let token, let moreComing)):
@@ -123,7 +136,7 @@ struct FetchCycle: Sendable {
             // After the app has handled the page, for the same reason as with the list.
             state.zoneTokens[zone] = page.token
             if page.moreComing, !isCancelled {
-                stage = .fetchingZone(zone)
+                stage = .askingOptions(before: .zone(zone))
             } else {
                 // A cancelled zone stays unfetched. The next fetch continues from the token of its
                 // last page.
@@ -134,7 +147,7 @@ struct FetchCycle: Sendable {
             // A temporary error would probably stop the next zones too. Any other error concerns
             // this zone only.
             let isOver = isCancelled || error.map(\.code.isPassing) ?? false
-            stage = isOver ? .concluding : nextZone(state)
+            stage = isOver ? .concluding : choice(state)
         case (.concluding, _):
             return true
         case (.listing, _), (.fetchingZone, _):
@@ -161,9 +174,28 @@ struct FetchCycle: Sendable {
         stage = .concludingZone(zone, error)
     }
 
+    /// Returns the stage that follows the app's options.
+    private mutating func stage(of request: Request, _ state: SyncState) -> Stage {
+        switch request {
+        case .list: isCancelled ? .concluding : .listing
+        // The zone was announced, so its end is reported as well, whatever the options say now.
+        case .zone(let zone): isCancelled ? .concludingZone(zone, failure) : .fetchingZone(zone)
+        case .nextZone: nextZone(state)
+        }
+    }
+
+    /// Returns the stage before the next zone is chosen.
+    private func choice(_ state: SyncState) -> Stage {
+        // Also for zones outside the current scope: the next options may include them.
+        let hasZones = state.unfetchedZones.contains { !attempted.contains($0) }
+        return hasZones && !isCancelled ? .askingOptions(before: .nextZone) : .concluding
+    }
+
     private mutating func nextZone(_ state: SyncState) -> Stage {
         guard !isCancelled else { return .concluding }
-        let waiting = state.unfetchedZones.filter { scope.contains($0) && !attempted.contains($0) }
+        let waiting = state.unfetchedZones.filter {
+            wantedScope.contains($0) && !attempted.contains($0)
+        }
         guard let zone = first.first(where: waiting.contains) ?? waiting.first else {
             return .concluding
         }

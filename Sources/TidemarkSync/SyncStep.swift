@@ -13,7 +13,8 @@ public enum SyncStep: Hashable, Sendable {
     case subscribe
     /// Notify the app: ``SyncOutcome/done`` when the app has handled the notice.
     case tell(SyncNotice)
-    /// Ask the app for the zones to fetch: ``SyncOutcome/fetchOptions(_:first:)``.
+    /// Ask the app for the zones to fetch, before each request of a fetch:
+    /// ``SyncOutcome/fetchOptions(_:first:)``.
     case askFetchOptions(SyncReason, FetchScope)
     /// Fetch a page of the list of changed zones:
     /// ``SyncOutcome/zoneList(changed:deleted:token:moreComing:)``.

@@ -316,6 +316,35 @@ import TidemarkModel
         #expect(loop.unfetchedZones == [zones[1]])
     }
 
+    @Test func `Options are requested before each request of a fetch`() throws {
+        let server = try Self.server(5)
+        var loop = SyncLoop(isAutomatic: false)
+        _ = loop.fetch()
+        var asked: [FetchScope] = []
+        var requests: [SyncStep] = []
+        steps: while true {
+            let step = loop.nextStep(at: 0)
+            switch step {
+            case .checkAccount: loop.take(.account(UserID("_anna")), at: 0)
+            case .askFetchOptions(_, let scope):
+                asked.append(scope)
+                // From the second page of the zone on, the app wants no zone any more.
+                loop.take(.fetchOptions(asked.count > 2 ? .zones([]) : scope, first: []), at: 0)
+            case .fetchZoneList(let token):
+                requests.append(step)
+                loop.take(server.zoneList(since: token), at: 0)
+            case .fetchZoneChanges(let zone, let token):
+                requests.append(step)
+                loop.take(try server.changes(of: zone, since: token).outcome, at: 0)
+            case .wait: break steps
+            default: loop.take(.done, at: 0)
+            }
+        }
+        #expect(requests.count > 2)
+        #expect(asked == requests.map { _ in .all })
+        #expect(loop.unfetchedZones.isEmpty)
+    }
+
     @Test func `Cancelling does not shorten a delay`() throws {
         var server = try Self.server(0)
         var device = ModelDevice()
