@@ -34,6 +34,7 @@ extension CKError {
                 client ?? CKRecord.make(conflict.client, seenBy: reader)
             userInfo[CKRecordChangedErrorAncestorRecordKey] =
                 met?.ancestor ?? conflict.ancestor.map { CKRecord.make($0, seenBy: reader) }
+                ?? conflict.emptyAncestor
         }
         if !error.partialErrors.isEmpty {
             var items: [AnyHashable: any Error] = [:]
@@ -44,6 +45,16 @@ extension CKError {
         }
         // The codes of both types have the same numbers.
         self.init(Code(rawValue: error.code.rawValue) ?? .internalError, userInfo: userInfo)
+    }
+}
+
+extension ConflictRecords {
+    /// The ancestor of a record that was never saved, without fields; `nil` for any other record.
+    ///
+    /// Programs unwrap all three records before they merge.
+    fileprivate var emptyAncestor: CKRecord? {
+        guard client.changeTag == nil else { return nil }
+        return CKRecord(recordType: client.recordType, recordID: CKRecordID(client.recordID))
     }
 }
 

@@ -52,6 +52,28 @@ import Testing
         #expect(final["text"] == "from the laptop")
     }
 
+    @Test func `The ancestor of a new record has no fields`() async throws {
+        let fixture = CloudFixture()
+        let phone = try await fixture.database(zone: zoneID)
+        _ = try await phone.save(note("n1", "first"))
+        let second = note("n1", "second")
+        let error = await #expect(throws: CKError.self) { _ = try await phone.save(second) }
+        #expect(error?.code == .serverRecordChanged)
+        #expect(error?.clientRecord === second)
+        let ancestor = try #require(error?.ancestorRecord)
+        #expect(ancestor.recordID == second.recordID)
+        #expect(ancestor.recordType == "Note")
+        #expect(ancestor.allKeys().isEmpty)
+        #expect(ancestor.recordChangeTag == nil)
+
+        let server = try #require(error?.serverRecord)
+        for key in second.changedKeys() where ancestor[key] as Any? == nil {
+            server[key] = second[key]
+        }
+        _ = try await phone.save(server)
+        #expect(try await phone.record(for: second.recordID)["text"] == "second")
+    }
+
     @Test func `An encrypted date round-trips exactly`() async throws {
         let fixture = CloudFixture()
         let phone = try await fixture.database(zone: zoneID)
