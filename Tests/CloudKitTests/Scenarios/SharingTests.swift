@@ -110,7 +110,9 @@ import Tidemark
         let url = try #require(first.url)
 
         let strange = await code { _ = try await cleo.shareMetadata(for: url) }
-        #expect(strange == .permissionFailure)
+        #expect(strange == .unknownItem)
+        let metadata = try await anna.shareMetadata(for: url)
+        #expect(await code { _ = try await cleo.accept(metadata) } == .permissionFailure)
         let request = CKShareRequestAccessOperation(shareURLs: [url])
         let asked = Heard<URL>()
         request.perShareAccessRequestResultBlock = { url, result in

@@ -58,8 +58,15 @@ open class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
     ) async throws(CKError) -> CKShare.Metadata {
         let link = url.absoluteString
         let withRoot = shouldFetchRootRecord
-        var found = try await session.call { (service, caller) async throws(SyncError) in
-            try await service.shareMetadata(of: link, withRootRecord: withRoot, as: caller)
+        var found: ShareMetadata
+        do throws(CKError) {
+            found = try await session.call { (service, caller) async throws(SyncError) in
+                try await service.shareMetadata(of: link, withRootRecord: withRoot, as: caller)
+            }
+        } catch {
+            // As with Apple's service, a share that the user may not see is one that is not there.
+            guard error.code == .permissionFailure else { throw error }
+            throw CKError(.unknownItem, userInfo: error.userInfo)
         }
         // The service returns the whole root record. The program still gets only the fields it
         // wants.
