@@ -3,7 +3,14 @@
 
 import Foundation
 
-// Short descriptions of a sync engine's events and options, for an app's log.
+// Short descriptions of a sync engine's configuration, events and options, for an app's log.
+
+extension CKSyncEngine.Configuration: CustomStringConvertible {
+    /// The database, and whether the engine fetches and sends by itself.
+    public var description: String {
+        "configuration(\(database), \(automaticallySync ? "automatic" : "manual"))"
+    }
+}
 
 extension CKSyncEngine.Event: CustomStringConvertible {
     /// The event.

@@ -41,7 +41,7 @@ extension CKSyncEngine.Event {
     /// A change of the signed-in user.
     public struct AccountChange: Sendable {
         /// The previous and the current user.
-        public enum ChangeType: Sendable {
+        public enum ChangeType: Equatable, Sendable {
             /// A user has signed in; the engine knew no user before.
             case signIn(currentUser: CKRecord.ID)
             /// The user has signed out.

@@ -10,6 +10,7 @@ import Testing
     private actor Reader: CKSyncEngineDelegate {
         private(set) var fetched: [CKRecordZone.ID] = []
         private(set) var scopes: [CKSyncEngine.FetchChangesOptions.Scope] = []
+        private(set) var accountChanges: [CKSyncEngine.Event.AccountChange.ChangeType] = []
         private let later: (CKSyncEngine.FetchChangesOptions.Scope, first: [CKRecordZone.ID])
 
         init(_ scope: CKSyncEngine.FetchChangesOptions.Scope, first: [CKRecordZone.ID] = []) {
@@ -34,7 +35,11 @@ import Testing
         ) -> CKSyncEngine.RecordZoneChangeBatch? { nil }
 
         func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) {
-            if case .didFetchRecordZoneChanges(let end) = event { fetched.append(end.zoneID) }
+            switch event {
+            case .didFetchRecordZoneChanges(let end): fetched.append(end.zoneID)
+            case .accountChange(let change): accountChanges.append(change.changeType)
+            default: break
+            }
         }
     }
 
@@ -63,6 +68,20 @@ import Testing
         #expect(names == ["A", "C", "B"])
         // Before the list of zones and before each zone, with the options of the call.
         #expect(await reader.scopes == [.all, .all, .all, .all])
+    }
+
+    @Test func `Configurations are described, and changes of the account compared`() async throws {
+        let reader = Reader(.all)
+        let engine = try await fetch(reader)
+        let configuration = CKSyncEngine.Configuration(
+            database: engine.database,
+            stateSerialization: nil,
+            delegate: reader
+        )
+        #expect(configuration.description.hasSuffix(", automatic)"))
+        let user = try await fixture.container(on: "phone").userRecordID()
+        #expect(await reader.accountChanges == [.signIn(currentUser: user)])
+        #expect(await reader.accountChanges != [.signOut(previousUser: user)])
     }
 
     @Test func `A zone is left out that the latest options exclude`() async throws {
