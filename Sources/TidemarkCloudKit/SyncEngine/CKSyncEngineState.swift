@@ -37,7 +37,7 @@ extension CKSyncEngine {
         /// The zones to create and delete, one change for each zone, in the order in which they
         /// were added.
         public var pendingDatabaseChanges: [PendingDatabaseChange] {
-            driver.look { $0.outgoingZones }.map { PendingDatabaseChange($0) }
+            driver.pendingZones
         }
 
         /// Records to save and remove, one change for each record, in the order in which they were
@@ -48,7 +48,7 @@ extension CKSyncEngine {
 
         /// Adds zones to create and delete, each replacing an earlier change of the zone.
         public func add(pendingDatabaseChanges: [PendingDatabaseChange]) {
-            driver.change { $0.add(zones: pendingDatabaseChanges.map(\.model), at: $1) }
+            driver.add(pendingDatabaseChanges)
         }
 
         /// Removes pending changes of zones.
@@ -91,10 +91,12 @@ extension CKSyncEngine {
         /// Hashes the kind of change and the zone's name.
         public func hash(into hasher: inout Hasher) { hasher.combine(model) }
 
-        init(_ model: OutgoingZone) {
+        /// Creates a change with the zone that the app added, if it is known.
+        init(_ model: OutgoingZone, _ zones: [ZoneID: CKRecordZone]) {
             self =
                 switch model {
-                case .save(let zone): .saveZone(CKRecordZone(zoneID: CKRecordZone.ID(zone)))
+                case .save(let zone):
+                    .saveZone(zones[zone] ?? CKRecordZone(zoneID: CKRecordZone.ID(zone)))
                 case .delete(let zone): .deleteZone(CKRecordZone.ID(zone))
                 }
         }

@@ -16,6 +16,8 @@ final class SyncEngineDriver: Sendable {
         var waiting: [SyncCall: Waiting] = [:]
         var fetchOptions: [SyncCall: CKSyncEngine.FetchChangesOptions] = [:]
         var sendOptions: [SyncCall: CKSyncEngine.SendChangesOptions] = [:]
+        /// The zones to save as the app added them, since the loop has only their names.
+        var zones: [ZoneID: CKRecordZone] = [:]
         /// The running request to the server.
         var running: Task<SyncEngineServerStep.Answer, Never>?
         /// The run, while there is nothing to do.
@@ -103,6 +105,24 @@ extension SyncEngineDriver {
     func change(_ body: (inout SyncLoop, Int64) -> Void) {
         let now = Self.now
         guarded.withLock { body(&$0.loop, now) }
+        wake()
+    }
+
+    /// The zones to create and delete, those to create as the app added them.
+    var pendingZones: [CKSyncEngine.PendingDatabaseChange] {
+        guarded.withLock { guarded in
+            guarded.loop.outgoingZones.map { .init($0, guarded.zones) }
+        }
+    }
+
+    func add(_ changes: [CKSyncEngine.PendingDatabaseChange]) {
+        let now = Self.now
+        guarded.withLock { guarded in
+            let pending = Set(guarded.loop.outgoingZones.map(\.id))
+            guarded.zones = guarded.zones.filter { pending.contains($0.key) }
+            for case .saveZone(let zone) in changes { guarded.zones[zone.zoneID.model] = zone }
+            guarded.loop.add(zones: changes.map(\.model), at: now)
+        }
         wake()
     }
 
@@ -284,9 +304,10 @@ extension SyncEngineDriver {
             }
         }
         let serverStep = serverStep.inGroup(group)
+        let zones = guarded.withLock { $0.zones }
         // A task of its own: `cancel()` and `end()` stop the request without stopping the run.
         let running = Task(executorPreference: OwnThreads.shared) {
-            await serverStep.answer(step, batch)
+            await serverStep.answer(step, batch, zones)
         }
         guarded.withLock { $0.running = running }
         defer { guarded.withLock { $0.running = nil } }

@@ -22,7 +22,13 @@ struct SyncEngineServerStep: Sendable {
     let subscriptionID: CKSubscription.ID?
 
     /// Performs a step; returns ``SyncOutcome/failed(_:)`` if it failed as a whole.
-    func answer(_ step: SyncStep, _ batch: CKSyncEngine.RecordZoneChangeBatch?) async -> Answer {
+    ///
+    /// `zones` are the zones to save, as the app added them.
+    func answer(
+        _ step: SyncStep,
+        _ batch: CKSyncEngine.RecordZoneChangeBatch?,
+        _ zones: [ZoneID: CKRecordZone]
+    ) async -> Answer {
         do {
             switch step {
             case .checkAccount: return (try await account(), .none)
@@ -32,7 +38,7 @@ struct SyncEngineServerStep: Sendable {
             case .fetchZoneList(let token): return try await zoneList(since: token)
             case .fetchZoneChanges(let zone, let token):
                 return try await changes(of: zone, since: token)
-            case .sendZones(let changes): return await send(changes)
+            case .sendZones(let changes): return await send(changes, zones)
             case .sendBatch: return await send(batch ?? CKSyncEngine.RecordZoneChangeBatch())
             // The other steps need the delegate or the clock, not the server. The driver performs
             // them itself.
@@ -155,13 +161,16 @@ extension SyncEngineServerStep {
 // MARK: - Sending
 
 extension SyncEngineServerStep {
-    private func send(_ changes: [OutgoingZone]) async -> Answer {
+    private func send(
+        _ changes: [OutgoingZone],
+        _ zones: [ZoneID: CKRecordZone]
+    ) async -> Answer {
         var saves: [CKRecordZone] = []
         var deletions: [CKRecordZone.ID] = []
         for change in changes {
-            switch change {
-            case .save(let zone): saves.append(CKRecordZone(zoneID: CKRecordZone.ID(zone)))
-            case .delete(let zone): deletions.append(CKRecordZone.ID(zone))
+            switch CKSyncEngine.PendingDatabaseChange(change, zones) {
+            case .saveZone(let zone): saves.append(zone)
+            case .deleteZone(let id): deletions.append(id)
             }
         }
         let result: Result<CKDatabase.ModifiedZones, any Error>

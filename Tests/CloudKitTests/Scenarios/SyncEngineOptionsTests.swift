@@ -10,6 +10,7 @@ import Testing
     private actor Reader: CKSyncEngineDelegate {
         private(set) var fetched: [CKRecordZone.ID] = []
         private(set) var scopes: [CKSyncEngine.FetchChangesOptions.Scope] = []
+        private(set) var failedZones: [CKRecordZone] = []
         private(set) var accountChanges: [CKSyncEngine.Event.AccountChange.ChangeType] = []
         private let later: (CKSyncEngine.FetchChangesOptions.Scope, first: [CKRecordZone.ID])
 
@@ -37,6 +38,7 @@ import Testing
         func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) {
             switch event {
             case .didFetchRecordZoneChanges(let end): fetched.append(end.zoneID)
+            case .sentDatabaseChanges(let sent): failedZones += sent.failedZoneSaves.map(\.zone)
             case .accountChange(let change): accountChanges.append(change.changeType)
             default: break
             }
@@ -68,6 +70,23 @@ import Testing
         #expect(names == ["A", "C", "B"])
         // Before the list of zones and before each zone, with the options of the call.
         #expect(await reader.scopes == [.all, .all, .all, .all])
+    }
+
+    @Test func `Zones to save are the objects that the app added`() async throws {
+        let reader = Reader(.all)
+        let engine = try await fetch(reader)
+        // No store accepts a name of this length.
+        let zone = CKRecordZone(zoneName: String(repeating: "z", count: 1000))
+        zone.encryptionScope = .perZone
+        engine.state.add(pendingDatabaseChanges: [.saveZone(zone)])
+        guard case .saveZone(let pending) = engine.state.pendingDatabaseChanges.first else {
+            Issue.record("The zone is not pending.")
+            return
+        }
+        #expect(pending.encryptionScope == .perZone)
+        await #expect(throws: CKError.self) { try await engine.sendChanges() }
+        #expect(await reader.failedZones.map(\.encryptionScope) == [.perZone])
+        #expect(engine.state.pendingDatabaseChanges.isEmpty)
     }
 
     @Test func `Configurations are described, and changes of the account compared`() async throws {
