@@ -192,15 +192,17 @@ struct FetchCycle: Sendable {
     }
 
     private mutating func nextZone(_ state: SyncState) -> Stage {
-        guard !isCancelled else { return .concluding }
-        let waiting = state.unfetchedZones.filter {
-            wantedScope.contains($0) && !attempted.contains($0)
-        }
-        guard let zone = first.first(where: waiting.contains) ?? waiting.first else {
+        let urgent = first.first { isWanted($0) && state.unfetchedZones.contains($0) }
+        guard !isCancelled, let zone = urgent ?? state.unfetchedZones.first(where: isWanted) else {
             return .concluding
         }
         attempted.insert(zone)
         return .announcingZone(zone)
+    }
+
+    /// True if the cycle fetches a zone and has not tried to.
+    private func isWanted(_ zone: ZoneID) -> Bool {
+        wantedScope.contains(zone) && !attempted.contains(zone)
     }
 }
 
