@@ -63,6 +63,8 @@ extension ServerOptions {
     }
 
     /// Reads the certificate and its key, and reads them again now and then; `nil` for plain HTTP.
+    ///
+    /// A later failure is logged: the old certificate stays in use, until it expires.
     func certificateReloader(_ logger: Logger? = nil) throws -> TimedCertificateReloader? {
         guard let certificate, let privateKey else { return nil }
         // The library's errors name neither the file nor the remedy.
@@ -74,12 +76,19 @@ extension ServerOptions {
             throw Self.notPEM(privateKey, "private key without a passphrase", begins: "PRIVATE KEY")
         }
         do {
-            return try TimedCertificateReloader.makeReloaderValidatingSources(
-                refreshInterval: certificateInterval,
-                certificateSource: .init(location: .file(path: certificate), format: .pem),
-                privateKeySource: .init(location: .file(path: privateKey), format: .pem),
-                logger: logger
+            let log = logger.map { ReloadLog($0, certificate: certificate, privateKey: privateKey) }
+            let reloader = try TimedCertificateReloader.makeReloaderValidatingSources(
+                configuration: .init(
+                    refreshInterval: certificateInterval,
+                    certificateSource: .init(location: .file(path: certificate), format: .pem),
+                    privateKeySource: .init(location: .file(path: privateKey), format: .pem)
+                ) { configuration in
+                    // The library itself logs failures as `debug`, which servers do not write.
+                    configuration.onCertificateLoadFailed = { log?.note($0.error) }
+                    configuration.onCertificateLoaded = { _ in log?.noteSuccess() }
+                }
             )
+            return reloader
         } catch {
             throw SyncError(
                 .invalidArguments,
