@@ -312,6 +312,40 @@ import Testing
         )
     }
 
+    @Test func `The address of an account is not erased as a user`() async throws {
+        let outcome = try await script(
+            """
+            start
+            # The audit log of the server has the address.
+            echo "a good password" | "$tidemark" accounts add s.tide ben@example.org
+            erase() { "$tidemark" erase s.tide --user "$@" 2>&1 | sed 's/account-[0-9a-f]*/NAME/'; }
+            erase BEN@example.org; erase ben@example.org --dry-run
+            stop
+            erase ben@example.org
+            "$tidemark" accounts list s.tide --json | grep -c ben@example.org
+            "$tidemark" erase s.tide --json --user "$("$tidemark" accounts list s.tide --json |
+                grep -o 'account-[0-9a-f]*')" | cut -c1-16
+            erase ben@example.org | cut -c1-57
+            """
+        )
+        let refusal = """
+            is the address of an account, not the name of a user. The store was not changed. \
+            To erase the account with all its users, give its name: --user NAME.
+            """
+        #expect(
+            outcome.output == """
+                Error: 'BEN@example.org' \(refusal)
+                Error: 'ben@example.org' \(refusal)
+                status 0
+                Error: 'ben@example.org' \(refusal)
+                1
+                {"dryRun":false,
+                Error: The store has nothing of the user 'ben@example.org
+
+                """
+        )
+    }
+
     @Test func `Keys, tokens and accounts are created in the files`() async throws {
         let outcome = try await script(
             """

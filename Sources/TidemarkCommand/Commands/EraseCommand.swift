@@ -6,6 +6,10 @@ import Tidemark
 import TidemarkAdministration
 import TidemarkModel
 
+#if Server
+import TidemarkServer
+#endif
+
 /// `tidemark erase`: a store without a user or a zone.
 struct EraseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -86,6 +90,8 @@ struct EraseCommand: AsyncParsableCommand {
         // The check costs one read of the log; an erasure rewrites all of it.
         if !isPending {
             let estimate = try await erase(isDryRun: true)
+            // An address has no zone and no record, unless a program names users by addresses.
+            if estimate.zoneCount == 0, estimate.removedCount == 0 { try await checkAddress() }
             if estimate.isEmpty { throw nothingToErase }
             if dryRun { return estimate }
         }
@@ -106,6 +112,23 @@ struct EraseCommand: AsyncParsableCommand {
             json: { $0.append(json: receipt, of: self) },
             lines: { _ in lines(of: receipt) }
         )
+    }
+
+    /// Throws if the user is named by the address of an account.
+    ///
+    /// Something may name the address, such as the content of an administrator's call. Erasing only
+    /// that looks as if the account and its data were gone.
+    private func checkAddress() async throws {
+        #if Server
+        guard let user, user.contains("@") else { return }
+        let accounts = try await store.administer(.accounts).accounts
+        guard let account = accounts.first(where: { $0.hasAddress(user) }) else { return }
+        throw CommandError(
+            "'\(user)' is the address of an account, not the name of a user. The store was not changed. "
+                .printable
+                + "To erase the account with all its users, give its name: --user \(account.id.text)."
+        )
+        #endif
     }
 
     private var nothingToErase: CommandError {

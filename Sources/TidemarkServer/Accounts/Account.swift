@@ -40,6 +40,9 @@ public struct Account: RecordCodable, Sendable {
         UserID(serverAccount: id.text, in: container)
     }
 
+    /// Returns true if a person may write the account's address so.
+    public func hasAddress(_ text: String) -> Bool { email == Self.normalized(text) }
+
     /// The person's name.
     var personName: PersonName {
         PersonName(
