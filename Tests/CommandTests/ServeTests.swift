@@ -195,6 +195,7 @@ import Testing
             echo '{"port":"a"}' >f.json
             TIDEMARK_PORT= ; unset TIDEMARK_PORT; "$tidemark" config check --config f.json 2>&1
             "$tidemark" serve --rate-limit user=0/1s 2>&1 | cut -c1-39
+            "$tidemark" config check --rate-limit user=5/0s 2>&1 | cut -c1-39
             "$tidemark" serve --journal-days 0 2>&1
             "$tidemark" serve --certificate chain.pem 2>&1
             "$tidemark" serve --oidc-issuer https://id.example.org 2>&1 | cut -c1-56
@@ -217,6 +218,7 @@ import Testing
                 Error: There is no setting "prot", which f.json names. The s
                 Error: The setting "port" in f.json must be a whole number.
                 Error: "user=0/1s" is not a rate limit.
+                Error: "user=5/0s" is not a rate limit.
                 Error: The setting journal-days must be a number from 1 to 36500.
                 Error: The settings certificate and private-key need each other.
                 Error: "https://id.example.org" does not name an issuer.

@@ -258,7 +258,9 @@ struct ServerSettings {
         let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
         let rate = (parts.last ?? "").split(separator: "/", maxSplits: 1).map(String.init)
         guard parts.count == 2, rate.count == 2, let kind = RateLimited(rawValue: parts[0]),
-            let count = Int(rate[0]), count > 0, let period = try? duration(rate[1])
+            let count = Int(rate[0]), count > 0, let period = try? duration(rate[1]),
+            // A count in no time would be no limit.
+            period > .zero
         else {
             let kinds = RateLimited.allCases.map(\.rawValue).joined(separator: ", ")
             throw CommandError(
