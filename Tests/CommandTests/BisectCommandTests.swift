@@ -203,6 +203,30 @@ import Testing
         #expect(start.errors.contains("cannot tell whether it is good as of event 0"))
     }
 
+    @Test(arguments: [["--bad", "count < 0"], ["--run", "true"], ["--run", "false"]])
+    func `A zone that never existed is reported`(arguments: [String]) async throws {
+        let store = try await store(wrongFrom: 63)
+        let found = try await Command.run(["bisect", store, "--zone", "Z"] + arguments)
+        #expect(found.status == 1)
+        #expect(found.errors.contains("There is no zone Z"), "\(found.errors)")
+    }
+
+    @Test func `A zone that has ended keeps the verdict of the command`() async throws {
+        let store = try await store(wrongFrom: 63)
+        #expect(try await Command.run("zones", "delete", store, "z").status == 0)
+        let found = try await Command.run(
+            "bisect",
+            store,
+            "--zone",
+            "z",
+            "--from",
+            "9",
+            "--run",
+            "true"
+        )
+        #expect(found.errors.contains("It is not bad as of event 102"), "\(found.errors)")
+    }
+
     @Test func `Contradicting samples are reported`() async throws {
         let store = try await store(wrongFrom: 5, mendedAt: 40)
         let found = try await Command.run(

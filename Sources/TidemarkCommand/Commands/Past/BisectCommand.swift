@@ -174,11 +174,13 @@ extension BisectCommand {
         // position that means nothing.
         let end = try await probe(last, by: service)
         guard end == .bad else {
+            try await checkZone(at: first, last, by: service)
             let found = end == .good ? "It is not bad" : "The command cannot tell whether it is bad"
             throw CommandError("\(found) as of event \(last). End at a point where it is.")
         }
         let start = try await probe(first, by: service)
         guard start == .good else {
+            try await checkZone(at: first, last, by: service)
             let found =
                 start == .bad ? "It is not good" : "The command cannot tell whether it is good"
             throw CommandError(
@@ -261,6 +263,30 @@ extension BisectCommand {
             return position
         }
         return start.previous
+    }
+
+    /// Throws if neither end has the zone.
+    ///
+    /// The command was then given no records at both, and its verdict says nothing about the zone.
+    private func checkZone(
+        at first: SequenceNumber,
+        _ last: SequenceNumber,
+        by service: any AdministrationService
+    ) async throws {
+        guard let zone else { return }
+        for position in [last, first] {
+            let call = RecordsCall(of: try database.holder, in: zoneID, asOf: position)
+            do {
+                _ = try await service.answer(call) { _ in }
+                return
+            } catch let error as SyncError where error.code == .zoneNotFound {
+                continue
+            }
+        }
+        throw CommandError(
+            "There is no zone \(zone) as of event \(first) or event \(last). "
+                .printable + "`tidemark zones list \(store.store)` lists zones.".printable
+        )
     }
 
     private func probe(
