@@ -55,6 +55,8 @@ import Testing
         #expect(try await names(sorted + ["--limit", "2"]) == ["salt", "milk"])
         let near = ["--sort", "place:48,11", "--sort", "title"]
         #expect(try await names(item + near) == ["bread", "milk", "salt"])
+        let far = ["--sort", "place:48,11:desc", "--sort", "title:asc"]
+        #expect(try await names(item + far) == ["milk", "bread", "salt"])
         let narrow = try await Command.run(
             ["query"] + item + ["--keys", "count,title", "--where", "title == 'Salt'"]
         )
@@ -108,6 +110,7 @@ import Testing
             (["--type", "Item", "--sort", "place:north"], 64, "is not an order"),
             (["--type", "Item", "--sort", "place:999,999"], 64, "a latitude from -90 to 90"),
             (["--type", "Item", "--sort", "place:nan,0"], 64, "is not an order"),
+            (["--type", "Item", "--sort", "count:down"], 64, "is not an order"),
             (["--type", "Item", "--limit", "0"], 64, "--limit must be at least 1."),
             (["--type", "Item", "--limit", "-1"], 64, "--limit must be at least 1."),
             ([], 64, "--type"),

@@ -44,8 +44,8 @@ struct QueryCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            What to sort by: a field, which may end with :desc, or a location field and the place \
-            from which distances are measured (place:52.52,13.41). May be given again.
+            What to sort by: a field, or a location field and the place from which distances are \
+            measured (place:52.52,13.41). Either may end with :desc. May be given again.
             """,
             valueName: "order"
         ),
@@ -153,14 +153,14 @@ func readPredicate(_ text: String) throws -> Query.Predicate {
 
 /// Reads a criterion of an order.
 private func readOrder(_ text: String) throws -> Query.SortDescriptor {
-    guard let colon = text.lastIndex(of: ":") else { return Query.SortDescriptor(Query.Key(text)) }
-    let key = Query.Key(String(text[..<colon]))
-    let rest = text[text.index(after: colon)...]
-    switch rest {
-    case "asc": return Query.SortDescriptor(key)
-    case "desc": return Query.SortDescriptor(key, ascending: false)
-    default: break
+    let direction = [":asc", ":desc"].first { text.hasSuffix($0) }
+    let isAscending = direction != ":desc"
+    let subject = text.dropLast(direction?.count ?? 0)
+    guard let colon = subject.lastIndex(of: ":") else {
+        return Query.SortDescriptor(Query.Key(String(subject)), ascending: isAscending)
     }
+    let key = Query.Key(String(subject[..<colon]))
+    let rest = subject[subject.index(after: colon)...]
     let numbers = rest.split(separator: ",", omittingEmptySubsequences: false).map { Double($0) }
     guard numbers.count == 2, let latitude = numbers[0], let longitude = numbers[1],
         // `Double` also reads `nan` and `inf`. The ranges reject both.
@@ -168,12 +168,12 @@ private func readOrder(_ text: String) throws -> Query.SortDescriptor {
     else {
         throw ValidationError(
             """
-            '\(text)' is not an order. An order is a field (count), a field with :asc or :desc, or a \
-            location field with a place in degrees (place:52.52,13.41): a latitude from -90 to 90 and a \
-            longitude from -180 to 180.
+            '\(text)' is not an order. An order is a field (count), or a location field with a place \
+            in degrees (place:52.52,13.41): a latitude from -90 to 90 and a longitude from -180 to 180. \
+            Either may end with :asc or :desc.
             """
         )
     }
     let place = Location(latitude: latitude, longitude: longitude)
-    return Query.SortDescriptor(key, distanceFrom: place)
+    return Query.SortDescriptor(key, distanceFrom: place, ascending: isAscending)
 }
