@@ -55,6 +55,18 @@ import Testing
         #expect(refused.status == 64 && refused.errors.contains("leave out --text"))
     }
 
+    @Test func `A text of several lines is shown by its lines`() async throws {
+        let store = try await folder.store([
+            #"{"time":1,"user":"u","changes":[{"op":"save","zone":"z","recordName":"r","recordType":"T","fields":{"a":"one","body":"one\n\r\n two\u0007"}}]}"#
+        ])
+        let text = try await Command.run("record", store, "r", "--zone", "z", "--text")
+        #expect(
+            text.lines.dropFirst(2).map { String($0) } == [
+                "    a     one", "    body", "        one", "        ", "         two\u{FFFD}",
+            ]
+        )
+    }
+
     @Test func `An import and an asset are described in words`() async throws {
         let input = lines.map { "\($0)\n" }.joined()
         let path = folder.path("new.tide")

@@ -18,13 +18,19 @@ extension Record {
         let fields = fields.present.map {
             // Made printable before the widths are measured: a replaced character may change the
             // count.
-            (name: $0.name.printable, value: $0.value?.wholeText ?? "")
+            (
+                name: $0.name.printable, value: $0.value?.wholeText ?? "",
+                parts: $0.value?.parts ?? []
+            )
         }
         let width = fields.map(\.name.count).max() ?? 0
         return lines
-            + fields.map { field in
+            + fields.flatMap { field -> [String] in
+                if !field.parts.isEmpty {
+                    return ["    \(field.name)"] + field.parts.map { "        \($0)" }
+                }
                 let space = String(repeating: " ", count: width - field.name.count)
-                return "    \(field.name)\(space)  \(field.value)"
+                return ["    \(field.name)\(space)  \(field.value)"]
             }
     }
 }
@@ -46,6 +52,13 @@ extension FieldValue {
         var bytes: [UInt8] = []
         bytes.append(json: self)
         return String(decoding: bytes, as: UTF8.self).printable
+    }
+
+    /// The lines of a text of several lines; nothing for other values.
+    fileprivate var parts: [String] {
+        guard case .string(let text) = self else { return [] }
+        let lines = text.split(omittingEmptySubsequences: false) { $0.isNewline }
+        return lines.count > 1 ? lines.map { String($0).printable } : []
     }
 
     /// The times of a timestamp or of a list of them, as people read them; `nil` for other values.
