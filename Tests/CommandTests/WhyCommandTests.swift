@@ -150,6 +150,16 @@ import TidemarkModel
         #expect(owned.output.contains("--owner the owner of the database"))
     }
 
+    @Test func `The advised command takes a name with a hyphen in front`() async throws {
+        let store = try await lists()
+        let save = ["save", store, "--type", "Item", "--zone", "lists", "--", "-milk"]
+        #expect(try await Command.run(save).status == 0)
+        let question = ["why", store, "--record=-milk", "--device=-phone", "--text"]
+        let found = try await Command.run(question)
+        let command = "why \(store.shellWord) --record=-milk --zone lists --device=-phone"
+        #expect(found.output.contains("`tidemark \(command)`."), "\(found.output)\(found.errors)")
+    }
+
     @Test func `An unknown zone is reported with the zones that exist`() async throws {
         let store = try await lived()
         let question = ["why", store, "--record", "a", "--zone", "list", "--device", "phone"]

@@ -16,10 +16,13 @@ struct AbsenceQuestion {
     ///
     /// It has an option only where the value is not the default.
     func command(for record: RecordID, in database: DatabaseID) -> String {
-        var words = ["tidemark", "why", store, "--record", record.recordName]
+        var words = ["tidemark", "why", store]
         func add(_ option: String, _ value: String, unless standard: String?) {
-            if value != standard { words += [option, value] }
+            if value == standard { return }
+            // As a word of its own, a value with a hyphen in front would be an option.
+            words += value.hasPrefix("-") ? ["\(option)=\(value)"] : [option, value]
         }
+        add("--record", record.recordName, unless: nil)
         add("--zone", record.zone.zoneName, unless: ZoneID.defaultZoneName)
         add("--container", database.container.identifier, unless: ContainerID.standard.identifier)
         add("--environment", database.environment.rawValue, unless: "development")
