@@ -160,6 +160,25 @@ import TidemarkModel
         #expect(found.output.contains("`tidemark \(command)`."), "\(found.output)\(found.errors)")
     }
 
+    @Test func `Many periods without a full journal are one line of the text`() async throws {
+        let store = try await lists()
+        // The first rejection creates the journal.
+        let refused = ["save", store, "milk", "--type", "Item", "--zone", "lists", "title=Oats"]
+        #expect(try await Command.run(refused).status == 1)
+        for number in 1...5 {
+            let save = ["save", store, "n\(number)", "--type", "Item", "--zone", "lists"]
+            #expect(try await Command.run(save).status == 0)
+        }
+        let question = ["why", store, "--record", "n1", "--zone", "lists", "--device", "phone"]
+        let facts = try await Command.run(question).objects()
+        let periods = facts.filter { $0["unknown"] as? String == "journalNotFull" }
+        #expect(periods.count > 3)
+        let lines = try await Command.run(question + ["--text"]).lines.map { String($0) }
+        let told = lines.filter { $0.contains("what devices fetched") }
+        #expect(told.count == 1, "\(told)")
+        #expect(told.first?.contains("in \(periods.count) periods from 20") == true, "\(told)")
+    }
+
     @Test func `An unknown zone is reported with the zones that exist`() async throws {
         let store = try await lived()
         let question = ["why", store, "--record", "a", "--zone", "list", "--device", "phone"]

@@ -19,8 +19,25 @@ extension Explanation {
             lines.append(index == 0 ? ink.text("→ \(text)", .heading) : "  \(text)")
         }
         lines += hints.map { "Hint: \($0.text(question).printable)" }
-        lines += gaps.map { ink.text("Not known: \($0.text)", .aside) }
+        lines += gapTexts.map { ink.text("Not known: \($0)", .aside) }
         return lines + advice.map { ink.text("Note: \($0)", .aside) }
+    }
+
+    /// The gaps as half sentences, with one for the periods if there are many.
+    ///
+    /// Each command that writes to a store is a period without a full journal. A store that scripts
+    /// write to has thousands.
+    private var gapTexts: [String] {
+        let periods = gaps.filter(\.isPeriod)
+        guard periods.count > 3, case .notFull(let start, _)? = periods.first,
+            case .notFull(_, let end)? = periods.last
+        else { return gaps.map(\.text) }
+        let rest = end.map { " to \(RFC3339.text(milliseconds: $0))" } ?? " on"
+        let summary =
+            "what devices fetched in \(periods.count) periods from "
+            + "\(RFC3339.text(milliseconds: start))\(rest), which --json lists; the journal did not "
+            + "record it."
+        return [summary] + gaps.filter { !$0.isPeriod }.map(\.text)
     }
 
     /// Returns a cause as a sentence.
@@ -136,6 +153,11 @@ extension RecordHiding {
 }
 
 extension Explanation.Gap {
+    /// True for a period without a full journal.
+    fileprivate var isPeriod: Bool {
+        if case .notFull = self { true } else { false }
+    }
+
     /// The gap as half a sentence.
     fileprivate var text: String {
         func time(_ time: Int64) -> String { RFC3339.text(milliseconds: time) }
