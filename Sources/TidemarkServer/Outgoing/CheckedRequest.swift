@@ -36,10 +36,11 @@ enum CheckedRequest {
         let address = try await Self.address(of: host)
         let isAllowed = networks.contains { $0.contains(address.0) }
         guard isAllowed || address.0.isPublic else {
+            let found = host == address.text ? "" : "\(address.text), which is "
             throw Failure(
                 description:
-                    "\(host) is \(address.text), which is not a public address. Allow its network "
-                    + "with --webhook-network."
+                    "\(host) is \(found)not a public address. Allow its network with "
+                    + "--webhook-network."
             )
         }
         guard url.scheme == "https" || isAllowed else {
