@@ -9,7 +9,7 @@ import TidemarkModel
 
 @testable import TidemarkServer
 
-/// What an operator is told about the files of the certificate while the server runs.
+/// Log lines about the files of the certificate while the server runs.
 @Suite struct CertificateTests {
     private func makeCertificate(_ key: String, _ certificate: String) throws {
         _ = try shell(

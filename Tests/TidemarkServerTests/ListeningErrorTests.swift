@@ -8,7 +8,7 @@ import TidemarkModel
 
 @testable import TidemarkServer
 
-/// What an operator is told if a server cannot listen.
+/// Errors of a server that cannot listen.
 @Suite struct ListeningErrorTests {
     @Test(arguments: [
         (EADDRINUSE, "Another program listens on port 80 of 192.0.2.7."),

@@ -92,6 +92,33 @@ import Testing
         fetched.expect(.unknownItem)
     }
 
+    @Test func `An unknown participant is no failure of the request`() async throws {
+        let container = CloudFixture().container(on: "phone")
+        let codes = Codes()
+        // No zone but the default one has records of users.
+        let nobody = CKUserIdentity.LookupInfo(
+            userRecordID: CKRecord.ID(recordName: "_nobody", zoneID: nowhere)
+        )
+        let operation = CKFetchShareParticipantsOperation(userIdentityLookupInfos: [nobody])
+        operation.perShareParticipantResultBlock = { codes.item.add(code($1.error)) }
+        operation.fetchShareParticipantsResultBlock = { codes.whole.add(code($0.error)) }
+        operation.fetchShareParticipantsCompletionBlock = { codes.older.add(code($0)) }
+        await operation.run { container.add($0) }
+        codes.expect(.unknownItem)
+    }
+
+    @Test func `A request for access by an unknown link is no failure of all`() async throws {
+        let container = CloudFixture().container(on: "phone")
+        let item = Heard<CKError.Code?>()
+        let whole = Heard<CKError.Code?>()
+        let operation = CKShareRequestAccessOperation(shareURLs: [link])
+        operation.perShareAccessRequestResultBlock = { item.add(code($1.error)) }
+        operation.shareAccessRequestResultBlock = { whole.add(code($0.error)) }
+        await operation.run { container.add($0) }
+        #expect(item.items == [.unknownItem])
+        #expect(whole.items == [nil])
+    }
+
     @Test func `A share that is gone is no failure of the acceptance`() async throws {
         let fixture = CloudFixture()
         let database = try await fixture.database(zone: zoneID)
