@@ -142,7 +142,7 @@ let package = Package(
         ),
         .target(
             name: "TidemarkRules",
-            dependencies: ["TidemarkEvents", "TidemarkModel", "TidemarkLog"],
+            dependencies: ["TidemarkEvents", "TidemarkModel", "TidemarkLog", "CPlatform"],
             swiftSettings: shipped
         ),
         .target(

@@ -15,7 +15,9 @@ extension ZoneViews {
         var records: [StoredRecord] = []
         records.reserveCapacity(sequences.count)
         for (sequence, found) in zip(sequences, found) {
-            guard let found else { throw .missingEvent(sequence) }
+            guard let found, EventKind(of: found.payload.span.bytes) != .requestNoted else {
+                throw .missingEvent(sequence)
+            }
             do throws(EventFormatError) {
                 records.append(try StoredRecord(sequence, zone: found.zone, found.payload))
             } catch {
@@ -54,11 +56,9 @@ extension ZoneViews {
                 // A reader skips damage.
                 while position < order.count, sequences[order[position]] <= event.sequence {
                     if sequences[order[position]] == event.sequence {
-                        // Once: each look at the payload copies the event.
-                        let payload = event.payload
-                        if EventKind(of: payload.span.bytes) != .requestNoted {
-                            found[order[position]] = Found(zone: event.zone, payload: payload)
-                        }
+                        // Read later, because the events are all over memory.
+                        event.prefetchPayload()
+                        found[order[position]] = Found(zone: event.zone, payload: event.payload)
                     }
                     position += 1
                 }

@@ -132,6 +132,7 @@ extension Writer {
         var zone = 0
         let hash = reader.views.hash
         for index in 0..<request.itemCount {
+            request.prefetchName(ofSaveAt: index + 8)
             // Items mostly follow each other in one zone.
             if index == 0 || !request.isSurely(in: last, at: index) {
                 last = request.record(at: index).zone

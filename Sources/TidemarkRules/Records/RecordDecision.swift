@@ -278,6 +278,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         var verdicts: [Verdict] = []
         verdicts.reserveCapacity(items.count)
         for index in items.indices {
+            request.prefetchFields(ofSaveAt: index + 2)
             let isDeletion = index >= saves.count
             // Before the rules about versions: a conflict returns the server's record, which a
             // caller without access must not get.
