@@ -50,6 +50,9 @@ package struct EventRun: Sendable {
         return SequenceNumber(rawValue: sequence(of: row).rawValue &- distance)
     }
 
+    /// Prefetches the payload of an event, which is about to be read, at most 1 KiB.
+    package func prefetchPayload(of row: EventRow) { block.prefetch(row.payloadRange) }
+
     /// Returns an event.
     package func event(at index: Int) -> LogEvent {
         let row = rows[index]

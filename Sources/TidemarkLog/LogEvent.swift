@@ -40,10 +40,6 @@ package struct LogEvent: Sendable {
     @inline(__always)
     package var payload: ArraySlice<UInt8> { block[payloadRange] }
 
-    /// Prefetches the content, which is about to be read, at most 1 KiB.
-    @inline(__always)
-    package func prefetchPayload() { block.prefetch(payloadRange) }
-
     /// The envelope of the event's commit: user, device and request; opaque to the log.
     @inline(__always)
     package var envelope: ArraySlice<UInt8> { block[envelopeRange] }

@@ -14,12 +14,14 @@ extension ZoneViews {
         let found = try find(sequences)
         var records: [StoredRecord] = []
         records.reserveCapacity(sequences.count)
-        for (sequence, found) in zip(sequences, found) {
-            guard let found, EventKind(of: found.payload.span.bytes) != .requestNoted else {
+        for (sequence, place) in zip(sequences, found.places) {
+            guard let place else { throw .missingEvent(sequence) }
+            let payload = found.bytes[place.bytes][place.range]
+            guard EventKind(of: payload.span.bytes) != .requestNoted else {
                 throw .missingEvent(sequence)
             }
             do throws(EventFormatError) {
-                records.append(try StoredRecord(sequence, zone: found.zone, found.payload))
+                records.append(try StoredRecord(sequence, zone: place.zone, payload))
             } catch {
                 throw SyncError(error)
             }
@@ -27,23 +29,43 @@ extension ZoneViews {
         return records
     }
 
-    private struct Found: Sendable {
-        var zone: ZoneKey
-        var payload: ArraySlice<UInt8>
+    /// Events at some positions.
+    private struct Found {
+        /// Blocks of the log, and payloads of events that are in memory.
+        var bytes: [ArraySlice<UInt8>] = []
+        /// The place of each event; `nil` for a position without an event.
+        var places: [Place?]
+
+        struct Place {
+            var zone: ZoneKey
+            /// The index of the bytes that hold the payload.
+            var bytes: Int
+            /// The range of the payload.
+            var range: Range<Int>
+        }
     }
 
-    private func find(_ sequences: [SequenceNumber]) throws(SyncError) -> [Found?] {
+    private func find(_ sequences: [SequenceNumber]) throws(SyncError) -> Found {
+        var found = Found(places: [])
+        found.places.reserveCapacity(sequences.count)
         // Under one lock: events in memory may be dropped a moment later, but the log has them
         // then.
-        var found = overlay.withLock { overlay in
-            sequences.map { sequence -> Found? in
-                guard let (commit, index) = overlay.pending.find(sequence) else {
-                    return nil
+        overlay.withLock { overlay in
+            for sequence in sequences {
+                var place: Found.Place?
+                if let (commit, index) = overlay.pending.find(sequence) {
+                    let payload = commit.payload(at: index)
+                    place = Found.Place(
+                        zone: commit.events[index].zone,
+                        bytes: found.bytes.count,
+                        range: payload.indices
+                    )
+                    found.bytes.append(payload)
                 }
-                return Found(zone: commit.events[index].zone, payload: commit.payload(at: index))
+                found.places.append(place)
             }
         }
-        let missing = found.indices.filter { found[$0] == nil }
+        let missing = found.places.indices.filter { found.places[$0] == nil }
         guard !missing.isEmpty else { return found }
         // The log reads ascending positions, each once. `order` leads back to the order of the caller.
         let order = AscendingOrder.indexes(of: missing.map { sequences[$0].rawValue })
@@ -52,16 +74,24 @@ extension ZoneViews {
         for index in order where wanted.last != sequences[index] { wanted.append(sequences[index]) }
         var position = 0
         do throws(LogError) {
-            try source.read(wanted) { event in
-                // A reader skips damage.
-                while position < order.count, sequences[order[position]] <= event.sequence {
-                    if sequences[order[position]] == event.sequence {
-                        // Read later, because the events are all over memory.
-                        event.prefetchPayload()
-                        found[order[position]] = Found(zone: event.zone, payload: event.payload)
+            try source.readRuns(wanted) { run in
+                for row in run.rows {
+                    let sequence = run.sequence(of: row)
+                    // Read later, because the events are all over memory.
+                    run.prefetchPayload(of: row)
+                    // A reader skips damage.
+                    while position < order.count, sequences[order[position]] <= sequence {
+                        if sequences[order[position]] == sequence {
+                            found.places[order[position]] = Found.Place(
+                                zone: run.contexts[row.context].zone,
+                                bytes: found.bytes.count,
+                                range: row.payloadRange
+                            )
+                        }
+                        position += 1
                     }
-                    position += 1
                 }
+                found.bytes.append(run.block[...])
                 return true
             }
         } catch {

@@ -53,6 +53,7 @@ extension Writer {
         var result = ModifyRecordsResult(saves: [], deletions: [])
         var refused: [SyncError.ItemError] = []
         result.saves.reserveCapacity(request.saves.count)
+        let line = reader.line
         // Outcomes are in the order of `record(at:)`: first the saves, then the deletions.
         for (index, outcome) in decision.outcomes.enumerated() {
             switch outcome {
@@ -66,7 +67,7 @@ extension Writer {
                 // record.
                 let record = Record(
                     zone: request.saves[index].recordID.zone,
-                    changeTag: TagContent(of: position, in: reader.line).tag,
+                    changeTag: TagContent(of: position, in: line).tag,
                     body: placed.body(at: decision.plan.events[event].bodyOffset, ofEvent: event)
                 )
                 result.saves.append(.success(record))

@@ -153,6 +153,6 @@ extension Writer {
         if let repetition = order.firstRepetition(in: items) {
             throw .recordNamedTwice(request.record(at: repetition))
         }
-        return (try ConsultedItems(items, order, in: zones, facts), zones)
+        return (try ConsultedItems(&items, order, in: zones, facts), zones)
     }
 }

@@ -78,23 +78,27 @@ package struct ConsultedItems: Sendable {
         in zones: ConsultedZones,
         _ facts: any Facts
     ) throws(SyncError) {
-        try self.init(items, SlotOrder(items), in: zones, facts)
+        var items = items
+        let order = SlotOrder(items)
+        try self.init(&items, order, in: zones, facts)
     }
 
-    /// Does the same for items whose order is known.
+    /// Does the same for items whose order is known, and leaves none behind: a second reference to the
+    /// items would copy them.
     package init(
-        _ items: [ConsultedItem],
+        _ items: inout [ConsultedItem],
         _ order: SlotOrder,
         in zones: ConsultedZones,
         _ facts: any Facts
     ) throws(SyncError) {
-        self.items = items
+        self.items = []
+        swap(&self.items, &items)
         lookedAt = zones.zones.reduce(0) { max($0, $1.lookedAt) }
         mayMeet = order.hasEqualSlots
         // In index order, so that neighbors share a page.
         var open =
             try order.places.isEmpty
-            ? lookUp(items.indices, in: zones, facts)
+            ? lookUp(self.items.indices, in: zones, facts)
             : lookUp(order.places.lazy.map { $0.index }, in: zones, facts)
         while !open.isEmpty {
             for index in open { try moveOn(index) }
@@ -184,8 +188,11 @@ package struct ConsultedItems: Sendable {
 
     /// Returns true if an event in an item's slot is of another name.
     private func isStranger(_ record: StoredRecord, at index: Int) throws(SyncError) -> Bool {
-        let name = items[index].name
-        return try SyncError.wrapping { () throws(EventFormatError) in try !record.hasName(name) }
+        do throws(EventFormatError) {
+            return try !record.hasName(items[index].name)
+        } catch {
+            throw SyncError(error)
+        }
     }
 }
 
