@@ -55,9 +55,9 @@ import TidemarkModel
         #expect(why.names == ["neverSaved"] && places(why) == ["_anna/Pantry"])
         // Not for a record that the zone has, or has had.
         try await world.modify([world.save("milk")])
-        #expect(try await world.why("milk", of: "anna").hints.isEmpty)
+        #expect(try await world.why("milk", of: "anna").hints == [.ownVersion])
         try await world.modify([], delete: ["milk"])
-        #expect(try await world.why("milk", of: "anna").hints.isEmpty)
+        #expect(try await world.why("milk", of: "anna").hints == [.ownVersion])
     }
 
     @Test func `A record in a zone of another owner is named after the nearer ones`() async throws {
@@ -127,5 +127,19 @@ import TidemarkModel
         #expect(try await world.why("a", from: "fone").hints == [.deviceUnknown(known: known)])
         // The oldest one is no longer in the list, but is known.
         #expect(try await world.why("a", from: "device 1").hints.isEmpty)
+    }
+
+    @Test func `A device that made the version itself is named as its maker`() async throws {
+        let world = try await JournalledStore()
+        try await world.modify([world.save("a")])
+        #expect(try await world.why("a", from: "phone", of: "anna").hints == [.ownVersion])
+        // Neither another device nor another user has made it.
+        #expect(try await world.why("a", from: "tablet", of: "anna").hints.isEmpty)
+        #expect(try await world.why("a", from: "phone", of: "bob").hints.isEmpty)
+        try await world.fetch(on: "tablet")
+        #expect(try await world.why("a", from: "phone", of: "anna").hints == [.ownVersion])
+        // It has fetched the version since.
+        try await world.fetch(on: "phone")
+        #expect(try await world.why("a", from: "phone", of: "anna").hints.isEmpty)
     }
 }

@@ -9,6 +9,9 @@ extension Explanation.Hint {
     /// The hint as sentences.
     func text(_ question: AbsenceQuestion) -> String {
         switch self {
+        case .ownVersion:
+            return "The device \"\(question.device)\" made this version itself. It was sent it in "
+                + "answer to its request, and needs no fetch for it."
         case .recordElsewhere(let record, let database, let isDeleted):
             let name = "\"\(record.recordName)\""
             let place = "in the zone \"\(record.zone.zoneName)\" of \(database.place)"
@@ -76,6 +79,8 @@ extension [UInt8] {
     mutating func append(json hint: Explanation.Hint) {
         append(literal: "{\"hint\":")
         switch hint {
+        case .ownVersion:
+            append(jsonString: "ownVersion")
         case .recordElsewhere(let record, let database, let isDeleted):
             append(jsonString: "recordElsewhere")
             append(member: "zone", jsonString: record.zone.zoneName)

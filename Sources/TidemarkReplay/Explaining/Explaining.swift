@@ -126,7 +126,13 @@ struct Explaining {
                 explanation.hints.append(.zonesUnreadable(zoneCount: found.unreadableCount))
             }
         }
-        if !evidence.hasDevice, !evidence.devices.isEmpty {
+        let isOwn =
+            explanation.version?.isSaveOrDeletion(by: explanation.user, on: explanation.device)
+        if isOwn == true {
+            if explanation.causes.contains(where: \.isUnfetched) {
+                explanation.hints.append(.ownVersion)
+            }
+        } else if !evidence.hasDevice, !evidence.devices.isEmpty {
             explanation.hints.append(.deviceUnknown(known: evidence.devices))
         }
     }
@@ -305,11 +311,32 @@ struct Explaining {
     }
 }
 
+extension Explanation.Cause {
+    /// True if the device has not fetched the version, as far as is known.
+    fileprivate var isUnfetched: Bool {
+        switch self {
+        case .neverAsked, .committedAfterToken, .unknown: true
+        default: false
+        }
+    }
+}
+
 extension PastChange {
     /// Returns true if the change created the record, by a user on a device.
     fileprivate func isCreation(by user: UserID?, on device: String) -> Bool {
-        (happening == .created || happening == .recreated)
-            && origin.user == user && origin.device.map { Name($0) } == Name(device)
+        (happening == .created || happening == .recreated) && isMade(by: user, on: device)
+    }
+
+    /// Returns true if the change saved or deleted the record itself, by a user on a device.
+    fileprivate func isSaveOrDeletion(by user: UserID?, on device: String) -> Bool {
+        switch happening {
+        case .created, .changed, .recreated, .deleted: isMade(by: user, on: device)
+        case .touched, .enteredShare, .leftShare, .zoneDeleted: false
+        }
+    }
+
+    private func isMade(by user: UserID?, on device: String) -> Bool {
+        origin.user == user && origin.device.map { Name($0) } == Name(device)
     }
 }
 

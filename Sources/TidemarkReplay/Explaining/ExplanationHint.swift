@@ -6,6 +6,9 @@ public import TidemarkModel
 extension Explanation {
     /// A fact for a question that may name the wrong zone, database or device.
     public enum Hint: Hashable, Codable, Sendable {
+        /// The device made the version itself, and was sent it in answer to its request: it needed no
+        /// fetch.
+        case ownVersion
         /// Another zone or database has, or had, a record of that name.
         case recordElsewhere(RecordID, DatabaseID, isDeleted: Bool)
         /// Only this many zones were searched for such a record; there are more.
