@@ -137,6 +137,7 @@ let package = Package(
             name: "TidemarkViews",
             dependencies: [
                 "TidemarkEvents", "TidemarkModel", "TidemarkLog", "TidemarkLock", "CLMDB",
+                "CPlatform",
             ],
             swiftSettings: shipped
         ),

@@ -122,6 +122,9 @@ package final class OverlayGeneration: @unchecked Sendable {
         createdZones[database] ?? []
     }
 
+    /// Prefetches the newest entries of some slots that are about to be looked up.
+    func prefetch(_ slots: [ViewKey]) { chains.prefetch(slots) }
+
     /// Returns the newest entry of a slot, durable or not.
     ///
     /// O(1).
@@ -182,7 +185,7 @@ extension OverlayGeneration {
     package func settle() {
         // If no changes wait, others may be reading: a frozen generation is not modified.
         if waiting.isEmpty { return }
-        chains.fetch(waiting)
+        chains.prefetch(waiting.lazy.map { ViewKey(zone: $0.zone, slot: $0.slot) })
         for change in waiting { takeIn(change) }
         waiting.removeAll(keepingCapacity: true)
     }

@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import CPlatform
 package import TidemarkEvents
 package import TidemarkLog
 
@@ -35,9 +36,6 @@ package struct SlotChains: Sendable {
     private var table: [UInt64]
     /// The number of used places in `table`.
     private var slotCount = 0
-    /// The sum of the values that ``fetch(_:)`` read; it only keeps the reads from being optimized
-    /// away.
-    private var fetched: UInt64 = 0
 
     /// Creates empty chains with reserved space.
     ///
@@ -126,21 +124,26 @@ package struct SlotChains: Sendable {
         return index
     }
 
-    /// Prefetches the places and entries that some changes will need, so that the memory accesses
-    /// run in parallel.
-    mutating func fetch(_ changes: [SlotChange]) {
+    /// Prefetches the places and entries of some slots, so that the memory accesses run in parallel.
+    func prefetch(_ slots: some Sequence<ViewKey>) {
         let mask = table.count - 1
-        for change in changes {
-            let hash = Self.hash(zone: change.zone, slot: change.slot)
-            fetched &+= table[Int(hash >> 32) & mask]
-        }
-        for change in changes {
-            let hash = Self.hash(zone: change.zone, slot: change.slot)
-            // Only the first place of each search. A wrong guess loads an entry that is not needed,
-            // and nothing else.
-            let word = table[Int(hash >> 32) & mask]
-            guard word >> 32 == hash >> 32 else { continue }
-            fetched &+= entries[Int(word & 0xFFFF_FFFF) - 1].slot.rawValue
+        table.withUnsafeBufferPointer { table in
+            guard let places = table.baseAddress else { return }
+            for key in slots {
+                let hash = Self.hash(zone: key.zone, slot: key.slot)
+                tidemark_prefetch(places + (Int(hash >> 32) & mask))
+            }
+            entries.withUnsafeBufferPointer { entries in
+                guard let first = entries.baseAddress else { return }
+                for key in slots {
+                    let hash = Self.hash(zone: key.zone, slot: key.slot)
+                    // Only the first place of each search. A wrong guess loads an entry that is not
+                    // needed, and nothing else.
+                    let word = table[Int(hash >> 32) & mask]
+                    guard word >> 32 == hash >> 32 else { continue }
+                    tidemark_prefetch(first + (Int(word & 0xFFFF_FFFF) - 1))
+                }
+            }
         }
     }
 

@@ -76,8 +76,12 @@ extension ViewPicture {
     /// About 1 µs for a slot in the index, less for one in the overlay.
     package func versions(at slots: [ViewKey]) throws(ViewIndexError) -> [RecordVersion?] {
         var versions = withCurrent { current in
-            slots.map { current.newest(zone: $0.zone, slot: $0.slot, through: bound)?.version }
+            current.prefetch(slots)
+            return slots.map {
+                current.newest(zone: $0.zone, slot: $0.slot, through: bound)?.version
+            }
         }
+        frozen?.prefetch(slots)
         for index in versions.indices where versions[index] == nil {
             versions[index] = try olderVersion(at: slots[index])
         }
