@@ -16,7 +16,7 @@ extension ZoneViews {
         records.reserveCapacity(sequences.count)
         for (sequence, place) in zip(sequences, found.places) {
             guard let place else { throw .missingEvent(sequence) }
-            let payload = found.bytes[place.bytes][place.range]
+            let payload = found.pieces[place.piece][place.range]
             guard EventKind(of: payload.span.bytes) != .requestNoted else {
                 throw .missingEvent(sequence)
             }
@@ -32,14 +32,14 @@ extension ZoneViews {
     /// Events at some positions.
     private struct Found {
         /// Blocks of the log, and payloads of events that are in memory.
-        var bytes: [ArraySlice<UInt8>] = []
+        var pieces: [ArraySlice<UInt8>] = []
         /// The place of each event; `nil` for a position without an event.
         var places: [Place?]
 
         struct Place {
             var zone: ZoneKey
-            /// The index of the bytes that hold the payload.
-            var bytes: Int
+            /// The index of the piece that holds the payload.
+            var piece: Int
             /// The range of the payload.
             var range: Range<Int>
         }
@@ -57,10 +57,10 @@ extension ZoneViews {
                     let payload = commit.payload(at: index)
                     place = Found.Place(
                         zone: commit.events[index].zone,
-                        bytes: found.bytes.count,
+                        piece: found.pieces.count,
                         range: payload.indices
                     )
-                    found.bytes.append(payload)
+                    found.pieces.append(payload)
                 }
                 found.places.append(place)
             }
@@ -84,14 +84,14 @@ extension ZoneViews {
                         if sequences[order[position]] == sequence {
                             found.places[order[position]] = Found.Place(
                                 zone: run.contexts[row.context].zone,
-                                bytes: found.bytes.count,
+                                piece: found.pieces.count,
                                 range: row.payloadRange
                             )
                         }
                         position += 1
                     }
                 }
-                found.bytes.append(run.block[...])
+                found.pieces.append(run.block[...])
                 return true
             }
         } catch {

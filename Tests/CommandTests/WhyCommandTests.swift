@@ -95,6 +95,7 @@ import TidemarkModel
         let behind = try await why("b").objects()
         #expect(behind[1]["cause"] as? String == "committedAfterToken")
         #expect(behind[1]["token"] as? String == token)
+        #expect(behind.contains { $0["hint"] as? String == "ownVersion" })
         let refused = try await why("c").objects()
         #expect(refused.map { $0["cause"] as? String } == [nil, "refused", "neverSaved", nil])
         // What was refused before the journal began nobody knows.
@@ -105,6 +106,7 @@ import TidemarkModel
         let text = try await why("b", "--text")
         #expect(text.output.contains("→ Committed after the device's last fetch, "))
         #expect(text.output.contains(token) && !text.output.contains("\u{1B}"))
+        #expect(text.output.contains("Hint: The device \"phone\" made this version itself"))
         #expect(try await why("c", "--text").output.contains("Refused: "))
         // The token of a device says what it had.
         let before = try await why("b", "--at", token).objects()

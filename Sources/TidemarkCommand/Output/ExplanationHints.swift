@@ -10,8 +10,8 @@ extension Explanation.Hint {
     func text(_ question: AbsenceQuestion) -> String {
         switch self {
         case .ownVersion:
-            return "The device \"\(question.device)\" made this version itself. It was sent it in "
-                + "answer to its request, and needs no fetch for it."
+            return "The device \"\(question.device)\" made this version itself, and got it with "
+                + "the answer to its request. It needs no fetch."
         case .recordElsewhere(let record, let database, let isDeleted):
             let name = "\"\(record.recordName)\""
             let place = "in the zone \"\(record.zone.zoneName)\" of \(database.place)"

@@ -128,7 +128,8 @@ struct Explaining {
         }
         let isOwn =
             explanation.version?.isSaveOrDeletion(by: explanation.user, on: explanation.device)
-        if isOwn == true {
+            ?? false
+        if isOwn {
             if explanation.causes.contains(where: \.isUnfetched) {
                 explanation.hints.append(.ownVersion)
             }

@@ -6,8 +6,8 @@ public import TidemarkModel
 extension Explanation {
     /// A fact for a question that may name the wrong zone, database or device.
     public enum Hint: Hashable, Codable, Sendable {
-        /// The device made the version itself, and was sent it in answer to its request: it needed no
-        /// fetch.
+        /// The device made the version itself, got it with the answer to its request, and has not fetched
+        /// it, as far as is known.
         case ownVersion
         /// Another zone or database has, or had, a record of that name.
         case recordElsewhere(RecordID, DatabaseID, isDeleted: Bool)
