@@ -287,7 +287,7 @@ import TidemarkReplay
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `A call that follows ends after its last event or time`() async throws {
         try await AdministrationHost.bytes.run { hosted in
             var call = EventsCall()

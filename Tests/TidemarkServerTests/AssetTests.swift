@@ -147,7 +147,7 @@ import Testing
         #expect(ends.allSatisfy { ($0["user"] as? String)?.hasPrefix("_") == true })
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `A list with thousands of assets is saved back in time`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")

@@ -210,9 +210,12 @@ import TidemarkWire
 
     @Test func `A call in progress ends as soon as its task is cancelled`() async throws {
         try await withSilentServer { port, visits in
+            var options = ConnectionOptions()
+            options.requestTimeout = .seconds(3_600)
             let connection = try ServerConnection(
                 to: "http://127.0.0.1:\(port)",
-                credentials: .apiToken("a")
+                credentials: .apiToken("a"),
+                options: options
             )
             let service = connection.service
             let call = Task { try await service.zones(as: Caller()).count }
@@ -221,8 +224,8 @@ import TidemarkWire
             call.cancel()
             let error = try await #require(throws: SyncError.self) { try await call.value }
             #expect(error.code == .operationCancelled)
-            // The time limits are a minute.
-            #expect(ContinuousClock.now - start < .seconds(20))
+            // Long before the time limit, also on a machine that is busy with other tests.
+            #expect(ContinuousClock.now - start < .seconds(600))
             #expect(visits.value == 1)
             await connection.close()
         }

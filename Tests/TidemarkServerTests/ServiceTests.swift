@@ -345,6 +345,7 @@ import TidemarkWire
         }
         var options = ConnectionOptions()
         options.patience = Patience(repetitions: 1, wait: { _ in })
+        options.connectTimeout = .seconds(3_600)
         let nowhere = try ServerConnection(
             to: "http://127.0.0.1:1",
             credentials: .apiToken("a"),
@@ -355,8 +356,8 @@ import TidemarkWire
             try await nowhere.service.zones(as: Caller())
         }
         #expect(error.code == .networkUnavailable)
-        // The server's machine refuses at once. The time for connecting is ten seconds.
-        #expect(ContinuousClock.now - start < .seconds(8))
+        // The server's machine refuses at once, and nobody waits for the time for connecting.
+        #expect(ContinuousClock.now - start < .seconds(600))
         await nowhere.close()
         for address in ["", "localhost", "ftp://h", "http://", "http://u:p@h", "http://h?q"] {
             #expect(throws: SyncError.self, "\(address)") {
