@@ -85,12 +85,12 @@ import Testing
         #expect(kept(1_000..<1_010) == Array(1_002..<1_010))
     }
 
-    @Test func `A full cache wants one in eight of the blocks of scattered reads`() {
+    @Test func `A full cache wants one in 32 of the blocks of scattered reads`() {
         func wantedCount() -> Int {
-            (0..<80).count { _ in cache.wantsScattered(byteCount: Self.byteCount) }
+            (0..<320).count { _ in cache.wantsScattered(byteCount: Self.byteCount) }
         }
         keep(0..<63, of: .short)
-        #expect(wantedCount() == 80)
+        #expect(wantedCount() == 320)
         keep(63..<64, of: .short)
         #expect(wantedCount() == 10)
     }

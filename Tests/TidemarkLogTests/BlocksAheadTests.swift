@@ -260,7 +260,7 @@ import Testing
         let segment = try #require(log.files.segments.first)
         let reader = try #require(try log.files.reader(of: segment))
         let entry = try #require(reader.entry(at: 3))
-        var block = SegmentBlock(entry, of: reader, through: entry.first + 4)
+        var block = SegmentBlock(entry, of: reader, wanted: entry.first + 4...entry.first + 4)
         block.isPart = true
         #expect(try !block.decoded(mapping: EventMarker.none).get().isWhole)
         try log.close()

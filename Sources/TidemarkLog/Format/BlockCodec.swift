@@ -288,7 +288,6 @@ final class BlockDecoder: @unchecked Sendable {
             return true
         }
         guard stored.byteCount <= Int(Int32.max) else { return false }
-        let dictionary = UnsafeMutableRawBufferPointer(rebasing: buffer[..<dictionaryByteCount])
         if rawByteCount > Self.outputByteCount {
             // The output is not directly behind the dictionary, which LZ4 accepts.
             let raw = LZ4.decode(stored, rawByteCount: rawByteCount, dictionary: dictionary)
@@ -296,15 +295,49 @@ final class BlockDecoder: @unchecked Sendable {
             bytes = count == raw.count ? raw : Array(raw.prefix(count))
             return true
         }
+        guard let room = decodeHere(count, of: stored, rawByteCount: rawByteCount) else { return false }
+        bytes.append(first: count, of: room)
+        return true
+    }
+
+    /// Passes as many of the first raw bytes of a stored block, or all that it has, to a closure, and returns
+    /// its result; `nil` if they are not what LZ4 wrote.
+    func withFirst<Result>(
+        _ wanted: Int,
+        of stored: RawSpan,
+        rawByteCount: Int,
+        _ use: (RawSpan) -> Result
+    ) -> Result? {
+        let count = min(wanted, rawByteCount)
+        if stored.byteCount == rawByteCount { return use(stored.extracting(first: count)) }
+        if rawByteCount > Self.outputByteCount {
+            var bytes: [UInt8] = []
+            return decode(count, of: stored, rawByteCount: rawByteCount, into: &bytes)
+                ? use(bytes.span.bytes) : nil
+        }
+        return decodeHere(count, of: stored, rawByteCount: rawByteCount).map { use($0.bytes) }
+    }
+
+    private var dictionary: UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: buffer[..<dictionaryByteCount])
+    }
+
+    /// Decodes the first bytes of a compressed block to their place behind the dictionary, where they are until
+    /// the next call; returns `nil` if they are not what LZ4 wrote.
+    private func decodeHere(
+        _ count: Int,
+        of stored: RawSpan,
+        rawByteCount: Int
+    ) -> UnsafeRawBufferPointer? {
+        guard stored.byteCount <= Int(Int32.max) else { return nil }
         let end = dictionaryByteCount + rawByteCount
         let room = UnsafeMutableRawBufferPointer(rebasing: buffer[dictionaryByteCount..<end])
         let decodedCount =
             count == rawByteCount
             ? LZ4.decode(stored, into: room, dictionary: dictionary)
             : LZ4.decode(count, of: stored, into: room, dictionary: dictionary)
-        guard decodedCount == count else { return false }
-        bytes.append(first: count, of: UnsafeRawBufferPointer(room))
-        return true
+        guard decodedCount == count else { return nil }
+        return UnsafeRawBufferPointer(rebasing: room[..<count])
     }
 }
 

@@ -3,7 +3,7 @@
 
 /// The raw bytes of one block and the positions it covers.
 final class DecodedBlock: Sendable {
-    /// All of them, or as many of the first ones as a read wanted.
+    /// All of them, or, of a part, the envelopes and payloads of its events.
     let bytes: [UInt8]
     let entry: BlockEntry
     /// Its events; `nil` for a block that is only walked.
@@ -22,7 +22,7 @@ final class DecodedBlock: Sendable {
         self.init(bytes: bytes, entry: entry, map: marker == nil ? nil : room.map)
     }
 
-    /// True unless the last bytes were not decoded.
+    /// True unless this is a part, which leaves at least the lengths of its payloads out.
     var isWhole: Bool { bytes.count == entry.rawByteCount }
 
     /// The approximate number of bytes that the block takes in memory.
@@ -181,6 +181,41 @@ struct BlockCursor {
         }
     }
 
+    /// Returns a part of a block: its events between two positions, as far as they are in its first raw bytes.
+    ///
+    /// The map ends at a defect if the events do.
+    static func events(
+        at wanted: ClosedRange<SequenceNumber>,
+        in first: RawSpan,
+        of entry: BlockEntry
+    ) -> DecodedBlock {
+        var place = Place(position: entry.first.rawValue)
+        var (zone, envelope) = (ZoneKey(rawValue: .max), 0..<0)
+        var (bytes, map): ([UInt8], BlockMap) = ([], BlockMap())
+        do throws(Malformed) {
+            repeat {
+                guard try place.advance(in: first, to: wanted.lowerBound) else {
+                    try checkEnd(place, of: entry)
+                    break
+                }
+                guard place.sequence <= wanted.upperBound else { break }
+                if place.envelope != envelope || place.zone != zone {
+                    (zone, envelope) = (place.zone, place.envelope)
+                    let kept = bytes.append(first, envelope)
+                    map.append(EventContext(commit: place.commit, zone: zone, envelope: kept))
+                }
+                let position = place.sequence.rawValue - entry.first.rawValue
+                map.append(
+                    position: UInt32(truncatingIfNeeded: position),
+                    payload: bytes.append(first, place.payload)
+                )
+            } while place.sequence < wanted.upperBound
+        } catch {
+            map.defect = error
+        }
+        return DecodedBlock(bytes: bytes, entry: entry, map: map)
+    }
+
     private static func checkEnd(_ place: Place, of entry: BlockEntry) throws(Malformed) {
         // Lookups find a block by the positions in its table entry. If the entries covered others,
         // an event would be missed or found at two places.
@@ -275,5 +310,14 @@ extension BlockCursor.Place {
             time: unzigzag(time),
             received: unzigzag(time) &+ unzigzag(received)
         )
+    }
+}
+
+extension [UInt8] {
+    /// Appends the bytes in a range of others, and returns the range in which they are here.
+    fileprivate mutating func append(_ bytes: RawSpan, _ range: Range<Int>) -> Range<Int> {
+        let start = count
+        bytes.extracting(range).withUnsafeBytes { append(contentsOf: $0) }
+        return start..<count
     }
 }

@@ -21,7 +21,7 @@ package struct CacheUse: Hashable, Sendable {
 /// cache: a longer read uses the rest only if that has room, and removes nobody's blocks. A block that
 /// is asked for again soon after it was removed is kept like any other.
 ///
-/// Of the blocks of scattered reads, a full cache keeps one in eight. So most of them are decoded no
+/// Of the blocks of scattered reads, a full cache keeps one in 32. So most of them are decoded no
 /// further than to the wanted event, and a block that is wanted again and again is kept all the same.
 ///
 /// A read that continues page after page goes around a full cache behind its first page. Its blocks
@@ -131,7 +131,7 @@ final class BlockCache: Sendable {
         return state.withLock { state in
             if state.hasRoom(byteCount, in: budget) { return true }
             state.scatteredCount &+= 1
-            return state.scatteredCount % 8 == 0
+            return state.scatteredCount % 32 == 0
         }
     }
 

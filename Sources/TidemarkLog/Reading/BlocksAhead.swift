@@ -105,7 +105,7 @@ final class BlocksAhead {
     /// ``advance()`` moved.
     func prefetchEvent(after distance: Int) {
         let index = next - 1 + distance
-        guard index < kept.count, let block = kept[index], let position = blocks[index].lastWanted
+        guard index < kept.count, let block = kept[index], let position = blocks[index].wanted?.upperBound
         else { return }
         block.prefetchEvent(at: position)
     }

@@ -67,7 +67,7 @@ extension LogFiles {
         let kept = blocks.indices.map { (index) -> DecodedBlock? in
             let key = blocks[index].key
             guard let block = isScattered ? scattered[index] : cache.block(key) else {
-                if isScattered, blocks[index].lastWanted != nil,
+                if isScattered, blocks[index].wanted != nil,
                     !cache.wantsScattered(byteCount: Int(blocks[index].entry.rawByteCount))
                 {
                     blocks[index].isPart = true

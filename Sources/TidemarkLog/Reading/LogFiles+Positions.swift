@@ -187,7 +187,8 @@ private struct WantedBlocks {
             // A position between two blocks ends the loop, so that the events stay in order.
             guard let entry = next, entry.first <= sequence, !entry.isMap else { break }
             let covered = rest[..<rest.firstIndex(after: entry.last)]
-            blocks.append(SegmentBlock(entry, of: reader, through: covered.last))
+            let last = covered.last ?? sequence
+            blocks.append(SegmentBlock(entry, of: reader, wanted: sequence...last))
             positionCount += Int(entry.positionCount)
             if first == nil { first = index }
             index += 1

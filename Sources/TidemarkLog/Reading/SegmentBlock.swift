@@ -5,19 +5,19 @@
 struct SegmentBlock: Equatable {
     let reader: SegmentReader
     let entry: BlockEntry
-    /// The last position that a read wants; `nil` if it may want all.
-    let lastWanted: SequenceNumber?
-    /// True if only the part with the wanted positions is decoded.
+    /// The first and the last position that a read wants; `nil` if it may want all.
+    let wanted: ClosedRange<SequenceNumber>?
+    /// True if only the events at the wanted positions, and those between them, are read.
     var isPart = false
 
     init(
         _ entry: BlockEntry,
         of reader: SegmentReader,
-        through lastWanted: SequenceNumber? = nil
+        wanted: ClosedRange<SequenceNumber>? = nil
     ) {
         self.reader = reader
         self.entry = entry
-        self.lastWanted = lastWanted
+        self.wanted = wanted
     }
 
     /// The identity of the block in a cache.
@@ -25,18 +25,17 @@ struct SegmentBlock: Equatable {
 
     /// Reads, checks and decodes the block or a part of it; a whole one with a map if a marker is given.
     func decoded(mapping: EventMarker?) -> Result<DecodedBlock, LogError> {
-        guard isPart else { return reader.decoded(entry, mapping: mapping) }
+        guard isPart, let wanted else { return reader.decoded(entry, mapping: mapping) }
         return Result { () throws(LogError) in
-            let bytes = try reader.firstBytes(likelyByteCount, of: entry)
-            return DecodedBlock(bytes: bytes, entry: entry)
+            let count = likelyByteCount(through: wanted.upperBound)
+            return try reader.events(at: wanted, inFirst: count, of: entry)
         }
     }
 
-    /// The number of first bytes that are likely to have the wanted positions.
-    private var likelyByteCount: Int {
-        guard let lastWanted else { return .max }
+    /// The number of first bytes that are likely to have the events up to a position.
+    private func likelyByteCount(through last: SequenceNumber) -> Int {
         let count = Int(entry.rawByteCount)
-        let wantedCount = Int(lastWanted.rawValue - entry.first.rawValue) + 1
+        let wantedCount = Int(last.rawValue - entry.first.rawValue) + 1
         // Events differ in length, and the first follows the head of its commit.
         return count * wantedCount / Int(entry.positionCount) + count / 8
     }

@@ -94,15 +94,43 @@ final class SegmentReader: Sendable {
     func firstBytes(_ count: Int, of entry: BlockEntry) throws(LogError) -> [UInt8] {
         let decoder = takeDecoder()
         defer { giveBack(decoder) }
+        var bytes: [UInt8] = []
+        try decode(count, of: entry, try read(entry, by: decoder).bytes, by: decoder, into: &bytes)
+        return bytes
+    }
+
+    /// Reads and checks a block, and returns the events between two positions, as far as they are in as many of
+    /// its first bytes.
+    ///
+    /// Nothing else is copied out of the decoder's buffers, which stay in the processor's cache.
+    func events(
+        at wanted: ClosedRange<SequenceNumber>,
+        inFirst count: Int,
+        of entry: BlockEntry
+    ) throws(LogError) -> DecodedBlock {
+        let decoder = takeDecoder()
+        defer { giveBack(decoder) }
+        let stored = try read(entry, by: decoder).bytes
+        try check(stored, of: entry)
+        let events = decoder.withFirst(count, of: stored, rawByteCount: Int(entry.rawByteCount)) {
+            BlockCursor.events(at: wanted, in: $0, of: entry)
+        }
+        guard let events else { throw damaged(entry, "cannot be decompressed") }
+        return events
+    }
+
+    /// Reads the stored bytes of a block, which are valid until the decoder reads others.
+    ///
+    /// They are fewer than the block has at the end of a file that was cut.
+    private func read(
+        _ entry: BlockEntry,
+        by decoder: BlockDecoder
+    ) throws(LogError) -> UnsafeRawBufferPointer {
         let room = decoder.room(byteCount: Int(entry.storedByteCount))
         let byteCount = try LogError.wrapping(at: UInt64(entry.offset)) { () throws(FileError) in
             try file.read(into: room, at: UInt64(entry.offset))
         }
-        // Shorter than the block at the end of a file that was cut.
-        let stored = UnsafeRawBufferPointer(rebasing: room[..<byteCount])
-        var bytes: [UInt8] = []
-        try decode(count, of: entry, stored.bytes, by: decoder, into: &bytes)
-        return bytes
+        return UnsafeRawBufferPointer(rebasing: room[..<byteCount])
     }
 
     /// Checks a block that was read, and fills an empty array with as many of its first bytes, or all
@@ -114,14 +142,20 @@ final class SegmentReader: Sendable {
         by decoder: BlockDecoder,
         into bytes: inout [UInt8]
     ) throws(LogError) {
-        let seed = Layout.seed(salt: header.salt, offset: UInt64(entry.offset))
-        guard stored.byteCount == entry.storedByteCount, xxh3(stored, seed: seed) == entry.checksum
-        else { throw damaged(entry, "fails its checksum") }
-        // After the checksum: for many wrong inputs, LZ4 returns wrong bytes of the right length.
+        try check(stored, of: entry)
         let rawByteCount = Int(entry.rawByteCount)
         guard decoder.decode(count, of: stored, rawByteCount: rawByteCount, into: &bytes) else {
             throw damaged(entry, "cannot be decompressed")
         }
+    }
+
+    /// Checks the stored bytes of a block.
+    ///
+    /// Before they are decoded: for many wrong inputs, LZ4 returns wrong bytes of the right length.
+    private func check(_ stored: RawSpan, of entry: BlockEntry) throws(LogError) {
+        let seed = Layout.seed(salt: header.salt, offset: UInt64(entry.offset))
+        guard stored.byteCount == entry.storedByteCount, xxh3(stored, seed: seed) == entry.checksum
+        else { throw damaged(entry, "fails its checksum") }
     }
 
     /// Reads, checks and decodes a block, with a map if a marker is given.
