@@ -295,8 +295,10 @@ final class BlockDecoder: @unchecked Sendable {
             bytes = count == raw.count ? raw : Array(raw.prefix(count))
             return true
         }
-        guard let room = decodeHere(count, of: stored, rawByteCount: rawByteCount) else { return false }
-        bytes.append(first: count, of: room)
+        guard let first = decodeHere(count, of: stored, rawByteCount: rawByteCount) else {
+            return false
+        }
+        bytes.append(first: count, of: first)
         return true
     }
 

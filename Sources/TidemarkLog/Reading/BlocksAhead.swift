@@ -105,9 +105,9 @@ final class BlocksAhead {
     /// ``advance()`` moved.
     func prefetchEvent(after distance: Int) {
         let index = next - 1 + distance
-        guard index < kept.count, let block = kept[index], let position = blocks[index].wanted?.upperBound
+        guard index < kept.count, let block = kept[index], let wanted = blocks[index].wanted
         else { return }
-        block.prefetchEvent(at: position)
+        block.prefetchEvent(at: wanted.upperBound)
     }
 
     /// The reader of the block to which ``advance()`` moved.
