@@ -1,6 +1,21 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import Contenders
+
+extension Contender {
+    /// Saves some commits, and returns the seconds that it took.
+    ///
+    /// Releasing the commits is no part of it, as preparing them is none.
+    func seconds(saving commits: [Prepared]) async throws -> Double {
+        let start = ContinuousClock.now
+        for commit in commits { try await save(commit) }
+        let seconds = start.secondsUntilNow
+        withExtendedLifetime(commits) {}
+        return seconds
+    }
+}
+
 extension ContinuousClock.Instant {
     var secondsUntilNow: Double {
         let passed = duration(to: .now).components

@@ -57,7 +57,9 @@ final class ManyWriters<Engine: Contender>: Trial {
         }
         let start = ContinuousClock.now
         try await store.save(writers: writers)
-        return [Name.manyWriters: Double(64 * perWriter) / start.secondsUntilNow]
+        let seconds = start.secondsUntilNow
+        withExtendedLifetime(writers) {}
+        return [Name.manyWriters: Double(64 * perWriter) / seconds]
     }
 
     func end() async throws { try await store.close() }
@@ -76,9 +78,7 @@ final class InsertBatches<Engine: Contender>: Trial {
     func measure(_ repetition: Int) async throws -> [String: Double] {
         let count = setting.scale.batchCount
         let commits = try batches(repetition).map { try store.prepare($0, setting.pages) }
-        let start = ContinuousClock.now
-        for commit in commits { try await store.save(commit) }
-        return [Name.insertBatches: Double(count * 400) / start.secondsUntilNow]
+        return [Name.insertBatches: Double(count * 400) / (try await store.seconds(saving: commits))]
     }
 
     private func batches(_ repetition: Int) -> [Batch] {
@@ -115,9 +115,7 @@ final class UpdateBatches<Engine: Contender>: Trial {
     func measure(_ repetition: Int) async throws -> [String: Double] {
         let count = setting.scale.batchCount
         let commits = try batches(repetition).map { try store.prepare($0, setting.pages) }
-        let start = ContinuousClock.now
-        for commit in commits { try await store.save(commit) }
-        return [Name.updateBatches: Double(count * 400) / start.secondsUntilNow]
+        return [Name.updateBatches: Double(count * 400) / (try await store.seconds(saving: commits))]
     }
 
     private func batches(_ repetition: Int) -> [Batch] {
@@ -241,9 +239,7 @@ final class UnchangedBatches<Engine: Contender>: Trial {
         // Who goes first takes turns.
         for turn in [repetition % 2, 1 - repetition % 2] {
             let commits = turn == 0 ? inserts : updates
-            let start = ContinuousClock.now
-            for commit in commits { try await store.save(commit) }
-            seconds[turn] = start.secondsUntilNow / Double(commits.count)
+            seconds[turn] = try await store.seconds(saving: commits) / Double(commits.count)
         }
         return (seconds[0] / seconds[1], seconds[0])
     }

@@ -83,7 +83,9 @@ final class Subscribed<Engine: Contender>: Trial {
         for commit in commits { try await store.save(commit) }
         let saved = start.secondsUntilNow
         try await store.waitUntilNotified()
-        return (saved, start.secondsUntilNow)
+        let notified = start.secondsUntilNow
+        withExtendedLifetime(commits) {}
+        return (saved, notified)
     }
 
     /// The median time of one save.
