@@ -78,7 +78,8 @@ final class InsertBatches<Engine: Contender>: Trial {
     func measure(_ repetition: Int) async throws -> [String: Double] {
         let count = setting.scale.batchCount
         let commits = try batches(repetition).map { try store.prepare($0, setting.pages) }
-        return [Name.insertBatches: Double(count * 400) / (try await store.seconds(saving: commits))]
+        let seconds = try await store.seconds(saving: commits)
+        return [Name.insertBatches: Double(count * 400) / seconds]
     }
 
     private func batches(_ repetition: Int) -> [Batch] {
@@ -115,7 +116,8 @@ final class UpdateBatches<Engine: Contender>: Trial {
     func measure(_ repetition: Int) async throws -> [String: Double] {
         let count = setting.scale.batchCount
         let commits = try batches(repetition).map { try store.prepare($0, setting.pages) }
-        return [Name.updateBatches: Double(count * 400) / (try await store.seconds(saving: commits))]
+        let seconds = try await store.seconds(saving: commits)
+        return [Name.updateBatches: Double(count * 400) / seconds]
     }
 
     private func batches(_ repetition: Int) -> [Batch] {
