@@ -190,7 +190,7 @@ struct BlockCursor {
         of entry: BlockEntry
     ) -> DecodedBlock {
         var place = Place(position: entry.first.rawValue)
-        var (zone, envelope) = (ZoneKey(rawValue: .max), 0..<0)
+        var (zone, envelope, keptEnvelope) = (ZoneKey(rawValue: .max), 0..<0, 0..<0)
         var (bytes, map): ([UInt8], BlockMap) = ([], BlockMap())
         do throws(Malformed) {
             repeat {
@@ -200,9 +200,14 @@ struct BlockCursor {
                 }
                 guard place.sequence <= wanted.upperBound else { break }
                 if place.envelope != envelope || place.zone != zone {
+                    // Once for each commit, or a part could be as long as its block.
+                    if place.envelope != envelope {
+                        keptEnvelope = bytes.append(first, place.envelope)
+                    }
                     (zone, envelope) = (place.zone, place.envelope)
-                    let kept = bytes.append(first, envelope)
-                    map.append(EventContext(commit: place.commit, zone: zone, envelope: kept))
+                    map.append(
+                        EventContext(commit: place.commit, zone: zone, envelope: keptEnvelope)
+                    )
                 }
                 let position = place.sequence.rawValue - entry.first.rawValue
                 map.append(
