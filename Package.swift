@@ -344,7 +344,10 @@ let package = Package(
         ),
         .testTarget(
             name: "TidemarkQueryTests",
-            dependencies: ["TidemarkQuery", "TidemarkModel", "GeneratedQueries", "TestSupport"],
+            dependencies: [
+                "TidemarkQuery", "TidemarkModel", "GeneratedQueries", "TestSupport",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
             swiftSettings: everywhere
         ),
         .testTarget(

@@ -73,6 +73,8 @@ private enum Layout {
     static let replacesTombstone: UInt8 = 1 << 3
     static let heldPrevious: UInt8 = 1 << 4
     static let heldOther: UInt8 = 1 << 5
+    /// Both.
+    static let heldAny = heldPrevious | heldOther
     static let binds: UInt8 = 1 << 6
     static let releases: UInt8 = 1 << 7
 
@@ -241,7 +243,10 @@ extension RecordEvent {
     private static func policy(of payload: RawSpan) throws(EventFormatError) -> SavePolicy {
         let flags = payload.byte(at: 1)
         // Three bits also hold 6 and 7, which stand for no policy.
-        guard let policy = SavePolicy(rawValue: flags & Layout.policyMask) else {
+        guard let policy = SavePolicy(rawValue: flags & Layout.policyMask),
+            // At most one of them: the client held one version.
+            flags & Layout.heldAny != Layout.heldAny
+        else {
             throw EventFormatError("A record event has unknown flags: \(flags).")
         }
         return policy

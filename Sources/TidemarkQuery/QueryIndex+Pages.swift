@@ -88,8 +88,9 @@ extension QueryIndex {
                 try await make(needed)
                 do {
                     return try read(readPage)
-                } catch let error as QueryIndexError {
-                    // An update with many changes drops indexes first.
+                } catch let error where error is QueryIndexError || error is DatabaseError {
+                    // An update with many changes drops indexes first. A statement that was prepared before
+                    // fails in another way than one that is prepared now.
                     guard !has(needed) else { throw error }
                 }
             }

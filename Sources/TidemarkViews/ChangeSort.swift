@@ -84,7 +84,8 @@ package struct ChangeSort {
         let width = min(range.count < Self.manyCount ? 8 : 11, bitCount)
         let pileCount = 1 << width
         func pile(_ index: Int) -> Int {
-            Int(word(changes[index].key) >> UInt64(bitCount - width)) & (pileCount - 1)
+            Int(truncatingIfNeeded: word(changes[index].key) >> UInt64(bitCount - width))
+                & (pileCount - 1)
         }
         withUnsafeTemporaryAllocation(of: Int.self, capacity: pileCount + 1) { places in
             places.initialize(repeating: 0)

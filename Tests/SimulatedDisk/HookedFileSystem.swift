@@ -10,6 +10,7 @@ package final class HookedFileSystem: FileSystem {
     private let disk: SimulatedFileSystem
     private let hook = Lock<(@Sendable (String) -> Void)?>(nil)
     private let opening = Lock<Opening?>(nil)
+    private let refusesRemovals = Lock(false)
 
     private struct Opening {
         var path: String
@@ -34,6 +35,11 @@ package final class HookedFileSystem: FileSystem {
         _ body: @escaping @Sendable () -> Void
     ) {
         opening.withLock { $0 = Opening(path: path, count: count, body: body) }
+    }
+
+    /// Lets removals fail, or no longer.
+    package func refuseRemovals(_ refuses: Bool) {
+        refusesRemovals.withLock { $0 = refuses }
     }
 
     package func linkCount(of path: String) throws(FileError) -> Int {
@@ -79,7 +85,12 @@ package final class HookedFileSystem: FileSystem {
         try disk.link(path, to: target)
     }
 
-    package func remove(_ path: String) throws(FileError) { try disk.remove(path) }
+    package func remove(_ path: String) throws(FileError) {
+        if refusesRemovals.withLock({ $0 }) {
+            throw FileError(call: .remove, path: path, errorNumber: 13)
+        }
+        try disk.remove(path)
+    }
 
     package func syncDirectory(_ path: String) throws(FileError) { try disk.syncDirectory(path) }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import GRDB
 import GeneratedQueries
 import TestSupport
 import Testing
@@ -92,6 +93,37 @@ import TidemarkModel
             through: IndexPosition(sequence: 9)
         )
         #expect(try await find("TRUEPREDICATE", in: index) == [5])
+    }
+
+    @Test(arguments: [
+        "UPDATE types SET rows = 'many'", "UPDATE types SET rows = -1", "UPDATE types SET name = 5",
+        "UPDATE types SET rows = 9223372036854775807", "UPDATE columns SET kind = x'00'",
+        "UPDATE columns SET type = 'x'", "UPDATE state SET sequence = 'last'",
+        "UPDATE made SET stale = x'05'",
+    ])
+    func `Values that the index does not write are damage`(change: String) async throws {
+        let folder = try ScratchFolder()
+        let path = folder.path("index.sqlite")
+        do {
+            let index = try QueryIndex(path: path, identity: "one")
+            try await index.apply(
+                [try save("a", ["title": "Hello"], at: 5)],
+                through: IndexPosition(sequence: 9)
+            )
+            #expect(try await find("title TOKENMATCHES 'hello'", in: index) == [5])
+            index.close()
+        }
+        let database = try DatabaseQueue(path: path)
+        let changeCount = try await database.write { database in
+            try database.execute(sql: change)
+            return database.changesCount
+        }
+        #expect(changeCount > 0)
+        try database.close()
+        let error = #expect(throws: QueryIndexError.self) {
+            try QueryIndex(path: path, identity: "one")
+        }
+        #expect(error?.reason == .damaged)
     }
 
     @Test func `An index whose creation was interrupted starts again`() async throws {

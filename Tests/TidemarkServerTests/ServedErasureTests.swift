@@ -206,6 +206,37 @@ import TidemarkWire
         }
     }
 
+    @Test func `An erased name that JSON escapes is found in recorded calls`() async throws {
+        try await ServerUnderTest.run { server in
+            let user = UserID("_qu\"ag\\ga\u{1b}")
+            let caller = Caller(
+                database: DatabaseID(owner: user),
+                user: user,
+                device: "a",
+                authentication: .administrator(id: "test")
+            )
+            let zones = try await server.store.modifyZones(
+                ModifyZonesRequest(saves: [ZoneID(zoneName: "Notes")]),
+                as: caller
+            )
+            _ = try zones.saves[0].get()
+            let directory = server.server.directory
+            let secret = try await directory.addAdministrator(name: "ops")
+            let service = RemoteAdministration(
+                over: OwnConnection(port: try #require(server.client.port), secret: secret)
+            )
+            for owner in [user.userRecordName, "_dan"] {
+                var filter = EventsCall.Filter()
+                filter.zone = "Notes"
+                filter.owner = owner
+                _ = try await service.answer(EventsCall(filter)) { _ in }
+            }
+            _ = try await service.answer(ErasureCall(.user(user)))
+            let contents = try await directory.administration().map(\.value.content)
+            #expect(contents.map(\.isEmpty) == [true, false, false])
+        }
+    }
+
     /// Signs Zelda in to two containers, and leaves records, a courier and a webhook; returns her
     /// account and a web token.
     private func liveSignedIn(

@@ -78,9 +78,9 @@ final class Broadcast<Topic: Hashable & Sendable>: Sendable {
     /// Calls a closure with the topics of every later broadcast, on the broadcasting thread; `nil`
     /// stands for all topics.
     ///
-    /// The closure must return soon and must not wait.
+    /// The closure must return soon and must not wait. It is not called, nor kept, after ``close()``.
     func follow(_ body: @escaping @Sendable (Set<Topic>?) -> Void) {
-        state.withLock { $0.followers.append(body) }
+        state.withLock { if !$0.isClosed { $0.followers.append(body) } }
     }
 
     /// Notifies the waiters of some topics.

@@ -17,6 +17,8 @@ struct Redaction {
     private var kin = PositionSet()
     /// Words to remove from the data about users and rejected items.
     private let words: [[UInt8]]
+    /// The same words as JSON writes them in its strings.
+    private let wordsInJSON: [[UInt8]]
     /// The users that the subject is; empty for a zone.
     private let users: Set<UserID>
 
@@ -26,7 +28,13 @@ struct Redaction {
         var texts = traces.addressTexts.map(\.string)
         texts += traces.users.map(\.userRecordName)
         if let zone = traces.subject.zone { texts.append(zone.zoneName.string) }
-        words = texts.filter { !$0.isEmpty }.map { Array($0.utf8) }
+        texts.removeAll(where: \.isEmpty)
+        words = texts.map { Array($0.utf8) }
+        wordsInJSON = texts.map { text in
+            var quoted: [UInt8] = []
+            quoted.append(jsonString: text)
+            return Array(quoted.dropFirst().dropLast())
+        }
     }
 
     /// Returns true if the bytes contain a word that names the subject.
@@ -158,7 +166,10 @@ struct Redaction {
         }
         // The server takes an address in any case, and with spaces.
         let normalized = content.lowercased().filter { !$0.isWhitespace }
-        let isMeant = [content, normalized].contains { isNamed(in: Array($0.utf8).span.bytes) }
+        let isMeant = [content, normalized].contains { text in
+            let bytes = Array(text.utf8)
+            return wordsInJSON.contains { bytes.span.bytes.contains($0) }
+        }
         return isMeant ? ["content": .string("")] : [:]
     }
 

@@ -352,6 +352,8 @@ extension StoreQueries {
     private static let replacingCount = 131_072
 
     private func takeIn(through bound: SequenceNumber, _ index: QueryIndex) async throws {
+        // Another update may have passed the bound after this one was found to be needed.
+        guard index.position.reached < bound else { return }
         guard index.position.sequence > 0 else { return try await make(through: bound, index) }
         let count = Int(clamping: bound.rawValue - index.position.sequence)
         try await index.prepare(for: count)

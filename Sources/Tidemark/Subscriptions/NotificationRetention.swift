@@ -115,7 +115,8 @@ extension Notifications {
             guard NotificationRecords.isOfQuery(body) else { return true }
             let received = event.commit.received
             // Events ascend, so the search ends at the first notification that stays.
-            guard found.names.count < excess || received < time - lifetime else {
+            guard found.names.count < excess || received < time.subtractingSaturated(lifetime)
+            else {
                 found.floor = event.sequence.previous
                 found.due = Self.sum(received, lifetime)
                 return false

@@ -159,7 +159,8 @@ extension Footer.Summary {
         guard bytes.byteCount >= Layout.footerHeaderByteCount,
             bytes.integer(at: 0, as: UInt32.self) == Layout.footerMagic,
             xxh3(bytes.extracting(0..<checked), seed: seed) == bytes.integer(at: checked),
-            bytes.integer(at: 112, as: UInt64.self) == offset
+            bytes.integer(at: 112, as: UInt64.self) == offset,
+            bytes.sequence(at: 16).rawValue <= Layout.lastPosition
         else { return nil }
         self.init(
             first: bytes.sequence(at: 8),

@@ -23,8 +23,8 @@ package struct JournalFigures: Hashable, Sendable {
     package var entryCount: UInt64 = 0
     /// The number of entries that could not be written.
     package var lostCount: UInt64 = 0
-    /// The last write failure; `nil` if the last entry was lost because the waiting bytes reached
-    /// their limit.
+    /// The last failure to write, or to remove an old segment; `nil` if the last entry was lost because
+    /// the waiting bytes reached their limit.
     package var failure: FileError?
 }
 

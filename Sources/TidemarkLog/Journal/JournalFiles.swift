@@ -29,6 +29,8 @@ struct JournalFiles: Sendable {
     private var active: Active?
     /// The number of entries that could not be written since the last one that was.
     private var lostCount: UInt32 = 0
+    /// The failed removal of an old segment, until entries are written.
+    private var removalError: FileError?
 
     private var fileSystem: any FileSystem { environment.fileSystem }
     /// The length, and the period of time, at which a segment ends.
@@ -69,7 +71,8 @@ struct JournalFiles: Sendable {
             active.end += UInt64(bytes.count)
             self.active = active
             lostCount = 0
-            return Outcome(writtenCount: count.entries)
+            defer { removalError = nil }
+            return Outcome(writtenCount: count.entries, failure: removalError)
         } catch {
             // The next write overwrites this place.
             lostCount &+= UInt32(truncatingIfNeeded: count.entries) &+ count.lost
@@ -111,7 +114,13 @@ struct JournalFiles: Sendable {
         end()
         let begun = try begin(number + 1)
         active = begun
-        try removeOld(before: begun)
+        removalError = nil
+        do throws(FileError) {
+            try removeOld(before: begun)
+        } catch {
+            // The entries are written all the same. The next new segment tries the removal again.
+            removalError = error
+        }
         return begun
     }
 

@@ -77,11 +77,15 @@ package enum ManifestEdit: Hashable, Sendable {
     init?(decoding bytes: RawSpan, at offset: Int) {
         guard offset + Self.byteCount <= bytes.byteCount else { return nil }
         func word(_ index: Int) -> UInt64 { bytes.integer(at: offset + 8 * index) }
+        var isInRange = true
+        func position(_ index: Int) -> SequenceNumber {
+            let position = word(index)
+            // The position after a greater one might not exist.
+            if position > Layout.lastPosition { isInRange = false }
+            return SequenceNumber(rawValue: position)
+        }
         func segment() -> SegmentID {
-            SegmentID(
-                first: SequenceNumber(rawValue: word(1)),
-                generation: UInt32(truncatingIfNeeded: word(2))
-            )
+            SegmentID(first: position(1), generation: UInt32(truncatingIfNeeded: word(2)))
         }
         switch word(0) {
         case UInt64(Tag.added):
@@ -90,12 +94,12 @@ package enum ManifestEdit: Hashable, Sendable {
             self = .compacted(
                 segment(),
                 Incarnation(rawValue: word(3)),
-                last: SequenceNumber(rawValue: word(4))
+                last: position(4)
             )
         case UInt64(Tag.ended):
             self = .ended(
                 segment(),
-                last: SequenceNumber(rawValue: word(3)),
+                last: position(3),
                 framesEnd: word(4)
             )
         case UInt64(Tag.sealed):
@@ -103,14 +107,12 @@ package enum ManifestEdit: Hashable, Sendable {
         case UInt64(Tag.removed):
             self = .removed(segment())
         case UInt64(Tag.began):
-            self = .began(
-                Incarnation(rawValue: word(1)),
-                first: SequenceNumber(rawValue: word(2))
-            )
+            self = .began(Incarnation(rawValue: word(1)), first: position(2))
         case UInt64(Tag.closed):
-            self = .closed(last: SequenceNumber(rawValue: word(1)), framesEnd: word(2))
+            self = .closed(last: position(1), framesEnd: word(2))
         default:
             return nil
         }
+        guard isInRange else { return nil }
     }
 }

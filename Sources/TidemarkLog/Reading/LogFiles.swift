@@ -91,20 +91,11 @@ final class LogFiles: Sendable {
     /// the last segment.
     func segment(at sequence: SequenceNumber) -> Segment? {
         state.withLock { state in
-            var low = 0
-            var high = state.segments.count
-            while low < high {
-                let middle = (low + high) / 2
-                if let last = state.segments[middle].last, last < sequence {
-                    low = middle + 1
-                } else {
-                    high = middle
-                }
-            }
-            guard low < state.segments.count else { return nil }
+            let index = state.segments.endOfPrefix { $0.last.map { $0 < sequence } ?? false }
+            guard index < state.segments.count else { return nil }
             state.useCount += 1
-            state.segments[low].lastUse = state.useCount
-            return state.segments[low]
+            state.segments[index].lastUse = state.useCount
+            return state.segments[index]
         }
     }
 
@@ -235,7 +226,9 @@ struct FoundBlocks {
                     damage.append(error)
                 }
                 let next = try scan.goOn(behind: stop)
-                if let frame = next.frame { blocks.append(contentsOf: frame.blocks) }
+                if let frame = next.frame, frame.header.kind.holdsEvents {
+                    blocks.append(contentsOf: frame.blocks)
+                }
                 guard next.goesOn else { return damage }
             }
         }

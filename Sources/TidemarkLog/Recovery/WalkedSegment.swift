@@ -78,6 +78,8 @@ struct WalkedSegment {
     /// The last writer may have ended before its sync, or because the sync failed. The bytes read
     /// back may then be in memory only, and a sync writes them only after they are written again.
     func makeDurable() throws(LogError) {
+        // A frame may state a larger offset, which no writer does.
+        let syncedOffset = min(syncedOffset, end)
         let bytes = try reader.file.bytes(at: syncedOffset, byteCount: Int(end - syncedOffset))
         try LogError.wrapping { () throws(FileError) in
             if !bytes.isEmpty { try reader.file.write(bytes.span.bytes, at: syncedOffset) }

@@ -147,7 +147,7 @@ struct Catalog: Sendable {
         let wanted = "\(format) \(identity)"
         if try database.tableExists("state") {
             let row = try Row.fetchOne(database, sql: "SELECT * FROM state")
-            if let row, row["identity"] as String? == wanted {
+            if let row, try row.decode(String?.self, forColumn: "identity") == wanted {
                 let catalog = try read(database, row)
                 // Rows without a position are from an index whose build was not completed.
                 if catalog.position.sequence > 0 || catalog.types.isEmpty { return catalog }
@@ -192,28 +192,43 @@ struct Catalog: Sendable {
     private static func read(_ database: Database, _ state: Row) throws -> Catalog {
         var catalog = Catalog()
         catalog.position = IndexPosition(
-            incarnation: UInt64(bitPattern: state["incarnation"]),
-            sequence: UInt64(bitPattern: state["sequence"]),
-            received: state["received"]
+            incarnation: UInt64(bitPattern: try state.decode(forColumn: "incarnation")),
+            sequence: UInt64(bitPattern: try state.decode(forColumn: "sequence")),
+            received: try state.decode(forColumn: "received")
         )
-        func text(_ row: Row) -> Name {
-            Name(String(decoding: row["name"] as Data, as: UTF8.self))
+        func name(_ row: Row) throws -> Name {
+            Name(String(decoding: try row.decode(Data.self, forColumn: "name"), as: UTF8.self))
         }
         for row in try Row.fetchAll(database, sql: "SELECT id, name, rows FROM types ORDER BY id") {
             catalog.types.append(
-                TypeTable(id: row["id"], typeName: text(row), rowCount: row["rows"])
+                TypeTable(
+                    id: try row.decode(forColumn: "id"),
+                    typeName: try name(row),
+                    rowCount: try count("rows", row)
+                )
             )
         }
         for row in try Row.fetchAll(database, sql: "SELECT id, type, name, kind FROM columns") {
-            guard let kind = ColumnKind(rawValue: row["kind"]) else { continue }
-            let type = row["type"] as Int64
-            guard let index = catalog.types.firstIndex(where: { $0.id == type }) else { continue }
-            catalog.types[index].insert(Column(id: row["id"], fieldName: text(row), kind: kind))
+            let type = try row.decode(Int64.self, forColumn: "type")
+            guard let kind = ColumnKind(rawValue: try row.decode(forColumn: "kind")),
+                let index = catalog.types.firstIndex(where: { $0.id == type })
+            else { continue }
+            let id = try row.decode(Int64.self, forColumn: "id")
+            catalog.types[index].insert(Column(id: id, fieldName: try name(row), kind: kind))
         }
         for row in try Row.fetchAll(database, sql: "SELECT name, stale FROM made") {
-            catalog.made[row["name"]] = row["stale"]
+            catalog.made[try row.decode(forColumn: "name")] = try count("stale", row)
         }
         return catalog
+    }
+
+    /// Reads a number of rows, which is added to others.
+    private static func count(_ column: String, _ row: Row) throws -> Int {
+        let count = try row.decode(Int.self, forColumn: column)
+        guard (0...1 << 40).contains(count) else {
+            throw QueryIndexError(.damaged, "The query index counts \(count) \(column).")
+        }
+        return count
     }
 }
 

@@ -93,11 +93,12 @@ struct IndexMaker {
             "SELECT sequence, \(column.name) FROM \(type.name) WHERE \(column.name) IS NOT NULL",
             database
         )
+        // A statement that is not finished would keep its snapshot of the database.
+        defer { rows.reset() }
         while try rows.step() {
             guard case .blob(let bytes) = rows.value(at: 1), let place = Location(stored: bytes)
             else { continue }
             try PlaceRow(place).insert(rows.int64(at: 0), insert)
         }
-        rows.reset()
     }
 }

@@ -7,9 +7,9 @@ import TidemarkModel
 /// The words of one value, as a row of a full-text index.
 ///
 /// The model splits and folds texts. FTS5 gets every word with its zone's digits as prefix, so that
-/// zones are separate. Words are spelled so that FTS5 neither splits nor folds them further: only
-/// with lowercase ASCII letters and digits, where `z` precedes the two digits of any other byte,
-/// and precedes itself. One buffer is reused for all rows.
+/// zones are separate. Words are spelled so that FTS5 neither splits nor folds them further:
+/// lowercase ASCII letters, digits and bytes from 0x80 on stay as they are; `z` precedes itself, and the
+/// two hexadecimal digits of any other byte. One buffer is reused for all rows.
 struct WordRow {
     private var zone: UInt64?
     private var prefix: [UInt8] = []
@@ -117,6 +117,7 @@ struct WordRow {
                 "SELECT value FROM \(column.listTable) WHERE record = ?1",
                 database
             ) : nil
+        defer { elements?.reset() }
         var words = WordRow()
         while try rows.step() {
             words.begin(zone: UInt64(bitPattern: rows.int64(at: 1)))

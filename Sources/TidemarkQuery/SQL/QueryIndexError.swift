@@ -38,6 +38,9 @@ package struct QueryIndexError: Error, Hashable, Sendable, CustomStringConvertib
                 code: error.resultCode.primaryResultCode.rawValue,
                 "The query index failed while \(attempt): \(error)"
             )
+        // A row has a value of another type than the index writes.
+        case is RowDecodingError:
+            self.init(.damaged, "The query index is damaged; it failed while \(attempt): \(error)")
         default: self.init(.failed, "The query index failed while \(attempt): \(error)")
         }
     }

@@ -108,6 +108,8 @@ package struct SubscriptionDecision {
             entries[subscription.name] = SavedSubscription(subscription: subscription, sequence: 0)
             return (save, .nothingToDo)
         } catch {
+            // The state could not be read, which says nothing about the subscription.
+            guard error.code != .internalError else { throw error }
             return (nil, ItemOutcome(error))
         }
     }

@@ -147,7 +147,29 @@ import Testing
         }
     }
 
-    @Test func `An edit of a newer version is rejected, and not skipped`() throws {
+    /// One of an unknown kind, and some with positions that no log reaches.
+    private static let unknownEdits: [[UInt8]] = {
+        let beyond = SequenceNumber(rawValue: Layout.lastPosition + 1)
+        let id = SegmentID(first: SequenceNumber(rawValue: 1), generation: 0)
+        let edits: [ManifestEdit] = [
+            .began(Incarnation(rawValue: 9), first: beyond),
+            .closed(last: SequenceNumber(rawValue: .max), framesEnd: 4096),
+            .ended(id, last: SequenceNumber(rawValue: .max), framesEnd: 4096),
+            .compacted(id, Incarnation(rawValue: 9), last: beyond),
+            .added(SegmentID(first: beyond, generation: 0), Incarnation(rawValue: 9)),
+        ]
+        var unknown = [UInt8](repeating: 0, count: ManifestEdit.byteCount)
+        unknown[0] = 9
+        return [unknown]
+            + edits.map { edit in
+                var bytes: [UInt8] = []
+                edit.append(to: &bytes)
+                return bytes
+            }
+    }()
+
+    @Test(arguments: unknownEdits)
+    func `An edit that no known version writes is rejected, and not skipped`(edit: [UInt8]) throws {
         let store = try SmallStore(.closed)
         let bytes = try store.disk.contents(of: store.manifest)
         let header = try FileHeader(decoding: bytes.span.bytes, expecting: .manifest)
@@ -167,8 +189,6 @@ import Testing
             syncedOffset: UInt64(last.upperBound),
             chain: chainWord(after: bytes.span.bytes.extracting(last))
         )
-        var edit = [UInt8](repeating: 0, count: ManifestEdit.byteCount)
-        edit[0] = 9
         let frame = place.controlFrame(
             .edits,
             next: .zero,

@@ -304,6 +304,36 @@ import TidemarkLock
         }
     }
 
+    @Test func `Entries are written although an old segment cannot be removed`() throws {
+        var configuration = JournalConfiguration()
+        configuration.byteCount = 32 << 10
+        let files = HookedFileSystem(disk)
+        var environment = LogEnvironment.fixed(files)
+        environment.writesInline = true
+        let journal = Journal(
+            folder,
+            of: store,
+            Incarnation(rawValue: 7),
+            configuration,
+            environment
+        )
+        func write(_ numbers: Range<Int>) {
+            for number in numbers {
+                journal.append(content(number) + [UInt8](repeating: 46, count: 300), at: 1)
+                journal.flush()
+            }
+        }
+        files.refuseRemovals(true)
+        write(0..<200)
+        #expect(journal.figures.lostCount == 0 && journal.figures.entryCount == 200)
+        #expect(journal.figures.failure?.call == .remove)
+        #expect(read().entries.count == 200)
+        files.refuseRemovals(false)
+        write(200..<220)
+        #expect(journal.figures.lostCount == 0)
+        #expect(read().reader.byteCount <= 32 << 10)
+    }
+
     @Test func `A crash loses only the newest entries`() throws {
         var configuration = JournalConfiguration()
         configuration.byteCount = 32 << 10

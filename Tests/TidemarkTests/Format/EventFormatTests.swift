@@ -139,6 +139,10 @@ import TidemarkModel
         #expect(throws: EventFormatError.self) { try RecordEvent.read(payload.span.bytes) }
         payload[1] = 0x07
         #expect(throws: EventFormatError.self) { try RecordEvent.read(payload.span.bytes) }
+        // The client held the replaced version, and another one.
+        payload[1] = 0x30
+        #expect(throws: EventFormatError.self) { try RecordEvent.read(payload.span.bytes) }
+        #expect(throws: EventFormatError.self) { try RecordEvent.readLink(payload.span.bytes) }
         payload[1] = 0
         payload[0] = 4
         #expect(throws: EventFormatError.self) { try RecordEvent.read(payload.span.bytes) }
