@@ -35,6 +35,18 @@ import TidemarkModel
         #expect(refused.feed == nil && refused.tryCount == 1)
     }
 
+    @Test func `A request to a service that says when to come back is retried`() async {
+        var tryCount = 0
+        let heard = await beginHearing { () async throws(SyncError) -> Int in
+            tryCount += 1
+            guard tryCount > 1 else {
+                throw SyncError(.serviceUnavailable, "Not now.", retryAfter: .seconds(1))
+            }
+            return 7
+        }
+        #expect(heard?.feed == 7 && tryCount == 2)
+    }
+
     @Test func `A cancelled task sends no more requests`() async {
         let task = Task { await Self.begin(after: .networkFailure, .networkFailure) }
         task.cancel()

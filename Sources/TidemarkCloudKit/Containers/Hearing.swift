@@ -29,10 +29,12 @@ func beginHearing<Feed>(
 extension SyncError {
     /// True if it is worth requesting the feed again.
     ///
-    /// A closed store fails with `serviceUnavailable`.
+    /// A closed store fails with `serviceUnavailable`. One that erases something, or a server that restarts,
+    /// says after which time to try again.
     var mayPassBeforeHearing: Bool {
         switch code {
         case .requestRateLimited, .zoneBusy, .networkFailure, .networkUnavailable: true
+        case .serviceUnavailable: retryAfter != nil
         default: false
         }
     }

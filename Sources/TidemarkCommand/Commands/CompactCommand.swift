@@ -107,9 +107,8 @@ extension CompactionReport {
         // Devices with such tokens have to fetch everything again, so each zone is named.
         for expiry in expiries {
             lines.append(
-                "Zone \(expiry.zoneName) of \(expiry.database): change tokens from before event "
-                    + "\(expiry.position) \(isDryRun ? "would expire" : "have expired")."
-                    .printable
+                ("Zone \(expiry.zoneName) of \(expiry.database): change tokens from before event "
+                    + "\(expiry.position) \(isDryRun ? "would expire" : "have expired").").printable
             )
         }
         if assetByteCount > 0 { lines.append("Removed \(assetByteCount) bytes of assets.") }

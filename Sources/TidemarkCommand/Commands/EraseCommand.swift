@@ -134,13 +134,13 @@ struct EraseCommand: AsyncParsableCommand {
     private var nothingToErase: CommandError {
         if let user {
             return CommandError(
-                "The store has nothing of the user '\(user)', and was not changed. `tidemark users list "
-                    + "\(store.store)` lists users.".printable
+                ("The store has nothing of the user '\(user)', and was not changed. `tidemark users list "
+                    + "\(store.store)` lists users.").printable
             )
         }
         return CommandError(
-            "The store has nothing of a zone '\(zone ?? "")' in \(database.id), and was not changed. "
-                + "`tidemark zones list \(store.store)` lists zones.".printable
+            ("The store has nothing of a zone '\(zone ?? "")' in \(database.id), and was not changed. "
+                + "`tidemark zones list \(store.store)` lists zones.").printable
         )
     }
 

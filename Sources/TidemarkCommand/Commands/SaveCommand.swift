@@ -103,7 +103,7 @@ struct SaveCommand: AsyncParsableCommand, ModifyCommand {
             else {
                 throw ValidationError(
                     "Records on standard input name their own zone and type. Leave out --type, "
-                        + "--zone, --parent, --tag, --remove and fields."
+                        + "--zone, --parent, --no-parent, --tag, --remove and fields."
                 )
             }
             return

@@ -44,8 +44,9 @@ struct VouchedTransport: ServiceTransport {
     ) async throws(SyncError) -> [UInt8] where Pieces.Element == [UInt8] {
         var bytes: [UInt8] = []
         do {
-            for try await piece in pieces where bytes.count <= UploadAssetCall.byteLimit {
+            for try await piece in pieces {
                 bytes += piece
+                if bytes.count > UploadAssetCall.byteLimit { break }
             }
         } catch {
             throw SyncError(.internalError, "The bytes of the asset cannot be read: \(error).")

@@ -13,7 +13,7 @@ enum Origin {
         guard let url = URL(string: text), let scheme = url.scheme, let host = url.host,
             ["http", "https"].contains(scheme), !host.isEmpty,
             // `APIToken.allows` compares whole texts, and browsers send this form. An origin with a
-            // slash at its end would match no page.
+            // slash at its end, or with capital letters, would match no page.
             text == self.origin(scheme, host, url.port)
         else {
             throw SyncError(
@@ -39,8 +39,12 @@ enum Origin {
         }
     }
 
+    /// Returns an origin as browsers send it: in lower case, and without the port that the scheme implies.
     private static func origin(_ scheme: String, _ host: String, _ port: Int?) -> String {
-        port.map { "\(scheme)://\(host):\($0)" } ?? "\(scheme)://\(host)"
+        // `URL.host` leaves out the brackets of an IPv6 address.
+        let host = (host.contains(":") ? "[\(host)]" : host).lowercased()
+        guard let port, port != (scheme == "https" ? 443 : 80) else { return "\(scheme)://\(host)" }
+        return "\(scheme)://\(host):\(port)"
     }
 }
 #endif

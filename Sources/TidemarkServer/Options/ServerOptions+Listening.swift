@@ -14,7 +14,8 @@ extension ServerOptions {
     public func address(port: Int) -> String {
         if let publicURL { return publicURL }
         // A client cannot connect to a wildcard address, so the address names this machine.
-        let name = ["127.0.0.1", "::1", "0.0.0.0", "::"].contains(host) ? "localhost" : host
+        let isLocal = ["127.0.0.1", "::1", "0.0.0.0", "::"].contains(host)
+        let name = isLocal ? "localhost" : host.contains(":") ? "[\(host)]" : host
         return "\(certificate == nil ? "http" : "https")://\(name):\(port)"
     }
 

@@ -107,6 +107,7 @@ extension Server {
         // Before the head of the answer is sent: a call that is rejected, because it cannot be
         // recorded, still gets the status of an error.
         try await keep(call, by: administrator)
+        let line = SentLine(line, metrics, requestLog)
         let service = ServerAdministration(
             of: StoreAdministration(of: store, at: folder, by: administrator.id),
             directory,
@@ -116,23 +117,21 @@ extension Server {
             status: .ok,
             headers: Self.lineHeaders,
             body: ResponseBody { writer in
-                var line = line
                 do {
+                    let code: String?
                     do {
-                        line.code = try await CallAnswer(call, by: service).write(to: &writer)
+                        code = try await CallAnswer(call, by: service).write(to: &writer)
                     } catch {
                         // The client is gone, but the call may have been made.
                         try? await self.reloadWebhooks(after: Call.self)
                         throw error
                     }
                     try await self.reloadWebhooks(after: Call.self)
-                    line.end(self.metrics, self.requestLog, status: 200)
+                    line.end(status: 200, code: code)
                     try await writer.finish(nil)
                 } catch {
-                    // The client has a head with status 200 already. 499 is the usual number in
-                    // logs for a client that closed the connection.
-                    line.code = "CONNECTION_LOST"
-                    line.end(self.metrics, self.requestLog, status: 499)
+                    // The client has a head with status 200 already.
+                    line.endLost()
                     throw error
                 }
             }
@@ -196,6 +195,31 @@ extension Server {
         else { return call.recorded }
         return call
     }
+}
+
+/// The line of a call whose answer is being sent; it ends once.
+private final class SentLine: Sendable {
+    private let line: Lock<RequestLine?>
+    private let metrics: Metrics
+    private let log: RequestLog
+
+    init(_ line: RequestLine, _ metrics: Metrics, _ log: RequestLog) {
+        self.line = Lock(line)
+        self.metrics = metrics
+        self.log = log
+    }
+
+    func end(status: Int, code: String?) {
+        guard var line = line.withLock({ $0.take() }) else { return }
+        line.code = code
+        line.end(metrics, log, status: status)
+    }
+
+    /// Ends the line of a call whose client has gone; 499 is the usual number in logs for that.
+    func endLost() { end(status: 499, code: "CONNECTION_LOST") }
+
+    // The body of the response has the last reference. If its head cannot be written, the body never runs.
+    deinit { endLost() }
 }
 
 /// The answer to a call while it is sent to a client.

@@ -40,9 +40,11 @@ public struct TraceOptions: Hashable, Sendable {
         func text(_ name: String) -> String? {
             environment[name].flatMap { $0.isEmpty ? nil : $0 }
         }
-        if let endpoint = text("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") {
+        var variable = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+        if let endpoint = text(variable) {
             self.init(endpoint: endpoint)
         } else if let base = text("OTEL_EXPORTER_OTLP_ENDPOINT") {
+            variable = "OTEL_EXPORTER_OTLP_ENDPOINT"
             self.init(endpoint: (base.hasSuffix("/") ? base : base + "/") + "v1/traces")
         } else {
             return nil
@@ -52,7 +54,7 @@ public struct TraceOptions: Hashable, Sendable {
         else {
             throw SyncError(
                 .invalidArguments,
-                "OTEL_EXPORTER_OTLP_ENDPOINT is not a web address: \(endpoint)."
+                "\(variable) is not a web address: \(endpoint)."
             )
         }
         for pair in (text("OTEL_EXPORTER_OTLP_HEADERS") ?? "").split(separator: ",") {

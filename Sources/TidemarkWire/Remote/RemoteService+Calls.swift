@@ -9,7 +9,10 @@ extension RemoteService: DatabaseService {
         _ request: ModifyRecordsRequest,
         as caller: Caller
     ) async throws(SyncError) -> ModifyRecordsResult {
-        try await perform(DatabaseMethods.modifyRecords, request, as: caller)
+        let result = try await perform(DatabaseMethods.modifyRecords, request, as: caller)
+        try Self.check(result.saves.count, for: request.saves.count)
+        try Self.check(result.deletions.count, for: request.deletions.count)
+        return result
     }
 
     /// See `DatabaseService`.
@@ -17,7 +20,9 @@ extension RemoteService: DatabaseService {
         _ request: FetchRecordsRequest,
         as caller: Caller
     ) async throws(SyncError) -> [Result<Record, SyncError>] {
-        try await perform(DatabaseMethods.fetchRecords, request, as: caller).map(\.result)
+        let results = try await perform(DatabaseMethods.fetchRecords, request, as: caller)
+        try Self.check(results.count, for: request.recordIDs.count)
+        return results.map(\.result)
     }
 
     /// See `DatabaseService`.
@@ -41,7 +46,10 @@ extension RemoteService: DatabaseService {
         _ request: ModifyZonesRequest,
         as caller: Caller
     ) async throws(SyncError) -> ModifyZonesResult {
-        try await perform(DatabaseMethods.modifyZones, request, as: caller)
+        let result = try await perform(DatabaseMethods.modifyZones, request, as: caller)
+        try Self.check(result.saves.count, for: request.saves.count)
+        try Self.check(result.deletions.count, for: request.deletions.count)
+        return result
     }
 
     /// See `DatabaseService`.
@@ -62,7 +70,9 @@ extension RemoteService: DatabaseService {
         _ request: HeldAssetsRequest,
         as caller: Caller
     ) async throws(SyncError) -> [Bool] {
-        try await perform(DatabaseMethods.heldAssets, request, as: caller)
+        let held = try await perform(DatabaseMethods.heldAssets, request, as: caller)
+        try Self.check(held.count, for: request.assets.count)
+        return held
     }
 
     /// See `DatabaseService`.
@@ -80,7 +90,9 @@ extension RemoteService: DatabaseService {
         _ lookups: [UserLookup],
         as caller: Caller
     ) async throws(SyncError) -> [UserIdentity?] {
-        try await perform(DatabaseMethods.lookUpUsers, lookups, as: caller)
+        let found = try await perform(DatabaseMethods.lookUpUsers, lookups, as: caller)
+        try Self.check(found.count, for: lookups.count)
+        return found
     }
 
     /// See `DatabaseService`.
@@ -109,7 +121,10 @@ extension RemoteService: DatabaseService {
         _ request: ModifySubscriptionsRequest,
         as caller: Caller
     ) async throws(SyncError) -> ModifySubscriptionsResult {
-        try await perform(DatabaseMethods.modifySubscriptions, request, as: caller)
+        let result = try await perform(DatabaseMethods.modifySubscriptions, request, as: caller)
+        try Self.check(result.saves.count, for: request.saves.count)
+        try Self.check(result.deletions.count, for: request.deletions.count)
+        return result
     }
 
     /// See `DatabaseService`.
@@ -122,7 +137,9 @@ extension RemoteService: DatabaseService {
         _ ids: [String],
         as caller: Caller
     ) async throws(SyncError) -> [Result<Subscription, SyncError>] {
-        try await perform(DatabaseMethods.fetchSubscriptions, ids, as: caller).map(\.result)
+        let results = try await perform(DatabaseMethods.fetchSubscriptions, ids, as: caller)
+        try Self.check(results.count, for: ids.count)
+        return results.map(\.result)
     }
 
     /// See `DatabaseService`.
@@ -138,7 +155,9 @@ extension RemoteService: DatabaseService {
         _ ids: [String],
         as caller: Caller
     ) async throws(SyncError) -> [Result<String, SyncError>] {
-        try await perform(DatabaseMethods.markNotificationsRead, ids, as: caller).map(\.result)
+        let results = try await perform(DatabaseMethods.markNotificationsRead, ids, as: caller)
+        try Self.check(results.count, for: ids.count)
+        return results.map(\.result)
     }
 
     /// See `DatabaseService`.
@@ -224,5 +243,11 @@ extension RemoteService: DatabaseService {
         )
         // A stream begins with the current status, which is often known after a lost connection.
         return AsyncThrowingStream { try await stream.nextOther() }
+    }
+    /// Throws unless an answer has as many outcomes as the request has items: callers pair them by index.
+    private static func check(_ count: Int, for itemCount: Int) throws(SyncError) {
+        guard count == itemCount else {
+            throw .unreadable("The answer has \(count) outcomes for \(itemCount) items.")
+        }
     }
 }

@@ -240,7 +240,10 @@ extension ReversePlace {
             // The texts of tokens begin with `t.`, which the text of a place leaves out. An empty
             // part is no token.
             .map { $0.isEmpty ? nil : ChangeToken("t.\($0)") }
-        guard parts.count == 3, let before = parts[1], let end = parts[2] else {
+        // Only the first may be empty.
+        guard parts.count == 3, let before = parts[1], let end = parts[2],
+            parts[0] != nil || text.hasPrefix(Self.prefix + ".")
+        else {
             throw .badRequest("Invalid continuation format")
         }
         self.init(since: parts[0], before: before, end: end)

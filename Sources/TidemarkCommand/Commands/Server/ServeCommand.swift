@@ -50,6 +50,7 @@ struct ServeCommand: AsyncParsableCommand, FolderCommand {
             environment: ProcessInfo.processInfo.environment
         )
         let options = try settings.options()
+        let traces = try TraceOptions(environment: ProcessInfo.processInfo.environment)
         // After the settings are checked: a wrong one must not create a store.
         let opened = try Store.open(
             at: settings.store,
@@ -61,7 +62,6 @@ struct ServeCommand: AsyncParsableCommand, FolderCommand {
                 // A log line that cannot be written must not fail the request that it is about.
                 try? writeAll(line[...], to: STDERR_FILENO, name: "standard error")
             }
-            let traces = try TraceOptions(environment: ProcessInfo.processInfo.environment)
             let server = try await Server(
                 store: opened,
                 at: settings.store,
