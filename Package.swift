@@ -122,7 +122,7 @@ let package = Package(
         .target(
             name: "TidemarkQuery",
             dependencies: [
-                "TidemarkModel",
+                "TidemarkModel", "TidemarkLock",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
@@ -273,7 +273,7 @@ let package = Package(
             name: "TidemarkCommand",
             dependencies: [
                 "Tidemark", "TidemarkReplay", "TidemarkAdministration", "TidemarkEvents",
-                "TidemarkModel", "TidemarkLog", "TidemarkServer", "TidemarkWire",
+                "TidemarkModel", "TidemarkLog", "TidemarkLock", "TidemarkServer", "TidemarkWire",
                 .product(
                     name: "AsyncHTTPClient",
                     package: "async-http-client",

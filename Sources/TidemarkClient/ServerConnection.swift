@@ -131,23 +131,22 @@ public final class ServerConnection: Sendable {
     /// Sends a request, once, under the connection's credential.
     ///
     /// An answer of a status other than 200 is thrown as the error that it holds.
-    package func send(_ call: ServerCall) async throws(SyncError) -> ServerAnswer {
-        var request = OutgoingRequest(
-            url: "",
-            headers: call.headers,
-            timeout: call.takesLong ? options.streamTimeout : options.requestTimeout
-        )
+    func send(_ call: ServerCall) async throws(SyncError) -> ServerAnswer {
+        var headers = call.headers
+        let body: OutgoingRequest.Body
+        var timeout: Duration? = call.takesLong ? options.streamTimeout : options.requestTimeout
         switch call.body {
         case .message(let message):
-            request.body = .message(message)
-            request.headers.append(("Content-Type", message.form.mediaType))
+            body = .message(message)
+            headers.append(("Content-Type", message.form.mediaType))
         case .pieces(let channel):
-            request.body = .pieces(channel.pieces)
+            body = .pieces(channel.pieces)
             // The answer to an upload begins after its last piece, however long that takes.
-            request.timeout = nil
-            request.headers.append(("Content-Type", "application/octet-stream"))
+            timeout = nil
+            headers.append(("Content-Type", "application/octet-stream"))
         }
-        request.url = address + authorize(call, &request.headers)
+        let url = address + authorize(call, &headers)
+        let request = OutgoingRequest(url: url, headers: headers, body: body, timeout: timeout)
         // The token is read before this wait. Requests that run at the same time may carry the same
         // token, which a server with the rotation `strict` accepts once.
         let answer: IncomingAnswer

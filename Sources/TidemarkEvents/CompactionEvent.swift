@@ -30,7 +30,7 @@ package struct CompactionRun: Hashable, Sendable {
     /// Appends the event's bytes.
     package func append(to payload: inout [UInt8]) {
         payload.append(contentsOf: [EventKind.compactionBegun.rawValue, 0, 0, 0])
-        // In the order of `Docs/formats/events.md`. The view index stores the same bytes.
+        // In the order of `Docs/formats/events.md`. The view index stores the same three positions.
         for position in [history, tombstones, requests] {
             payload.append(integer: position.rawValue)
         }

@@ -83,7 +83,7 @@ package enum TokenDefect: Error, Hashable, Sendable {
     case damaged
     /// The token is of another store.
     case otherStore
-    /// The token is of the other level: a database's token for a zone, or the reverse.
+    /// The token is of another level: those are a zone, a shared zone and a database.
     case otherLevel
     /// The token is of another zone or database, or of an earlier zone of the same name.
     case otherPlace

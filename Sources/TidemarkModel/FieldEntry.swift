@@ -91,6 +91,23 @@ struct FieldEntry: Sendable {
         return stamp
     }
 
+    /// Returns the index of a field by its name, in the fields of a record; `nil` if there is none.
+    ///
+    /// O(log fields).
+    static func index(of name: UnsafeRawBufferPointer, in fields: RawSpan) -> Int? {
+        var low = 0
+        var high = fields.word16(at: 0)
+        while low < high {
+            let middle = (low + high) / 2
+            switch FieldEntry(at: middle, in: fields).compareName(to: name, in: fields) {
+            case 0: return middle
+            case ..<0: low = middle + 1
+            default: high = middle
+            }
+        }
+        return nil
+    }
+
     /// Compares the field's name with another: negative if it sorts first, zero if they are equal.
     func compareName(to other: UnsafeRawBufferPointer, in bytes: RawSpan) -> Int {
         bytes.extracting(nameRange).withUnsafeBytes { ByteOrder.compare($0, other) }

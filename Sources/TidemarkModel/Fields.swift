@@ -55,7 +55,9 @@ public struct Fields: Sendable {
     ///
     /// O(log fields).
     public func index(of name: String) -> Int? {
-        Name(name).withBytes { index(of: UnsafeRawBufferPointer($0)) }
+        Name(name).withBytes {
+            FieldEntry.index(of: UnsafeRawBufferPointer($0), in: bytes.span.bytes)
+        }
     }
 
     /// Returns the index of a field, by its name's bytes; `nil` if there is none.
@@ -64,23 +66,7 @@ public struct Fields: Sendable {
     ///
     /// O(log fields).
     package func index(ofBytes name: ArraySlice<UInt8>) -> Int? {
-        name.withUnsafeBytes { index(of: $0) }
-    }
-
-    private func index(of wanted: UnsafeRawBufferPointer) -> Int? {
-        let span = bytes.span.bytes
-        var low = 0
-        var high = count
-        while low < high {
-            let middle = (low + high) / 2
-            let entry = FieldEntry(at: middle, in: span)
-            switch entry.compareName(to: wanted, in: span) {
-            case 0: return middle
-            case ..<0: low = middle + 1
-            default: high = middle
-            }
-        }
-        return nil
+        name.withUnsafeBytes { FieldEntry.index(of: $0, in: bytes.span.bytes) }
     }
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import GRDB
-import Synchronization
+import TidemarkLock
 import TidemarkModel
 
 /// Live records in SQLite tables, so that queries find them without reading all records.
@@ -18,15 +18,16 @@ package final class QueryIndex: Sendable {
     let database: any DatabaseWriter
     /// The connections that pages are read with; `nil` in memory, where there is only one connection.
     let readers: QueryReaders?
-    let catalog: Mutex<Catalog>
+    let catalog: Lock<Catalog>
     /// The prepared statements of each connection.
-    let prepared = Mutex<[ObjectIdentifier: PreparedPages]>([:])
+    let prepared = Lock<[ObjectIdentifier: PreparedPages]>([:])
     /// The SQL of earlier simple queries.
-    let forms = Mutex(KnownForms())
+    let forms = Lock(KnownForms())
     /// By the hash of a statement's text, whether SQLite sorts its rows.
     ///
-    /// Only speed depends on it. It is forgotten when indexes are made or dropped.
-    let sorting = Mutex<[Int: Bool]>([:])
+    /// Only speed depends on it. It is forgotten when a query makes an index, and when many changes drop
+    /// them.
+    let sorting = Lock<[Int: Bool]>([:])
 
     /// Opens the index at a path, or creates it; without a path, the index is in memory.
     ///
@@ -55,7 +56,7 @@ package final class QueryIndex: Sendable {
                 try catalog.measure(database)
                 return catalog
             }
-            self.catalog = Mutex(catalog)
+            self.catalog = Lock(catalog)
         } catch {
             throw QueryIndexError("opening", error)
         }

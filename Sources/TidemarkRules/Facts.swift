@@ -38,7 +38,7 @@ package protocol Facts: Sendable {
     /// O(records of the zone).
     func liveVersions(in zone: ZoneKey) throws(SyncError) -> [RecordVersion]
 
-    /// Returns the events of records at ascending positions.
+    /// Returns the events of records at some positions, in the given order.
     ///
     /// Throws if the log lacks one of them.
     func records(at sequences: [SequenceNumber]) throws(SyncError) -> [StoredRecord]

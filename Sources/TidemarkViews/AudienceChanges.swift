@@ -34,7 +34,7 @@ package struct AudienceChanges: Sendable {
 extension ViewPicture {
     /// Returns the audience of the share that a record is under; `nil` if the record is under none.
     ///
-    /// An ended share leaves its audience in place: see ``isLiving(audience:)``.
+    /// An ended share leaves its audience in place.
     package func audience(of record: ViewKey) throws(ViewIndexError) -> ZoneKey? {
         let bound = bound
         let overlaid =

@@ -1,8 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
 import TidemarkEvents
+import TidemarkLock
 import TidemarkLog
 
 /// An in-memory implementation of the view index, for tests and simulations.
@@ -10,7 +10,7 @@ import TidemarkLog
 /// Every table is one sorted array, so a checkpoint takes O(entries + changes): suitable for
 /// thousands of records, not for millions.
 package final class MemoryViewIndex: ViewIndex {
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     private struct State {
         var tables = MemoryViewTables()
@@ -19,7 +19,7 @@ package final class MemoryViewIndex: ViewIndex {
 
     /// Creates an empty index.
     package init() {
-        state = Mutex(State())
+        state = Lock(State())
     }
 
     package var checkpoint: ViewCheckpoint? {

@@ -40,17 +40,17 @@ package struct ViewChecks: Equatable, Sendable {
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Self.headerByteCount + chunks.count * 10 + 8)
-        bytes.appendLittleEndian(Self.magic)
-        bytes.appendLittleEndian(ViewState.formatVersion)
-        bytes.appendLittleEndian(UInt32(pageByteCount))
-        bytes.appendLittleEndian(store.low)
-        bytes.appendLittleEndian(store.high)
-        bytes.appendLittleEndian(transaction)
-        bytes.appendLittleEndian(UInt64(chunks.count))
-        for hash in metaHashes { bytes.appendLittleEndian(hash) }
-        for chunk in chunks { bytes.appendLittleEndian(chunk.hash) }
-        for chunk in chunks { bytes.appendLittleEndian(chunk.used) }
-        bytes.appendLittleEndian(xxh3(bytes.span.bytes, seed: 0))
+        bytes.append(integer: Self.magic)
+        bytes.append(integer: ViewState.formatVersion)
+        bytes.append(integer: UInt32(pageByteCount))
+        bytes.append(integer: store.low)
+        bytes.append(integer: store.high)
+        bytes.append(integer: transaction)
+        bytes.append(integer: UInt64(chunks.count))
+        for hash in metaHashes { bytes.append(integer: hash) }
+        for chunk in chunks { bytes.append(integer: chunk.hash) }
+        for chunk in chunks { bytes.append(integer: chunk.used) }
+        bytes.append(integer: xxh3(bytes.span.bytes, seed: 0))
         return bytes
     }
 

@@ -24,14 +24,14 @@ package struct ViewState: Equatable {
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Self.byteCount)
-        bytes.appendLittleEndian(Self.formatVersion)
-        bytes.appendLittleEndian(UInt32(checkpoint == nil ? 0 : 1))
-        bytes.appendLittleEndian(transaction)
-        bytes.appendLittleEndian(store.low)
-        bytes.appendLittleEndian(store.high)
-        bytes.appendLittleEndian(checkpoint?.incarnation.rawValue ?? 0)
-        bytes.appendLittleEndian(checkpoint?.sequence.rawValue ?? 0)
-        bytes.appendLittleEndian(xxh3(bytes.span.bytes, seed: 0))
+        bytes.append(integer: Self.formatVersion)
+        bytes.append(integer: UInt32(checkpoint == nil ? 0 : 1))
+        bytes.append(integer: transaction)
+        bytes.append(integer: store.low)
+        bytes.append(integer: store.high)
+        bytes.append(integer: checkpoint?.incarnation.rawValue ?? 0)
+        bytes.append(integer: checkpoint?.sequence.rawValue ?? 0)
+        bytes.append(integer: xxh3(bytes.span.bytes, seed: 0))
         return bytes
     }
 
@@ -68,12 +68,5 @@ package struct ViewState: Equatable {
                 sequence: SequenceNumber(rawValue: word(40))
             )
         }
-    }
-}
-
-extension [UInt8] {
-    /// Appends a number's bytes, the least significant first.
-    package mutating func appendLittleEndian(_ number: some FixedWidthInteger) {
-        Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
     }
 }

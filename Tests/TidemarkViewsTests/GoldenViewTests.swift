@@ -134,7 +134,7 @@ struct GoldenViewTests {
         }
         var newer = Array(sound.dropLast(8))
         newer[0] = UInt8(ViewState.formatVersion + 1)
-        newer.appendLittleEndian(xxh3(newer.span.bytes, seed: 0))
+        newer.append(integer: xxh3(newer.span.bytes, seed: 0))
         others.append(newer)
         for other in others {
             let error = #expect(throws: ViewIndexError.self) {

@@ -193,7 +193,7 @@ struct ViewDamageTests {
             try files.restore()
             var other = [UInt8](files.checks.dropLast(8))
             other[8] = version
-            other.appendLittleEndian(xxh3(other.span.bytes, seed: 0))
+            other.append(integer: xxh3(other.span.bytes, seed: 0))
             try Data(other).write(to: files.checksURL)
             #expect(outcomes() == [.damaged, .damaged])
         }

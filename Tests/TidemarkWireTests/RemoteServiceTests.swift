@@ -51,7 +51,7 @@ import TidemarkModel
             type: "Note",
             fields: try Fields(["a": 1, "text": "some text"])
         )
-        let bytes = try method.bytes(of: ModifyRecordsRequest(saves: [save]))
+        let bytes = try WireCoding.bytes(of: ModifyRecordsRequest(saves: [save]))
         var random = SeededGenerator(seed: 7)
         var refused = 0
         for _ in 0..<2_000 {

@@ -8,7 +8,7 @@ import TidemarkRules
 import TidemarkViews
 
 extension Writer {
-    /// Appends a plan as ``Committer/append(_:)`` does, unless the plan makes a database exceed its
+    /// Appends a plan as ``Committer`` does, unless the plan makes a database exceed its
     /// quota.
     ///
     /// Costs nothing if no quota is set. Otherwise the first commit to a database after an open

@@ -110,9 +110,9 @@ extension Writer {
             }
             guard let share = edited, let key = found.zones.key(of: 0) else {
                 try await committer.waitUntilDurable(found.stored.sequence)
-                let access = found.share.participant(try reader.signedIn(caller))?.role == .owner
+                let isOwner = found.share.participant(try reader.signedIn(caller))?.role == .owner
                 let record = try reader.record(found.stored, in: found.id.zone)
-                return access ? record : record.shown(to: ZoneAccess())
+                return isOwner ? record : record.shown(to: ZoneAccess())
             }
             var plan = try plan(making: share, of: found, in: key, as: caller)
             // The save of the share is the last event. A retry reads the share from that position.

@@ -16,7 +16,7 @@ struct HistoryMarks {
         var before: CompactionRun
         /// Milliseconds since 1970.
         var now: Int64
-        /// The time for which request ids are remembered, in milliseconds.
+        /// The time for which request ids are remembered.
         var requestLifetime: Duration
     }
 

@@ -36,8 +36,7 @@ struct PastRecords {
         if zone.end == nil, now.bound - bound < bound - zone.key.creation {
             return try versionsFromNow()
         }
-        let state = try PastState(of: zone.key, in: log, fold, through: bound)
-        return state.versions(in: zone.key)
+        return try PastState(of: zone.key, in: log, fold, through: bound).versions
     }
 
     /// The records that have not changed since, and for each other one the version that its first later

@@ -8,11 +8,11 @@ import TidemarkViews
 
 /// The content of a zone at some position, folded from the log: the last event of every record.
 ///
-/// One table in flat arrays, 32 bytes per record, whatever the number of versions.
+/// One table in a flat array, 24 bytes for each place, of which at most half are used, whatever the number
+/// of versions.
 struct PastState {
     /// The last event of one slot.
     private struct Entry {
-        var zone: ZoneKey = 0
         var slot: Slot = 0
         /// Zero for an empty place.
         var sequence: SequenceNumber = 0
@@ -51,7 +51,6 @@ struct PastState {
             let change = try fold.recordChange(event.sequence, zone: event.zone, payload)
             set(
                 Entry(
-                    zone: change.zone,
                     slot: change.slot,
                     sequence: change.sequence,
                     isLive: change.state == .live
@@ -70,14 +69,10 @@ struct PastState {
     }
 
     private func place(of entry: Entry) -> Int {
-        // Keys of zones are small numbers. Multiplying by an odd constant (2^64 divided by the
-        // golden ratio) spreads them over all bits. The high bits of the product are the place.
-        let zone = entry.zone.rawValue &* 0x9E37_79B9_7F4A_7C15
-        let hash = (entry.slot.rawValue ^ zone) &* 0xD6E8_FEB8_6659_FD93
+        // The high bits of the product depend on all bits of the slot.
+        let hash = entry.slot.rawValue &* 0xD6E8_FEB8_6659_FD93
         var place = Int(truncatingIfNeeded: hash >> shift)
-        while table[place].sequence != 0,
-            table[place].slot != entry.slot || table[place].zone != entry.zone
-        {
+        while table[place].sequence != 0, table[place].slot != entry.slot {
             place = (place + 1) & (table.count - 1)
         }
         return place
@@ -90,9 +85,9 @@ struct PastState {
         for entry in entries where entry.sequence != 0 { table[place(of: entry)] = entry }
     }
 
-    /// The last events of a zone's records, ascending.
-    func versions(in zone: ZoneKey) -> [RecordVersion] {
-        table.lazy.filter { $0.zone == zone && $0.sequence > 0 }
+    /// The last events of the zone's records, ascending.
+    var versions: [RecordVersion] {
+        table.lazy.filter { $0.sequence > 0 }
             .map { entry in
                 RecordVersion(
                     slot: entry.slot,

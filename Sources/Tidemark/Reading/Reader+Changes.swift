@@ -299,8 +299,8 @@ extension SyncError {
                 .tokenInvalid("its bytes are not those of a token that this store made")
             case .otherLevel:
                 .tokenInvalid(
-                    "it belongs to a database, and this request needs the token of a "
-                        + "zone, or the reverse"
+                    "it belongs to another kind of changes; those of a zone, of a shared zone "
+                        + "and of a database have tokens of their own"
                 )
             case .otherPlace:
                 .tokenInvalid("it was made for another zone or database")

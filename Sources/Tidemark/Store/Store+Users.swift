@@ -37,9 +37,9 @@ extension Store {
     }
 
     /// Returns true if a container has an account of a user, or if the user's private database has
-    /// a zone or subscriptions.
+    /// a zone.
     ///
-    /// Records in the public database do not count.
+    /// Records in the public database and subscriptions do not count.
     ///
     /// O(zones of the user).
     package func hasUser(_ user: UserID, of container: ContainerID) throws(SyncError) -> Bool {

@@ -117,9 +117,8 @@ struct SubscriptionSet: Sendable {
     /// The number of the subscription with a record name.
     func number(of recordName: Name) -> Int? { numbers[recordName] }
 
-    /// Takes in a subscription that an event saved, in the place of the one of the same name.
-    ///
-    /// Adds a subscription; returns true if it is the first in its database.
+    /// Adds a subscription that an event saved, in the place of the one of the same name; returns true if it is
+    /// the first in its database.
     private mutating func insert(
         _ held: HeldSubscription,
         at sequence: SequenceNumber

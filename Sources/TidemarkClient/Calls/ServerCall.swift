@@ -4,34 +4,34 @@
 #if Client
 import AsyncAlgorithms
 import TidemarkLock
-package import TidemarkModel
-package import TidemarkWire
+import TidemarkModel
+import TidemarkWire
 
 /// A request to a server, before it has a credential.
-package struct ServerCall: Sendable {
+struct ServerCall: Sendable {
     /// The bytes of a request.
-    package enum Body: Sendable {
+    enum Body: Sendable {
         case message(WireMessage)
         case pieces(PieceChannel)
     }
 
     /// The path, percent-encoded, beginning with a slash.
-    package var path: String
+    var path: String
     /// Members of the query, not encoded.
-    package var query: [(name: String, value: String)] = []
+    var query: [(name: String, value: String)] = []
     /// The headers in addition to those of the credential and the body.
-    package var headers: [(name: String, value: String)] = []
+    var headers: [(name: String, value: String)] = []
     /// The body.
-    package var body: Body
+    var body: Body
     /// True if the call is sent without a signed-in user.
-    package var isAnonymous = false
+    var isAnonymous = false
     /// True for streams, uploads and downloads, which have connections of their own.
-    package var takesLong = false
+    var takesLong = false
     /// The JSON that is signed in place of the body; `nil` for the body itself.
-    package var signedJSON: [UInt8]?
+    var signedJSON: [UInt8]?
 
     /// Creates a request.
-    package init(_ path: String, _ body: Body) {
+    init(_ path: String, _ body: Body) {
         self.path = path
         self.body = body
     }
@@ -45,7 +45,7 @@ package struct ServerCall: Sendable {
 }
 
 /// Pieces on their way into a request's body, at most one of them waiting.
-package final class PieceChannel: Sendable {
+final class PieceChannel: Sendable {
     // A channel holds no elements: `send` waits until the connection takes the piece. An upload
     // therefore reads its source no faster than the network.
     let pieces = AsyncThrowingChannel<[UInt8], any Error>()
@@ -62,15 +62,15 @@ package final class PieceChannel: Sendable {
 }
 
 /// The answer of a server to a request that succeeded.
-package struct ServerAnswer: Sendable {
+struct ServerAnswer: Sendable {
     let answer: IncomingAnswer
     let byteLimit: Int
 
     /// Returns the value of a header; `nil` if it does not exist.
-    package func header(_ name: String) -> String? { answer.header(name) }
+    func header(_ name: String) -> String? { answer.header(name) }
 
     /// Returns the whole body, and its form.
-    package func message() async throws(SyncError) -> ReceivedMessage {
+    func message() async throws(SyncError) -> ReceivedMessage {
         let form = header("Content-Type").flatMap { WireForm(mediaType: $0) }
         guard let form else {
             throw SyncError(
@@ -84,7 +84,7 @@ package struct ServerAnswer: Sendable {
     }
 
     /// Begins to read the body piece by piece.
-    package func pieces() -> @Sendable () async throws(SyncError) -> [UInt8]? {
+    func pieces() -> @Sendable () async throws(SyncError) -> [UInt8]? {
         answer.body.pieces()
     }
 }

@@ -76,10 +76,9 @@ struct AsyncHTTPSender: HTTPSender {
 
     func send(_ request: OutgoingRequest) async throws(SyncError) -> IncomingAnswer {
         var outgoing = HTTPClientRequest(url: request.url)
-        outgoing.method = HTTPMethod(rawValue: request.method)
+        outgoing.method = .POST
         for (name, value) in request.headers { outgoing.headers.add(name: name, value: value) }
         switch request.body {
-        case .none: break
         case .message(let message): outgoing.body = .bytes(ByteBuffer(message))
         case .pieces(let pieces):
             outgoing.body = .stream(pieces.map { ByteBuffer(bytes: $0) }, length: .unknown)

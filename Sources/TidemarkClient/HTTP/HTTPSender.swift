@@ -6,19 +6,17 @@ import AsyncAlgorithms
 import TidemarkModel
 import TidemarkWire
 
-/// A request on its way out.
+/// A request on its way out, with the method POST.
 struct OutgoingRequest: Sendable {
     enum Body: Sendable {
-        case none
         case message(WireMessage)
         /// Pieces one after another, each sent before the next is requested.
         case pieces(AsyncThrowingChannel<[UInt8], any Error>)
     }
 
-    var method = "POST"
     var url: String
-    var headers: [(name: String, value: String)] = []
-    var body = Body.none
+    var headers: [(name: String, value: String)]
+    var body: Body
     /// The time in which the answer must begin; `nil` leaves it to the pauses that the sender allows
     /// after the request was sent.
     var timeout: Duration?

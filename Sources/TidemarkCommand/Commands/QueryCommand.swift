@@ -134,8 +134,8 @@ struct QueryCommand: AsyncParsableCommand {
         if zone == nil { columns.insert(("zone", .left), at: 0) }
         var table = Table(columns + fields.map { ($0.printable, .left) })
         for record in records {
-            var row = [record.recordID.recordName.printable]
-            if zone == nil { row.insert(record.zone.zoneName.printable, at: 0) }
+            var row = [record.recordID.recordName]
+            if zone == nil { row.insert(record.zone.zoneName, at: 0) }
             table.append(row + fields.map { record[$0]?.wholeText ?? "" })
         }
         return table

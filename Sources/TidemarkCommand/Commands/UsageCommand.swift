@@ -49,7 +49,7 @@ struct UsageCommand: AsyncParsableCommand {
             json: { $0.append(json: $1.database, $1.zone, $1.usage) },
             row: { part in
                 [
-                    "\(part.database)".printable, part.zone?.zoneName.printable ?? "",
+                    "\(part.database)", part.zone?.zoneName ?? "",
                     "\(part.usage.recordCount)", "\(part.usage.recordByteCount)",
                     "\(part.usage.assetByteCount)",
                 ]

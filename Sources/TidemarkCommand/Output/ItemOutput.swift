@@ -43,7 +43,7 @@ struct ItemOutput {
             line.append(member: "error")
             line.append(json: error)
             line.append(literal: "}")
-            table.append(["failed", item.text, error.description.printable])
+            table.append(["failed", item.text, error.description])
         }
         lines.append(line)
     }

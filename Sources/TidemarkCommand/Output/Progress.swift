@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
+import TidemarkLock
 import TidemarkLog
 
 #if canImport(Glibc)
@@ -92,7 +92,7 @@ extension Progress {
         _ unit: String,
         during body: (_ report: @escaping @Sendable (UInt64, UInt64) -> Void) async throws -> Answer
     ) async rethrows -> Answer {
-        let shown = Mutex(Progress())
+        let shown = Lock(Progress())
         defer { shown.withLock { $0.finish() } }
         return try await body { done, total in
             // The closure is called on the threads that do the work.
@@ -105,7 +105,7 @@ extension Progress {
         _ unit: String,
         during body: () async throws -> Answer
     ) async rethrows -> Answer {
-        let shown = Mutex(Progress())
+        let shown = Lock(Progress())
         defer { shown.withLock { $0.finish() } }
         return try await LongWork.reporting { progress in
             shown.withLock {

@@ -32,10 +32,10 @@ extension OutputOptions {
             json: { $0.append(json: $1) },
             row: { shown in
                 [
-                    shown.record.recordID.description.printable,
-                    shown.share.root?.string.printable ?? "(the zone)",
+                    shown.record.recordID.description,
+                    shown.share.root?.string ?? "(the zone)",
                     "\(shown.share.publicPermission)",
-                    shown.share.participants.map(\.text).joined(separator: ", ").printable,
+                    shown.share.participants.map(\.text).joined(separator: ", "),
                     shown.urlPrefix + shown.share.token,
                 ]
             }

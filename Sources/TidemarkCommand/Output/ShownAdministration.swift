@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
+import TidemarkLock
 import TidemarkModel
 
 /// A service whose calls show their progress until the first part of an answer.
@@ -24,7 +24,7 @@ struct ShownAdministration: AdministrationService {
         report: @escaping @Sendable (UInt64, UInt64) -> Void,
         receive: (Call.Piece) async throws -> Void
     ) async throws -> Call.Answer {
-        let shown = Mutex(makeProgress())
+        let shown = Lock(makeProgress())
         defer { shown.withLock { $0.finish() } }
         return try await service.answer(call) { done, total in
             report(done, total)

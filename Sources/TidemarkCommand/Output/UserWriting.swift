@@ -27,9 +27,9 @@ extension OutputOptions {
             json: { $0.append(json: $1) },
             row: { account in
                 [
-                    account.user.userRecordName.printable, account.status.name,
-                    account.isDiscoverable ? "yes" : "no", account.name.description.printable,
-                    (account.emails + account.phones).joined(separator: " ").printable,
+                    account.user.userRecordName, account.status.name,
+                    account.isDiscoverable ? "yes" : "no", account.name.description,
+                    (account.emails + account.phones).joined(separator: " "),
                 ]
             }
         )

@@ -17,7 +17,7 @@ extension ReplayCall.Zone {
     /// Its row.
     var row: [String] {
         [
-            zoneName.replacing("\0", with: "/").printable, "\(database)".printable, "\(key)",
+            zoneName.replacing("\0", with: "/"), "\(database)", "\(key)",
             "\(recordCount)", "\(tombstoneCount)", "\(last)",
             isSame.map { $0 ? "same" : "DIFFER" } ?? "",
         ]

@@ -75,7 +75,7 @@ package struct CommitDraft: Sendable {
     /// Adds one event, whose payload the closure appends to the end of the array.
     ///
     /// A zone created in the same commit is named by its sequence number, which the caller knows
-    /// only relative to the commit's first: see ``SegmentLog/append(_:)``.
+    /// only relative to the commit's first.
     package mutating func append(zone: ZoneKey, payload: (inout [UInt8]) -> Void) {
         // The key depends on the position, which is not known yet.
         if zone == Self.ownSequence { dropEarlyFrame() }

@@ -218,12 +218,7 @@ extension LogReader {
     /// Returns the length of a file; 0 if a writer has removed it meanwhile.
     private func byteCount(of path: String) throws(LogError) -> UInt64 {
         try LogError.wrapping { () throws(FileError) in
-            do throws(FileError) {
-                return try fileSystem.open(path, .read).byteCount()
-            } catch {
-                if error.isMissing { return 0 }
-                throw error
-            }
+            try fileSystem.status(of: path)?.byteCount ?? 0
         }
     }
 }

@@ -192,7 +192,7 @@ package final class LogReader: EventSource {
         try Self.isLive(folder, fileSystem: fileSystem)
     }
 
-    /// The damage that has been found so far; ``verify()`` finds all of it.
+    /// The damage that has been found so far.
     package var damage: [LogError] { files.damage }
 
     /// Adds damage that was found outside of the log.

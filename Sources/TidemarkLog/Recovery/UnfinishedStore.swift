@@ -53,7 +53,7 @@ struct UnfinishedStore {
 }
 
 extension LogError {
-    /// Returns the error for a folder without `CURRENT` that is not empty.
+    /// Returns the error for a folder into which a salvage was interrupted.
     static func unfinishedSalvage(_ folder: StoreFolder) -> LogError {
         LogError(
             .notAStore,

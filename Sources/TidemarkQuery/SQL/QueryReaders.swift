@@ -3,7 +3,7 @@
 
 import Dispatch
 import GRDB
-import Synchronization
+import TidemarkLock
 
 /// The read-only connections of an index, for reads on the callers' threads.
 ///
@@ -20,7 +20,7 @@ final class QueryReaders: Sendable {
     private let configuration: Configuration
     /// The size of a connection's cache.
     private let cacheByteCount: Int
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// The state of the index when a read begins.
     struct Content {

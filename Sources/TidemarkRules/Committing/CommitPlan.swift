@@ -387,7 +387,7 @@ package struct CommitPlan: Sendable {
     }
 
     /// Records that the plan depends on the neighbors of the changed records.
-    package mutating func restsOn(_ neighbours: Neighbours) {
+    mutating func restsOn(_ neighbours: Neighbours) {
         consulted += neighbours.slots
         consultedTargets += neighbours.targets
     }

@@ -1,41 +1,41 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-package import TidemarkEvents
-package import TidemarkLog
-package import TidemarkModel
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
 
 /// The records related to those that a request names: targets of references, and records bound to
 /// deleted records.
 ///
 /// Each is looked up once.
-package struct Neighbours {
+struct Neighbours {
     private let zones: ConsultedZones
     private let facts: any Facts
     private var records: [RecordPlace: ConsultedItem] = [:]
     private var sources: [RecordPlace: [(item: ConsultedItem, binding: Binding)]] = [:]
     /// The highest position that the lookups read.
-    package private(set) var lookedAt: SequenceNumber = 0
+    private(set) var lookedAt: SequenceNumber = 0
     /// Slots whose last event was read, each with its zone's key.
-    package private(set) var slots: [ViewKey] = []
+    private(set) var slots: [ViewKey] = []
     /// Reference keys of records for which the decision depends on no new bindings.
-    package private(set) var targets: [UInt64] = []
+    private(set) var targets: [UInt64] = []
 
-    package init(_ zones: ConsultedZones, _ facts: any Facts) {
+    init(_ zones: ConsultedZones, _ facts: any Facts) {
         self.zones = zones
         self.facts = facts
     }
 
     /// The hashes of the store.
-    package var hash: StoreHash { facts.hash }
+    var hash: StoreHash { facts.hash }
 
     /// Returns the last version of a record; `nil` if the record does not exist.
-    package mutating func record(_ place: RecordPlace) throws(SyncError) -> StoredRecord? {
+    mutating func record(_ place: RecordPlace) throws(SyncError) -> StoredRecord? {
         try item(place)?.live
     }
 
     /// Returns the lookup of a record; `nil` if the record never existed.
-    package mutating func item(_ place: RecordPlace) throws(SyncError) -> ConsultedItem? {
+    mutating func item(_ place: RecordPlace) throws(SyncError) -> ConsultedItem? {
         // A name that was looked up without success is remembered too, as an item without an event.
         if let known = records[place] { return known.old == nil ? nil : known }
         let slot = hash.slot(ofName: place.name)
@@ -47,7 +47,7 @@ package struct Neighbours {
 
     /// Returns the number of records that the index lists as bound to a target by a kind of
     /// binding; a few may be bound to another name with the same hash.
-    package func referrerCount(
+    func referrerCount(
         of target: RecordPlace,
         with binding: Binding
     ) throws(SyncError) -> Int {
@@ -59,7 +59,7 @@ package struct Neighbours {
     /// bodies.
     ///
     /// One lookup and one read for each.
-    package mutating func sources(
+    mutating func sources(
         of target: RecordPlace
     ) throws(SyncError) -> [(item: ConsultedItem, binding: Binding)] {
         if let known = sources[target] { return known }

@@ -3,7 +3,7 @@
 
 import TidemarkEvents
 import TidemarkLog
-package import TidemarkModel
+import TidemarkModel
 
 /// The effects of bindings between records on a request: required targets, cascading deletions, and
 /// rejected deletions.
@@ -12,9 +12,9 @@ package import TidemarkModel
 /// rejected if a remaining record has the deleted one as its parent or as a validating reference's
 /// target. A rejection may affect other items, so the rules are repeated until nothing changes;
 /// each round rejects more.
-package struct BindingRules {
+struct BindingRules {
     /// The records that are deleted with the deletion at an index.
-    package private(set) var cascades: [Int: [ConsultedItem]] = [:]
+    private(set) var cascades: [Int: [ConsultedItem]] = [:]
 
     private let request: ModifyRecordsRequest
     private let items: [ConsultedItem]
@@ -30,7 +30,7 @@ package struct BindingRules {
     private var deleteSelfCounts: [RecordPlace: Int] = [:]
 
     /// Returns true if a request involves bindings.
-    package static func concern(_ request: ModifyRecordsRequest, _ verdicts: [Verdict]) -> Bool {
+    static func concern(_ request: ModifyRecordsRequest, _ verdicts: [Verdict]) -> Bool {
         verdicts.indices.contains { index in
             switch verdicts[index] {
             case .save: concern(request.saves, at: index)
@@ -47,7 +47,7 @@ package struct BindingRules {
     }
 
     /// Creates the rules for a request whose records were looked up.
-    package init(
+    init(
         _ request: ModifyRecordsRequest,
         _ items: [ConsultedItem],
         _ limits: Limits,
@@ -67,10 +67,10 @@ package struct BindingRules {
     }
 
     /// The additional records that were read; the plan depends on them.
-    package var consulted: Neighbours { neighbours }
+    var consulted: Neighbours { neighbours }
 
     /// Rejects invalid items, and finds the records that are deleted with each deletion.
-    package mutating func settle(_ verdicts: inout [Verdict]) throws(SyncError) {
+    mutating func settle(_ verdicts: inout [Verdict]) throws(SyncError) {
         // Computed once: the bindings of a save do not depend on the verdicts on other items.
         for index in request.saves.indices {
             guard case .save = verdicts[index] else { continue }
@@ -301,13 +301,13 @@ extension BindingRules {
 
 extension RecordSave {
     /// True if the save may bind its record to another one.
-    package var mayBind: Bool { parent.isSet || fields.bind }
+    var mayBind: Bool { parent.isSet || fields.bind }
 
     /// Returns the record's parent after its save replaces a version.
-    package func parentName(over old: RecordBody?) -> Name? { parent.name(over: old) }
+    func parentName(over old: RecordBody?) -> Name? { parent.name(over: old) }
 
     /// Returns the record's content after its save replaces a version; times and users are not set.
-    package func body(over old: RecordBody?) -> RecordBody {
+    func body(over old: RecordBody?) -> RecordBody {
         // Only the targets and the size of this body are read, so the authors, times and stamps in it
         // do not matter.
         let nobody = Authorship(time: 0, user: nil)
@@ -350,7 +350,7 @@ extension Fields {
 
 extension RecordBody {
     /// The record's bindings, by name.
-    package var namedBindings: [Name: Binding] {
+    var namedBindings: [Name: Binding] {
         var bindings: [Name: Binding] = [:]
         visitBindings { name, binding in
             let name = name.withUnsafeBytes { Name(String(decoding: $0, as: UTF8.self)) }

@@ -8,16 +8,16 @@ package import TidemarkModel
 ///
 /// These are the targets of new references of a save, with any action, and the parent of each saved
 /// record.
-package struct TouchedRecords {
+struct TouchedRecords {
     /// The records by zone and name, each once.
-    package private(set) var items: [ConsultedItem] = []
+    private(set) var items: [ConsultedItem] = []
     /// The records that were read, including missing ones; the plan depends on them.
-    package private(set) var consulted: Neighbours
+    private(set) var consulted: Neighbours
 
     /// Finds the existing records that the commit does not change otherwise.
     ///
     /// One lookup and one read for each.
-    package init(
+    init(
         by request: ModifyRecordsRequest,
         _ verdicts: [Verdict],
         _ named: [ConsultedItem],

@@ -1,30 +1,30 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-package import TidemarkEvents
-package import TidemarkLog
-package import TidemarkModel
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
 
 /// Writes the effects of sharing on a commit into the commit's plan.
 ///
 /// A record leaves one audience before it joins another, so that a user who sees both gets the
 /// record last.
-package struct ShareTransitions {
+struct ShareTransitions {
     /// The rules that were applied; `nil` if the commit does not involve shares.
-    package var rules: SharedHierarchies?
+    var rules: SharedHierarchies?
     /// The number of cascaded deletions that have been written.
-    package var cascadedCount = 0
+    var cascadedCount = 0
 
     private var audiences: Audiences
     /// The placeholders for the keys of audiences that the commit begins.
     private var begun: [RecordPlace: ZoneKey] = [:]
 
-    package init(_ audiences: Audiences) {
+    init(_ audiences: Audiences) {
         self.audiences = audiences
     }
 
     /// Writes the start of new audiences, which precede the records.
-    package mutating func begin(
+    mutating func begin(
         _ plan: inout CommitPlan,
         _ zones: ConsultedZones
     ) throws(SyncError) {
@@ -50,7 +50,7 @@ package struct ShareTransitions {
 
     /// Writes that an item leaves an audience, if it does; returns its place in the audience of its
     /// own event.
-    package mutating func pass(
+    mutating func pass(
         _ item: ConsultedItem,
         _ index: Int,
         in zone: ZoneKey,
@@ -70,7 +70,7 @@ package struct ShareTransitions {
     /// Writes that a record is touched, if the caller may see it, and updates its audience.
     ///
     /// Does nothing for a record that the commit changes anyway because of a share.
-    package mutating func touch(
+    mutating func touch(
         _ item: ConsultedItem,
         in zone: ZoneKey,
         as access: ZoneAccess?,
@@ -97,7 +97,7 @@ package struct ShareTransitions {
 
     /// Writes the events at the end: roots that were not named, records that only change their
     /// audience, and ended audiences.
-    package mutating func finish(
+    mutating func finish(
         _ plan: inout CommitPlan,
         _ zones: ConsultedZones,
         _ author: BodyAuthor
@@ -130,7 +130,7 @@ package struct ShareTransitions {
     }
 
     /// Returns the placeholders of the audiences that the commit begins in one of its zones.
-    package func begun(in zone: Int) -> [ZoneKey] {
+    func begun(in zone: Int) -> [ZoneKey] {
         // Placeholders count down, so this is the order in which the audiences are created.
         begun.filter { $0.key.zone == zone }.map(\.value).sorted(by: >)
     }

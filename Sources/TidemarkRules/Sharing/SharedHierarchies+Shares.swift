@@ -3,7 +3,7 @@
 
 import TidemarkEvents
 import TidemarkLog
-package import TidemarkModel
+import TidemarkModel
 
 /// The shares that a commit begins, changes and ends.
 extension SharedHierarchies {
@@ -265,13 +265,13 @@ extension SharedHierarchies {
     }
 
     /// Returns the lookup of a record, which may be outside of the commit.
-    package func item(_ place: RecordPlace) throws(SyncError) -> ConsultedItem? {
+    func item(_ place: RecordPlace) throws(SyncError) -> ConsultedItem? {
         if let index = named[place] { return items[index] }
         return try neighbours.item(place)
     }
 
     /// Returns true if a record exists after the commit.
-    package func isThere(_ place: RecordPlace) throws(SyncError) -> Bool {
+    func isThere(_ place: RecordPlace) throws(SyncError) -> Bool {
         if let index = named[place] {
             switch changes[index] {
             case .save: return true

@@ -1,12 +1,12 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-package import TidemarkEvents
-package import TidemarkLog
-package import TidemarkModel
+import TidemarkEvents
+import TidemarkLog
+import TidemarkModel
 
 /// The commit's change of one record that it names.
-package enum PlannedChange: Sendable {
+enum PlannedChange: Sendable {
     /// The record is saved; the save replaces a version or creates the record.
     case save(RecordSave, over: StoredRecord?)
     /// The record is deleted.
@@ -23,75 +23,75 @@ package enum PlannedChange: Sendable {
 ///
 /// A class, because nearly every commit asks several times whether it has one, and a copy of some
 /// twenty collections is made for each answer otherwise.
-package final class SharedHierarchies {
+final class SharedHierarchies {
     /// A record that the commit does not name but must change because of a share.
-    package struct Implied {
-        package var item: ConsultedItem
+    struct Implied {
+        var item: ConsultedItem
         /// The save; `nil` to delete the record.
-        package var save: RecordSave?
-        package var link = ShareLink.unchanged
+        var save: RecordSave?
+        var link = ShareLink.unchanged
     }
 
     /// A record that changes its audience but not its content.
-    package struct Move {
-        package var item: ConsultedItem
-        package var from: AudienceRef
-        package var to: AudienceRef
+    struct Move {
+        var item: ConsultedItem
+        var from: AudienceRef
+        var to: AudienceRef
     }
 
     /// The audiences of a record before and after the commit.
-    package struct Passage {
-        package var from: AudienceRef
-        package var to: AudienceRef
+    struct Passage {
+        var from: AudienceRef
+        var to: AudienceRef
     }
 
     /// The audiences of each item that involves shares.
-    package internal(set) var passages: [Int: Passage] = [:]
+    var passages: [Int: Passage] = [:]
     /// The change of the share of each root that the commit names.
-    package internal(set) var links: [Int: ShareLink] = [:]
+    var links: [Int: ShareLink] = [:]
     /// The complete fields of saved shares.
-    package internal(set) var fields: [Int: Fields] = [:]
+    var fields: [Int: Fields] = [:]
     /// The saves of share records that replace deletions, where a participant leaves a share.
-    package internal(set) var leaves: [Int: RecordSave] = [:]
+    var leaves: [Int: RecordSave] = [:]
     /// The changed records that the commit does not name, each with its audiences.
-    package internal(set) var implied: [(change: Implied, passage: Passage)] = []
+    var implied: [(change: Implied, passage: Passage)] = []
     /// The records that only change their audience.
-    package internal(set) var moves: [Move] = []
+    var moves: [Move] = []
     /// The shares that begin: the place and token of each.
-    package internal(set) var begun: [(place: RecordPlace, token: String)] = []
+    var begun: [(place: RecordPlace, token: String)] = []
     /// The audiences of shares that end.
-    package internal(set) var ended: [ZoneKey] = []
+    var ended: [ZoneKey] = []
     /// The shares that a line of an import saves before their roots exist.
-    package internal(set) var rootless: [(root: RecordPlace, share: Name)] = []
+    var rootless: [(root: RecordPlace, share: Name)] = []
     /// The shares that an import saved before their roots, by roots that the commit saves; those
     /// still waiting begin with it.
-    package var waiting: [RecordPlace: Name] = [:]
+    var waiting: [RecordPlace: Name] = [:]
     /// The changes of links and participations.
-    package internal(set) var consequences = SystemChange(zone: .shares)
+    var consequences = SystemChange(zone: .shares)
 
-    package let items: [ConsultedItem]
+    let items: [ConsultedItem]
     /// The index of the first cascaded deletion, which the request does not name.
     private let cascadeStart: Int
-    package let changes: [PlannedChange]
-    package let zones: ConsultedZones
+    let changes: [PlannedChange]
+    let zones: ConsultedZones
     /// The updates of shares; `nil` for an import, whose lines contain the links and
     /// participations.
-    package let shares: ShareUpdates?
-    package let named: [RecordPlace: Int]
-    package var neighbours: Neighbours
-    package var audiences: Audiences
+    let shares: ShareUpdates?
+    let named: [RecordPlace: Int]
+    var neighbours: Neighbours
+    var audiences: Audiences
     /// The known audiences of records after the commit.
-    package var settled: [RecordPlace: AudienceRef] = [:]
+    var settled: [RecordPlace: AudienceRef] = [:]
     /// The cached result of `treesMove()`.
     var knownToMoveTrees: Bool?
     /// The changes of shares, by the place of the root.
     var linkByRoot: [RecordPlace: ShareLink] = [:]
-    package var refusals: [Int: SyncError] = [:]
+    var refusals: [Int: SyncError] = [:]
 
     /// Returns true if a commit may involve shares.
     ///
     /// O(1) for a record without a parent.
-    package static func concern(_ items: [ConsultedItem], _ changes: [PlannedChange]) -> Bool {
+    static func concern(_ items: [ConsultedItem], _ changes: [PlannedChange]) -> Bool {
         zip(items, changes).contains { item, change in
             switch change {
             case .save(let save, let old):
@@ -109,7 +109,7 @@ package final class SharedHierarchies {
         }
     }
 
-    package init(
+    init(
         _ items: [ConsultedItem],
         _ changes: [PlannedChange],
         cascadeCount: Int = 0,
@@ -132,10 +132,10 @@ package final class SharedHierarchies {
     }
 
     /// The additional records that were read; the plan depends on them.
-    package var consulted: Neighbours { neighbours }
+    var consulted: Neighbours { neighbours }
 
     /// Applies the rules; returns the errors of invalid items.
-    package func settle() throws(SyncError) -> [Int: SyncError] {
+    func settle() throws(SyncError) -> [Int: SyncError] {
         for index in items.indices {
             switch changes[index] {
             case .save(let save, let old):
@@ -154,21 +154,21 @@ package final class SharedHierarchies {
     }
 
     /// Returns true if the commit changes an item.
-    package func isChanged(_ index: Int) -> Bool {
+    func isChanged(_ index: Int) -> Bool {
         if case .nothing = changes[index] { false } else { true }
     }
 
     /// Returns true if an item is deleted because of another one.
     func isCascaded(_ index: Int) -> Bool { index >= cascadeStart }
 
-    package func place(_ name: Name, beside index: Int) -> RecordPlace {
+    func place(_ name: Name, beside index: Int) -> RecordPlace {
         RecordPlace(zone: items[index].zone, name: name)
     }
 
     /// Returns a participant's access to the zone of an item; `nil` for the zone's owner.
-    package func access(_ index: Int) -> ZoneAccess? { zones.access(of: items[index].zone) }
+    func access(_ index: Int) -> ZoneAccess? { zones.access(of: items[index].zone) }
 
-    package func recordID(_ index: Int) -> RecordID {
+    func recordID(_ index: Int) -> RecordID {
         RecordID(recordName: items[index].name.string, zone: zones[items[index].zone].zone)
     }
 }
@@ -188,7 +188,7 @@ extension SyncError {
     )
 
     /// Returns the error for a record that is under a share already, or has one below it.
-    package static func alreadyShared(_ record: RecordID, by other: Name) -> SyncError {
+    static func alreadyShared(_ record: RecordID, by other: Name) -> SyncError {
         SyncError(
             .alreadyShared,
             "The record \(record) is shared already, or something above or below it is: \(other)."
@@ -198,5 +198,5 @@ extension SyncError {
 
 extension RecordSave {
     /// True if the save may change the audience of its record.
-    package var hasToDoWithShares: Bool { parent.isSet || boxedShare.hasContent || isShare }
+    var hasToDoWithShares: Bool { parent.isSet || boxedShare.hasContent || isShare }
 }

@@ -159,9 +159,7 @@ extension Directory {
         // be repeated.
         try await changeLimits {
             let name = ContainerLimits.recordName(of: identifier)
-            if try await self.registry.containers.fetchIfPresent(name) != nil {
-                try await self.registry.containers.delete(name)
-            }
+            try await self.registry.containers.delete(name)
             self.state.withLock { $0.containers[container] = nil }
             try self.applyQuotas()
         }

@@ -444,7 +444,7 @@ public final class Directory: Sendable {
         do {
             try await confirm(account)
         } catch {
-            try await registry.sessions.deleteIfPresent(session.id)
+            try await registry.sessions.delete(session.id)
             throw error
         }
         return webToken(of: session)

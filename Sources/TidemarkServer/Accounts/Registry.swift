@@ -87,14 +87,5 @@ extension ZoneHandle {
         }
         return found.values.sorted { $0.record.created.time < $1.record.created.time }
     }
-
-    /// Deletes a record of the registry, unless another request has deleted it already.
-    func deleteIfPresent(_ name: RecordName) async throws {
-        do {
-            try await delete(name)
-        } catch let error as SyncError where error.code == .unknownItem {
-            // The record is gone, as the caller wants.
-        }
-    }
 }
 #endif

@@ -64,20 +64,20 @@ extension Directory {
             guard user.isServerAccount else { return false }
             return UserID(serverAccount: name, in: ContainerID(container)) == UserID(other)
         }
-        // A sign-in deletes the session that it has just begun if the account is gone. An error
-        // here would keep the other credentials, and the removal could not be repeated.
+        // A sign-in deletes the session that it has just begun if the account is gone. Deleting it again
+        // succeeds.
         for session in try await registry.sessions.all(Session.self).map(\.value)
         where session.account == name || isMeant(session.user, session.container) {
-            try await registry.sessions.deleteIfPresent(session.id)
+            try await registry.sessions.delete(session.id)
             knownSessions.drop(session.id.text)
         }
         for courier in try await registry.couriers.all(CourierToken.self).map(\.value)
         where courier.account == name || isMeant(courier.user, courier.container) {
-            try await registry.couriers.deleteIfPresent(courier.id)
+            try await registry.couriers.delete(courier.id)
         }
         for webhook in try await registry.webhooks.all(Webhook.self).map(\.value)
         where isMeant(webhook.user, webhook.container) {
-            try await registry.webhooks.deleteIfPresent(webhook.id)
+            try await registry.webhooks.delete(webhook.id)
         }
     }
 

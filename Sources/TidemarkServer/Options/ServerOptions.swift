@@ -64,7 +64,7 @@ public struct ServerOptions: Hashable, Sendable {
     /// The validity of a session's web auth tokens.
     public var tokenRotation = TokenRotation.lenient
     /// The base-2 logarithm of the rounds of scrypt for new passwords.
-    package var passwordCost = 15
+    var passwordCost = 15
     /// The OpenID Connect issuers whose tokens are accepted in place of web auth tokens.
     public var issuers: [OIDCIssuer] = []
 

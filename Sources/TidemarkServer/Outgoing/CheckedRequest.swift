@@ -100,17 +100,16 @@ enum CheckedRequest {
 
     /// Looks a host up, on a thread that may wait.
     private static func address(of host: String) async throws -> (InternetAddress, text: String) {
-        let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         let found: SocketAddress? = await withCheckedContinuation { continuation in
             // The lookup blocks its thread for as long as the name server takes.
             DispatchQueue.global(qos: .utility).async {
                 continuation.resume(
-                    returning: try? SocketAddress.makeAddressResolvingHost(name, port: 0)
+                    returning: try? SocketAddress.makeAddressResolvingHost(host, port: 0)
                 )
             }
         }
         guard let found, let address = InternetAddress(found), let text = found.ipAddress else {
-            throw Failure(description: "The name \(name) has no address.")
+            throw Failure(description: "The name \(host) has no address.")
         }
         return (address, text)
     }

@@ -38,9 +38,8 @@ struct ServerSecret: Sendable {
             self.init(key: SymmetricKey(data: try Self.read(path)))
             return
         }
-        // The file is not synced. If a stop of the machine loses it or leaves it short, the next
-        // start makes another key: sessions end, and webhooks get other secrets, but no data is
-        // lost.
+        // The folder is not synced. If a stop of the machine loses the file, the next start makes another
+        // key: sessions end, and webhooks get other secrets, but no data is lost.
         let key = SymmetricKey(size: .bits256)
         try Self.write(key.withUnsafeBytes { Data($0) }, to: path, inStoreAt: folder)
         self.init(key: key)

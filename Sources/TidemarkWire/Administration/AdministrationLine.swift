@@ -40,9 +40,9 @@ public enum AdministrationLines {
 
     /// Answers a call in lines of JSON, without line feeds.
     ///
-    /// `report` receives lines about progress, at any time before the answer and on any thread: the
-    /// caller drops excess lines. `write` receives the other lines, one after another. An error of
-    /// the service is the last line. If nothing was written before it, the error is thrown.
+    /// `report` receives the completed part and the total, at any time before the answer and on any thread.
+    /// `write` receives the lines, one after another. Throws the error of the service; the caller writes it with
+    /// ``failure(_:)``.
     public static func answer<Call: AdministrationCall>(
         _ call: Call,
         by service: any AdministrationService,

@@ -109,11 +109,6 @@ extension ServiceMethod: AnyServiceMethod {
         return WireMessage(.json, try WireCoding.bytes(of: request))
     }
 
-    /// Returns the bytes of a request in JSON.
-    public func bytes(of request: Request) throws(SyncError) -> [UInt8] {
-        try WireCoding.bytes(of: request)
-    }
-
     /// Reads an answer.
     ///
     /// Throws `internalError` for bytes that are not one: the other side is not a Tidemark that

@@ -119,8 +119,6 @@ private struct Modification {
         case deletion(Int)
         // Indirect, because an error is many times as large as an index.
         indirect case refused(WebError)
-
-        var isRefused: Bool { if case .refused = self { true } else { false } }
     }
 
     /// Generates a name for each new record without one.
@@ -397,14 +395,7 @@ private struct Modification {
             case .deletion(let index):
                 switch result.deletions[index] {
                 case .success: return .success(nil)
-                case .failure(let error):
-                    let operation = operations[place]
-                    let isGone = error.code == .unknownItem
-                    // A record that does not exist need not be deleted, unless the operation names
-                    // a version.
-                    guard !isGone || operation.kind == .delete && operation.record.changeTag != nil
-                    else { return .success(nil) }
-                    return .failure(WebError(error))
+                case .failure(let error): return .failure(WebError(error))
                 }
             }
         }

@@ -47,9 +47,9 @@ struct BlameCommand: AsyncParsableCommand {
             } row: { field in
                 let value = field.element.isRemoved ? "(removed)" : field.element.shortText
                 return [
-                    field.name.printable, value, "\(field.stamp)",
+                    field.name, value, "\(field.stamp)",
                     field.origin?.timeText ?? "(history pruned)", field.origin?.author ?? "",
-                    (field.origin?.build ?? "").printable, (field.origin?.request ?? "").printable,
+                    field.origin?.build ?? "", field.origin?.request ?? "",
                 ]
             }
         }

@@ -62,7 +62,7 @@ struct AdministratorsListCommand: AsyncParsableCommand {
             bytes.append(literal: "}")
         } row: { administrator in
             [
-                administrator.id, administrator.name.printable,
+                administrator.id, administrator.name,
                 RFC3339.text(milliseconds: administrator.created),
             ]
         }
@@ -119,8 +119,8 @@ struct AdministratorsLogCommand: AsyncParsableCommand {
             bytes.append(literal: "}")
         } row: { entry in
             [
-                RFC3339.text(milliseconds: entry.time), entry.name.printable, entry.address,
-                entry.call, entry.content.printable,
+                RFC3339.text(milliseconds: entry.time), entry.name, entry.address,
+                entry.call, entry.content,
             ]
         }
     }

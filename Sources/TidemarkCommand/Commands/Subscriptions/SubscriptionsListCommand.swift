@@ -42,13 +42,13 @@ extension Subscription {
             let events = query.options.webNames.joined(separator: ", ")
             let once = query.options.contains(.once) ? ", once" : ""
             return [
-                id.printable, "\(query.recordType) where \(query.predicate)\(zone)".printable,
+                id, "\(query.recordType) where \(query.predicate)\(zone)",
                 events + once,
             ]
         case .zone(let zone, let type):
-            return [id.printable, "zone \(zone)\(Self.suffix(type))".printable, ""]
+            return [id, "zone \(zone)\(Self.suffix(type))", ""]
         case .database(let type):
-            return [id.printable, "database\(Self.suffix(type))".printable, ""]
+            return [id, "database\(Self.suffix(type))", ""]
         }
     }
 

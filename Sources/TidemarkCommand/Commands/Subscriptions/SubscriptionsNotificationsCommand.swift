@@ -116,9 +116,9 @@ extension Subscription.Notification {
     /// The notification as a row for a person.
     fileprivate var cells: [String] {
         [
-            id ?? "", subscriptionID.printable, reason.map { "\($0)" } ?? kind.rawValue,
-            (recordID?.description ?? zone?.description ?? "").printable,
-            (content.alert.text ?? content.title.text ?? "").printable,
+            id ?? "", subscriptionID, reason.map { "\($0)" } ?? kind.rawValue,
+            recordID?.description ?? zone?.description ?? "",
+            content.alert.text ?? content.title.text ?? "",
         ]
     }
 }

@@ -60,8 +60,8 @@ struct UsersLookupCommand: AsyncParsableCommand {
             json: { $0.append(jsonOf: $1.asked, $1.identity) },
             row: { asked, identity in
                 [
-                    asked.printable, identity?.user.userRecordName.printable ?? "nobody",
-                    identity?.name.description.printable ?? "",
+                    asked, identity?.user.userRecordName ?? "nobody",
+                    identity?.name.description ?? "",
                 ]
             }
         )

@@ -73,7 +73,7 @@ struct ZonesListCommand: AsyncParsableCommand {
             },
             row: { zone in
                 [
-                    zone.name.printable, "\(zone.content.recordCount)",
+                    zone.name, "\(zone.content.recordCount)",
                     "\(zone.content.tombstoneCount)", "\(zone.content.last)",
                     RFC3339.text(milliseconds: zone.content.createdTime),
                 ]
@@ -90,7 +90,7 @@ struct ZonesListCommand: AsyncParsableCommand {
                 line.append(member: "zone", jsonString: zone.zoneName)
                 line.append(literal: "}")
             },
-            row: { [$0.zoneName.printable] }
+            row: { [$0.zoneName] }
         )
     }
 
@@ -99,7 +99,7 @@ struct ZonesListCommand: AsyncParsableCommand {
             zones,
             in: Table([("owner", .left), ("zone", .left)]),
             json: { $0.append(json: .zone($1)) },
-            row: { [$0.ownerName.printable, $0.zoneName.printable] }
+            row: { [$0.ownerName, $0.zoneName] }
         )
     }
 }

@@ -103,16 +103,8 @@ extension RecordBody {
     func stored(_ name: [UInt8], fieldsAt start: Int) -> StoredValue? {
         let span = bytes.span.bytes
         let fields = span.extracting(start..<span.byteCount)
-        var low = 0
-        var high = fields.word16(at: 0)
-        while low < high {
-            let middle = (low + high) / 2
-            let entry = FieldEntry(at: middle, in: fields)
-            let order = name.withUnsafeBytes { entry.compareName(to: $0, in: fields) }
-            if order == 0 { return StoredValue(entry, from: start) }
-            if order < 0 { low = middle + 1 } else { high = middle }
-        }
-        return nil
+        return name.withUnsafeBytes { FieldEntry.index(of: $0, in: fields) }
+            .flatMap { StoredValue(FieldEntry(at: $0, in: fields), from: start) }
     }
 }
 
