@@ -136,9 +136,34 @@ import TidemarkModel
         }
     }
 
+    @Test func `Sessions that were ended or have expired are removed`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let directory = server.server.directory
+            let webs = [try await server.signIn("ann"), try await server.signIn("ben")]
+            let ann = try #require(try await directory.session(ofWebToken: webs[0]))
+            func left() async throws -> [String] {
+                try await directory.registry.sessions.all(Session.self).map(\.value.account)
+            }
+            let now = Clock.now()
+            try await directory.sweepSessions(now)
+            #expect(try await left().count == 2)
+            try await directory.endSession(ann.id.text)
+            #expect(try await left().count == 2)
+            try await directory.sweepSessions(now)
+            #expect(try await left().count == 1)
+            // Expired, but a response may still be on its way.
+            try await directory.sweepSessions(now + 31 * 60_000)
+            #expect(try await left().count == 1)
+            #expect(try await directory.session(ofWebToken: webs[1]) != nil)
+            try await directory.sweepSessions(Clock.now() + 91 * 60_000)
+            #expect(try await left() == [])
+            #expect(try await directory.session(ofWebToken: webs[1]) == nil)
+        }
+    }
+
     @Test func `Only uses that are older than any session are forgotten`() {
         let kept = Self.session("kept", isKept: true)
-        var uses = SessionUses()
+        var uses = SessionUses(from: 0)
         func take(_ issued: Int64, of session: Session, now: Int64) -> Bool {
             uses.take(issued, of: session, isStrict: true, now: now)
         }
@@ -157,7 +182,10 @@ import TidemarkModel
 
     @Test func `A session whose continuation is only checked ends in time`() {
         let session = Self.session("a", isKept: false)
-        var uses = SessionUses()
+        // Nobody has used this one since the server began.
+        #expect(SessionUses(from: 1).continues(session, now: session.lifetime))
+        #expect(!SessionUses(from: 1).continues(session, now: session.lifetime + 1))
+        var uses = SessionUses(from: 0)
         let isNew = uses.use(session, now: 1)
         #expect(isNew)
         #expect(uses.continues(session, now: session.lifetime))

@@ -154,7 +154,7 @@ extension Directory {
         for key in try await keys() where key.value.container == identifier {
             try await revokeKey(key.value.id.text)
         }
-        try await end(sessions().filter { $0.value.container == identifier })
+        try await end(openSessions().filter { $0.value.container == identifier })
         // Last: if a step above fails, a registered container is still listed, and closing it can
         // be repeated.
         try await changeLimits {

@@ -25,7 +25,7 @@ public final class Directory: Sendable {
     private let tokenNames: CheckedTexts<String>
     /// The sessions and times in web tokens whose signatures are right, by their texts.
     private let signedTokens: CheckedTexts<(session: String, issued: Int64)>
-    let uses = Lock(SessionUses())
+    let uses = Lock(SessionUses(from: Clock.now()))
     let state = Lock(State())
     /// Held while limits are read and passed to the store.
     ///
@@ -40,6 +40,8 @@ public final class Directory: Sendable {
         var containers: [ContainerID: ContainerLimits] = [:]
         /// The address of the server, while one runs.
         var address: String?
+        /// The time at which sessions were swept last.
+        var lastSweep: Int64 = 0
     }
 
     /// Opens the directory of a store, and creates missing parts unless the store is open for reading.
@@ -70,7 +72,7 @@ public final class Directory: Sendable {
         let isNew = !ServerSecret.isThere(inStoreAt: folder)
         try await self.init(of: store, ServerSecret(inStoreAt: folder), options, cacheLimit)
         // Their tokens were signed with another key: the store was restored or forked.
-        if isNew { try await end(sessions()) }
+        if isNew { try await end(openSessions()) }
     }
 
     private init(
@@ -440,6 +442,9 @@ public final class Directory: Sendable {
             environment: environment.rawValue,
             isKept: isKept
         )
+        try await sweepSessionsNowAndThen()
+        // First: without a use, a session that is there may look as if it had expired.
+        uses.withLock { $0.begin(session, now: Clock.now()) }
         try await registry.sessions.save(session)
         do {
             try await confirm(account)
@@ -484,8 +489,18 @@ public final class Directory: Sendable {
         if told != before { try await store.setUser(told, of: container, in: environment) }
     }
 
-    /// Returns the sessions that have not ended, oldest first.
+    /// Returns the sessions that continue, oldest first.
     func sessions(ofAccount account: String? = nil) async throws -> [Stored<Session>] {
+        let now = Clock.now()
+        let open = try await openSessions(ofAccount: account)
+        return uses.withLock { uses in open.filter { uses.continues($0.value, now: now) } }
+    }
+
+    /// Returns the sessions that nobody has ended, oldest first.
+    ///
+    /// Some may have expired. A restart of the server forgets when they were used last, so an end of all
+    /// sessions includes them.
+    func openSessions(ofAccount account: String? = nil) async throws -> [Stored<Session>] {
         try await registry.sessions.all(Session.self).filter {
             !$0.hasEnded && (account == nil || $0.account == account)
         }
@@ -494,7 +509,7 @@ public final class Directory: Sendable {
     /// Ends all sessions of an account.
     public func endSessions(ofAccount account: String) async throws {
         try await refuseEarlierTokens(ofAccount: account)
-        try await end(sessions(ofAccount: account))
+        try await end(openSessions(ofAccount: account))
     }
 
     /// Ends sessions, unless they were deleted after they were read.

@@ -4,8 +4,8 @@
 #if Server
 /// The last use of each session and its last tokens, in memory only.
 ///
-/// After a restart, the lifetime of a session counts from the time in the token, and the first
-/// token that arrives is accepted.
+/// After a restart, the lifetime of a session counts from the restart for clients that listen, and from the
+/// time in the token for others; the first token that arrives is accepted.
 struct SessionUses {
     private struct Use {
         /// The time of the last use, in milliseconds since 1970.
@@ -17,8 +17,14 @@ struct SessionUses {
     }
 
     private var uses: [String: Use] = [:]
+    /// The time from which all uses are known; a session that began before counts as used then.
+    private let start: Int64
     /// The number of entries at which old ones are searched.
     private var searchCount = 10_000
+
+    init(from start: Int64) {
+        self.start = start
+    }
 
     /// The number of entries.
     var count: Int { uses.count }
@@ -46,7 +52,12 @@ struct SessionUses {
 
     /// Returns true if a session continues; this is no use.
     func continues(_ session: Session, now: Int64) -> Bool {
-        now < (uses[session.id.text]?.last ?? now) + session.lifetime
+        now < (uses[session.id.text]?.last ?? start) + session.lifetime
+    }
+
+    /// Records that a session began.
+    mutating func begin(_ session: Session, now: Int64) {
+        set(Use(last: now), session.id.text)
     }
 
     /// Returns true if a session continues, and records a use.
