@@ -16,7 +16,7 @@ CALLS = [
 
 def entries(store):
     folder = os.path.join(store, "journal")
-    names = sorted((n for n in os.listdir(folder) if n.endswith(".jnl")), key=len) if os.path.isdir(folder) else []
+    names = sorted((n for n in os.listdir(folder) if n.endswith(".jnl")), key=lambda n: (len(n), n)) if os.path.isdir(folder) else []
     for name in names:
         file = File(os.path.join(folder, name), 3)
         offset = HEADER

@@ -44,8 +44,8 @@ struct CompactCommand: AsyncParsableCommand {
 
     @Flag(
         help: """
-            Only tell what would be won, and which change tokens would expire; also while another \
-            process writes to the store.
+            Print what would be saved and which change tokens would expire; works while another \
+            process writes.
             """
     )
     var dryRun = false

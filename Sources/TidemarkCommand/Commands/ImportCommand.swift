@@ -72,8 +72,8 @@ struct ImportCommand: AsyncParsableCommand, FolderCommand {
         parsing: .unconditional,
         help: ArgumentHelp(
             """
-            After so many lines each time, wait for the disk and print {"acknowledged":LINES} to \
-            standard error: that many lines survive whatever happens next.
+            After each such number of lines, wait for the disk and print {"acknowledged":LINES} to \
+            standard error: that many lines are on disk.
             """,
             valueName: "lines"
         )

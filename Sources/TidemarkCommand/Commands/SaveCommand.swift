@@ -61,10 +61,10 @@ struct SaveCommand: AsyncParsableCommand, ModifyCommand {
 
     @Option(
         help: """
-            What to do if there is a record: save only over the version that the tag names; set the \
-            named fields whatever there is; the same, with all fields sent; save if nobody else \
-            changed these fields since the tag; or replace the whole record, with or without \
-            comparing tags.
+            How an existing record is treated. if-unchanged: save only over the version of the tag. \
+            changed-keys: set the named fields. all-keys: the same, with all fields. merge: save if \
+            no named field was changed since the tag. replace-if-unchanged, replace: replace the \
+            whole record, with or without comparing tags.
             """
     )
     var policy = Policy.ifUnchanged

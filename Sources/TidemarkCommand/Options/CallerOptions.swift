@@ -21,8 +21,8 @@ struct CallerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            Makes the request one that can come again: under the same id it gets its first answer, \
-            and changes nothing more.
+            An id under which the request can be repeated. A repetition gets the first result and \
+            changes nothing.
             """,
             valueName: "id"
         )

@@ -13,7 +13,7 @@ struct AssetListCommand: AsyncParsableCommand {
         discussion: """
               tidemark asset ls notes.tide --owner _anna
 
-            Whether the bytes are sound is what `tidemark log verify` says.
+            `tidemark log verify` checks the bytes.
             """
     )
 

@@ -22,7 +22,11 @@ struct AccountsCommand: AsyncParsableCommand {
 struct AccountArgument: ParsableArguments {
     @OptionGroup var store: WrittenStoreArgument
 
-    @Argument(help: "The e-mail address.")
+    @Argument(
+        help: """
+            The e-mail address, or the name (account-…) of an account that an issuer's token created.
+            """
+    )
     var email: String
 }
 
@@ -210,7 +214,7 @@ struct AccountsResetCommand: AsyncParsableCommand {
 struct AccountsRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Remove an account with its sessions and webhooks, and print its name.",
+        abstract: "Remove an account with its sessions, couriers and webhooks, and print its name.",
         discussion: """
               tidemark accounts remove notes.tide anna@example.org
               tidemark erase notes.tide --user account-…

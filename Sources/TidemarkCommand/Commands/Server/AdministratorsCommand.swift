@@ -93,8 +93,9 @@ struct AdministratorsLogCommand: AsyncParsableCommand {
         discussion: """
               tidemark administrators log notes.tide
 
-            Each call by name, with what it said but for secrets. Who has the store's folder and asks the \
-            running server is called local; what is done to the files while no server runs is not there.
+            Prints each call with its content, without secrets. Calls through the socket in the store's \
+            folder have the name local. Commands that work on the files while no server runs are not \
+            recorded.
             """
     )
 
