@@ -25,42 +25,32 @@ struct Outbox<Change: Identifiable & Hashable & Sendable>: Sendable where Change
 
     var isEmpty: Bool { places.isEmpty }
 
-    func contains(_ change: Change) -> Bool {
-        places[change.id].map { entries[$0]?.change == change } ?? false
-    }
-
     /// Adds a change, replacing an earlier one for the same zone or record.
-    ///
-    /// Returns false if the same change was pending already.
-    @discardableResult
-    mutating func add(_ change: Change) -> Bool {
+    mutating func add(_ change: Change) {
         edition += 1
         let entry = Entry(change: change, edition: edition)
         guard let place = places[change.id] else {
             places[change.id] = entries.count
             entries.append(entry)
-            return true
+            return
         }
         // The change keeps the place of the earlier one, and gets the new edition: `remove` with an
         // older edition must not remove it.
-        defer { entries[place] = entry }
-        return entries[place]?.change != change
+        entries[place] = entry
     }
 
     /// Removes a pending change if it was last added up to an edition.
     ///
-    /// A change that was added later stays: it is newer. Returns true if the change was removed.
-    @discardableResult
-    mutating func remove(_ change: Change, upTo edition: Int = .max) -> Bool {
+    /// A change that was added later stays: it is newer.
+    mutating func remove(_ change: Change, upTo edition: Int = .max) {
         guard let place = places[change.id], let entry = entries[place], entry.change == change,
             entry.edition <= edition
-        else { return false }
+        else { return }
         places[change.id] = nil
         entries[place] = nil
         // More than half of the entries are empty, so their removals pay for one pass over all
         // entries.
         if entries.count > 32, places.count * 2 < entries.count { tighten() }
-        return true
     }
 
     private mutating func tighten() {

@@ -127,11 +127,11 @@ extension SyncLoop {
         for record in records { state.outgoingRecords.remove(record) }
     }
 
-    /// Sets if the app has changes to send that it does not name.
+    /// Sets if the app has changes to send that it does not name; with `true`, also again, a send follows.
     public mutating func setUntrackedChanges(_ isThere: Bool, at now: Int64) {
+        if isThere { schedule.sendSoon(now) }
         guard state.hasUntrackedChanges != isThere else { return }
         state.hasUntrackedChanges = isThere
-        if isThere { schedule.sendSoon(now) }
     }
 
     /// The server has news.

@@ -78,7 +78,7 @@ extension FaultyService {
     }
 
     private func add(_ fault: Fault) {
-        precondition(fault.count > 0, "a fault has to happen at least once")
+        precondition(fault.count > 0, "A fault has to happen at least once.")
         state.withLock { $0.faults.append(fault) }
     }
 

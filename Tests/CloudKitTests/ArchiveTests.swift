@@ -190,6 +190,31 @@ struct ArchiveTests {
         #expect(try roundTrip(CKAllowedSharingOptions.standard).allowsAccessRequests == false)
     }
 
+    @Test func `A query with an order that queries do not have keeps its error`() async throws {
+        let query = CKQuery(recordType: "Note", predicate: NSPredicate(value: true))
+        query.sortDescriptors = [NSSortDescriptor(key: nil, ascending: true)]
+        let database = TidemarkDevice(TidemarkCloud.temporary()).container().privateCloudDatabase
+        for query in [query, try roundTrip(query)] {
+            let error = await #expect(throws: CKError.self) {
+                try await database.records(matching: query)
+            }
+            #expect(error?.code == .invalidArguments)
+        }
+    }
+
+    @Test func `A cursor equals its archived copy`() async throws {
+        let database = TidemarkDevice(TidemarkCloud.temporary()).container().privateCloudDatabase
+        for _ in 0..<5 { _ = try await database.save(CKRecord(recordType: "Note")) }
+        let query = CKQuery(recordType: "Note", predicate: NSPredicate(value: true))
+        let page = try await database.records(
+            matching: query,
+            desiredKeys: ["title"],
+            resultsLimit: 2
+        )
+        let cursor = try #require(page.queryCursor)
+        #expect(try roundTrip(cursor) == cursor)
+    }
+
     @Test func `Queries with long lists and deep predicates round-trip`() throws {
         let names = (0..<3000).map { _ in UUID().uuidString }
         let list = CKQuery(

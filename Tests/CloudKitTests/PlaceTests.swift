@@ -104,6 +104,13 @@ import Tidemark
         _ = try await named.container().privateCloudDatabase.allRecordZones()
         #expect(FileManager.default.fileExists(atPath: folder + "/named.tide"))
         #expect(TidemarkDevice.fromEnvironment(["TIDEMARK_USER": ""]).user == nil)
+        #expect(named.environment == .development)
+        for place in ["TIDEMARK_STORE": folder + "/x.tide", "TIDEMARK_URL": "https://example.org"] {
+            let device = TidemarkDevice.fromEnvironment([
+                place.key: place.value, "TIDEMARK_ENVIRONMENT": "production",
+            ])
+            #expect(device.environment == .production)
+        }
 
         let plain = TidemarkDevice.fromEnvironment(["XDG_DATA_HOME": folder])
         #expect(plain.user == CKCurrentUserDefaultName)

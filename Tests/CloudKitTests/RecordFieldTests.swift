@@ -41,6 +41,31 @@ struct RecordFieldTests {
         #expect(record["missing"] == nil)
     }
 
+    @Test func `An empty list has the type of its elements, or of those before`() async throws {
+        let database = TidemarkDevice(TidemarkCloud.temporary()).container().privateCloudDatabase
+        let lists: [(any CKRecordValueProtocol, any CKRecordValueProtocol)] = [
+            ([Bool](), [true]), ([NSDate](), [NSDate()]), ([NSData](), [NSData(data: Data([1]))]),
+        ]
+        for (number, (empty, full)) in lists.enumerated() {
+            var note = CKRecord(recordType: "Note")
+            note["list\(number)"] = empty
+            note = try await database.save(note)
+            note["list\(number)"] = full
+            note = try await database.save(note)
+        }
+        // Local values have no type yet. An empty array of Foundation's takes that of the elements before.
+        var note = CKRecord(recordType: "Note")
+        note["counts"] = [1, 2]
+        note["ratios"] = [1, 2.5]
+        note["counts"] = NSArray()
+        note["ratios"] = NSArray()
+        note = try await database.save(note)
+        note["counts"] = [3]
+        note["ratios"] = [3.5]
+        note = try await database.save(note)
+        #expect(note["counts"] as? [Int] == [3])
+    }
+
     @Test func `Foundation objects are returned as objects and as Swift values`() {
         record.setObject("Milk" as NSString, forKey: "text")
         record.setObject(NSNumber(value: 3), forKey: "count")

@@ -432,6 +432,19 @@ import TidemarkModel
         #expect(server.values.count == 8)
     }
 
+    @Test func `Changes that the app does not name are sent again each time it says so`() throws {
+        var (server, device) = try Self.synchronized(0)
+        device.loop.setUntrackedChanges(true, at: 0)
+        for time in [Int64(0), 100_000] {
+            let steps = try Self.run(&device, &server, at: time + 60_000)
+            #expect(steps.contains { if case .askBatch = $0 { true } else { false } })
+            #expect(device.loop.hasUntrackedChanges)
+            let idle = try Self.run(&device, &server, at: time + 80_000)
+            #expect(!idle.contains { if case .askBatch = $0 { true } else { false } })
+            device.loop.setUntrackedChanges(true, at: time + 90_000)
+        }
+    }
+
     @Test func `A state round-trips`() throws {
         var state = SyncState()
         state.user = UserID("_anna")

@@ -8,9 +8,9 @@ import TidemarkModel
 public enum CKAccountStatus: Int, Sendable {
     /// The status cannot be determined at the moment.
     case couldNotDetermine = 0
-    /// It can.
+    /// The account can be used.
     case available = 1
-    /// A policy forbids it.
+    /// A policy forbids its use.
     case restricted = 2
     /// No user is signed in.
     case noAccount = 3

@@ -44,6 +44,8 @@ open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendab
     open var moreComing: Bool { end?.moreComing ?? false }
 
     private var end: ZoneEnd?
+    /// The errors of records.
+    private var failures: [AnyHashable: any Error] = [:]
 
     override func perform(_ session: Session) async throws(CKError) {
         guard let recordZoneID else {
@@ -58,7 +60,8 @@ open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendab
         end = try await session.changes(request, all: false) { step in
             self.tell {
                 switch step {
-                case .changed(_, let outcome):
+                case .changed(let id, let outcome):
+                    self.failures[id] = outcome.error
                     if let record = outcome.value { self.recordChangedBlock?(record) }
                 case .deleted(let record, _): self.recordWithIDWasDeletedBlock?(record)
                 case .page: break
@@ -69,6 +72,7 @@ open class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendab
 
     override func complete(_ error: (any Error)?) {
         let end = error == nil ? end : nil
-        fetchRecordChangesCompletionBlock?(end?.token, end?.mark, error)
+        let failure = error ?? CKError.ofItems(failures)
+        fetchRecordChangesCompletionBlock?(end?.token, end?.mark, failure)
     }
 }

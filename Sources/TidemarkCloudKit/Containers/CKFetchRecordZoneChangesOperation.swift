@@ -22,7 +22,7 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
         /// Creates a configuration that fetches all changes.
         public override init() {}
 
-        /// Creates an operation that fetches the changes after a token.
+        /// Creates a configuration that fetches the changes after a token.
         public convenience init(
             previousServerChangeToken: CKServerChangeToken? = nil,
             resultsLimit: Int? = nil,
@@ -152,11 +152,15 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
         }
     }
 
+    /// The errors of records, for the block that gets no records with errors.
+    private var failures: [AnyHashable: any Error] = [:]
+
     override func deliver(_ report: OperationReport) {
         switch report {
         case .step(_, .changed(let record, let outcome)):
             recordWasChangedBlock?(record, outcome)
             if let record = outcome.value { recordChangedBlock?(record) }
+            failures[record] = outcome.error
         case .step(_, .deleted(let record, let type)):
             recordWithIDWasDeletedBlock?(record, type)
         case .step(let id, .page(let token, let mark)):
@@ -213,6 +217,6 @@ open class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Se
 
     override func complete(_ error: (any Error)?) {
         fetchRecordZoneChangesResultBlock?(Result(ofWhole: error))
-        fetchRecordZoneChangesCompletionBlock?(error)
+        fetchRecordZoneChangesCompletionBlock?(error ?? CKError.ofItems(failures))
     }
 }

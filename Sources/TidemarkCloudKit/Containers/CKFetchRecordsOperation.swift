@@ -31,7 +31,7 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     /// The fields to fetch; `nil` for all of them.
     open var desiredKeys: [CKRecord.FieldKey]?
 
-    /// Called for each record as it comes, with how much of it has: 0 to 1.
+    /// Called while a record is fetched, with the part of it that has come: 0 to 1.
     open var perRecordProgressBlock: ((CKRecord.ID, Double) -> Void)?
     /// Called for each record.
     open var perRecordResultBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?

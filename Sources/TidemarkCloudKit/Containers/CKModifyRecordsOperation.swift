@@ -74,6 +74,8 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
         // A save may only name bytes that its database has, so all uploads come first
         // (Docs/semantics.md, "Assets").
         for record in records {
+            // Also if a save is not sent: a later one uploads the assets again.
+            defer { assets.forgetMissing() }
             try await assets.send(of: record, savePolicy.model, session) { part in
                 self.tell { self.perRecordProgressBlock?(record, part) }
             }
@@ -87,7 +89,6 @@ open class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
                     in: caller.database.environment
                 )
             )
-            assets.forgetMissing()
         }
         let request = ModifyRecordsRequest(
             saves: saves.map(\.model),

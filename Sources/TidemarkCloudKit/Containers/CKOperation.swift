@@ -56,7 +56,7 @@ open class CKOperation: Operation, @unchecked Sendable {
 
     // Apple's declaration: setting `nil` restores the defaults.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
-    /// The configuration of the operation; reading it returns a copy.
+    /// The configuration of the operation; setting it stores a copy.
     open var configuration: Configuration! {
         get { ownConfiguration }
         set { ownConfiguration = Configuration(copying: newValue) }
@@ -313,12 +313,15 @@ extension CKOperation {
             as: device,
             containerID,
             scope,
+            defaults.account,
             // The id outlives the process. The service performs a change once for each id
             // (Docs/semantics.md, "Requests that come again").
             requestID: operationID,
             RetryRules(
                 retries: qualityOfService == .utility || qualityOfService == .background,
-                requestTimeout: timeoutIntervalForRequest,
+                // As in Apple's interface, zero sets no timeout of its own.
+                requestTimeout: timeoutIntervalForRequest > 0
+                    ? timeoutIntervalForRequest : Configuration.requestTimeout,
                 resourceTimeout: timeoutIntervalForResource
             )
         )

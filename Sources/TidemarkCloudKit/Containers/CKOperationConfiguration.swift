@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
+import TidemarkModel
 
 extension CKOperation {
     /// The settings of an operation.
@@ -92,10 +93,17 @@ extension CKOperation {
     }
 }
 
+/// A user whose account was checked; `nil` if nobody was signed in.
+struct CheckedAccount: Sendable {
+    let user: UserID?
+}
+
 /// The defaults of operations that `configuredWith` adds to a container or database.
 struct OperationDefaults: Sendable {
     var configuration: CKOperation.Configuration?
     var group: CKOperationGroup?
+    /// The user who was signed in when a sync engine checked the account: it sends that user's changes.
+    var account: CheckedAccount?
 
     /// Returns the defaults of a body that is run inside.
     func inside(
@@ -106,7 +114,8 @@ struct OperationDefaults: Sendable {
         let own = configuration.map { CKOperation.Configuration(copying: $0) }
         return OperationDefaults(
             configuration: own ?? self.configuration,
-            group: group ?? self.group
+            group: group ?? self.group,
+            account: account
         )
     }
 

@@ -36,7 +36,7 @@ open class CKOperationGroup: NSObject, NSSecureCoding, @unchecked Sendable {
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     /// The configuration of the group's operations, for settings that they do not set.
     ///
-    /// Reading it returns a copy.
+    /// Setting it stores a copy.
     open var defaultConfiguration: CKOperation.Configuration! {
         get { ownConfiguration }
         set { ownConfiguration = CKOperation.Configuration(copying: newValue) }

@@ -50,6 +50,8 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
     open var queryCompletionBlock: ((Cursor?, (any Error)?) -> Void)?
 
     private var next: Cursor?
+    /// The errors of records, for the block that gets no records with errors.
+    private var failures: [AnyHashable: any Error] = [:]
 
     override func perform(_ session: Session) async throws(CKError) {
         var request: QueryRequest
@@ -91,6 +93,7 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
         case .fetched(let id, let outcome):
             recordMatchedBlock?(id, outcome)
             if let record = outcome.value { recordFetchedBlock?(record) }
+            failures[id] = outcome.error
         case .cursor(let cursor): next = cursor
         default: break
         }
@@ -115,6 +118,6 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
     override func complete(_ error: (any Error)?) {
         let next = error == nil ? next : nil
         queryResultBlock?(error.map { .failure($0) } ?? .success(next))
-        queryCompletionBlock?(next, error)
+        queryCompletionBlock?(next, error ?? CKError.ofItems(failures))
     }
 }

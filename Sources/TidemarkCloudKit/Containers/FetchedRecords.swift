@@ -22,8 +22,8 @@ extension Session {
                 // In a shared database only the latest version's bytes are available.
                 changeTag: caller.database.scope == .shared ? nil : model.changeTag
             )
-            let file = try await call { (service, caller) async throws(SyncError) in
-                try await TemporaryFile.download(request, from: service, as: caller)
+            let file = try await transfer { (service, caller, pulse) async throws(SyncError) in
+                try await TemporaryFile.download(request, from: service, as: caller, pulse)
             }
             // If a later asset fails, the record is released, and the files that it has are
             // removed.

@@ -23,7 +23,8 @@ struct KeptAnswer: Sendable {
     /// Archives the answer, with the files of fetched assets linked into a folder by their numbers.
     func archived(at time: Date, _ files: KeptFiles) -> Archive {
         // The files are linked before the answer that names them is written. A process that ends in
-        // between leaves files without an answer; `KeptOperation.remove()` removes them.
+        // between leaves files without an answer, which may be those of other assets.
+        files.remove()
         for (number, asset) in assets.enumerated() {
             guard case .fetched(_, let file) = asset.place else { continue }
             files.keep(file.url, as: number)
@@ -37,7 +38,7 @@ struct KeptAnswer: Sendable {
         guard reports.count == archive.reports.count else { return nil }
         self.init(reports: reports, error: archive.error.map { CKError($0) })
         for (number, asset) in assets.enumerated() {
-            // Without its file an asset is one whose bytes were not fetched.
+            // Without its file the asset has the path of one that is gone.
             guard let file = files.take(number) else { continue }
             asset.wasFetched(to: file)
         }

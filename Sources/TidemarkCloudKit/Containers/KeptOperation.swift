@@ -63,8 +63,11 @@ struct KeptOperation: Sendable {
         // An operation that was removed meanwhile, because it had expired, stays removed.
         guard var request = read() else { return }
         request.answer = answer.archived(at: time, KeptFiles(folder: files))
-        // Without it the request is sent again.
-        try? write(request)
+        // Without it the request is sent again; so it is if nobody could read the file.
+        guard let data = try? PropertyListEncoder().encode(request),
+            data.count <= DeviceFile.byteLimit
+        else { return }
+        try? DeviceFile.write(data, to: file)
     }
 
     /// Deletes the operation.

@@ -95,10 +95,10 @@ struct SentAssets {
         let before = FileStamp(of: url)
         // An upload needs no request id: bytes are stored under their checksum, so a repeated
         // upload changes nothing.
-        let reference = try await session.call {
-            (service, caller) async throws(SyncError) in
+        let reference = try await session.transfer {
+            (service, caller, pulse) async throws(SyncError) in
             try await service.uploadAsset(
-                FilePieces(url: url, byteCount: Self.pieceByteCount),
+                FilePieces(url: url, byteCount: Self.pieceByteCount, pulse: pulse),
                 UploadAssetRequest(zone: zone),
                 as: caller
             )
@@ -145,10 +145,13 @@ struct FilePieces: AsyncSequence, Sendable {
 
     let url: URL
     let byteCount: Int
+    /// Beats with each piece.
+    var pulse: Pulse?
 
     struct AsyncIterator: AsyncIteratorProtocol {
         let url: URL
         let byteCount: Int
+        let pulse: Pulse?
         /// Opened by the first piece, and closed with the iterator.
         ///
         /// After a timeout, the first attempt may still read while the second one does. With one
@@ -158,9 +161,11 @@ struct FilePieces: AsyncSequence, Sendable {
         fileprivate init(_ pieces: FilePieces) {
             url = pieces.url
             byteCount = pieces.byteCount
+            pulse = pieces.pulse
         }
 
         mutating func next() async throws -> [UInt8]? {
+            pulse?.beat()
             let file = try opened()
             guard let piece = try file.read(upToCount: byteCount), !piece.isEmpty else {
                 return nil

@@ -55,15 +55,17 @@ struct Session: Sendable {
         as device: TidemarkDevice,
         _ container: ContainerID,
         _ scope: CKDatabase.Scope,
+        _ account: CheckedAccount?,
         requestID: String,
         _ rules: RetryRules
     ) async throws(CKError) -> Session {
         // Opening the store or reaching the server counts towards the time of the operation.
         let end = ContinuousClock.now + .clampedSeconds(rules.resourceTimeout)
-        let (service, caller) = try await repeated(rules, end, for: device.userID) {
+        let user = (account ?? CheckedAccount(user: device.userID)).user
+        let (service, caller) = try await repeated(rules, end, for: user) {
             () async throws(SyncError) in
             let service = try await device.cloud.service()
-            return (service, try await device.caller(of: container, scope.model))
+            return (service, try await device.caller(of: container, scope.model, user))
         }
         await device.listen(to: container, service)
         return Session(
@@ -85,6 +87,18 @@ struct Session: Sendable {
         try await self.call(caller, timeout: .networkFailure, call)
     }
 
+    /// Sends or receives the bytes of a file, whose every piece begins the time for a request anew.
+    func transfer<Value: Sendable>(
+        _ transfer:
+            @escaping @Sendable (any DatabaseService, Caller, Pulse)
+            async throws(SyncError) -> Value
+    ) async throws(CKError) -> Value {
+        let pulse = Pulse()
+        return try await call(caller, timeout: .networkFailure, pulse: pulse) {
+            (service, caller) async throws(SyncError) in try await transfer(service, caller, pulse)
+        }
+    }
+
     /// Makes a call that changes data: repeated under the same id, it is performed once.
     ///
     /// `part` distinguishes the changes of one operation. Throws `serverResponseLost` on a timeout:
@@ -101,6 +115,7 @@ struct Session: Sendable {
     private func call<Value: Sendable>(
         _ caller: Caller,
         timeout: SyncError.Code,
+        pulse: Pulse? = nil,
         _ call: @escaping ServiceCall<Value>
     ) async throws(CKError) -> Value {
         let late = SyncError(
@@ -108,7 +123,7 @@ struct Session: Sendable {
             "The service did not answer within \(rules.requestTimeout) seconds."
         )
         return try await Self.repeated(rules, end, for: caller.user) { () async throws(SyncError) in
-            try await FirstOutcome.of(seconds: rules.requestTimeout, late: late) {
+            try await FirstOutcome.of(seconds: rules.requestTimeout, pulse, late: late) {
                 [service] () async throws(SyncError) in
                 try await call(service, caller)
             }
@@ -150,11 +165,12 @@ final class FirstOutcome<Value: Sendable>: Sendable {
 
     private let state = Lock(State.none)
 
-    /// Runs a body for at most some seconds.
+    /// Runs a body for at most some seconds; with a pulse, for at most some seconds without a beat.
     ///
     /// After the timeout the body continues in the background.
     static func of(
         seconds: Double,
+        _ pulse: Pulse? = nil,
         late: SyncError,
         _ body: @escaping @Sendable () async throws(SyncError) -> Value
     ) async throws(SyncError) -> Value {
@@ -169,7 +185,11 @@ final class FirstOutcome<Value: Sendable>: Sendable {
             }
         }
         let timer = Task(executorPreference: OwnThreads.shared) {
-            await pause(seconds: seconds)
+            var beats: Int?
+            repeat {
+                beats = pulse?.beats
+                await pause(seconds: seconds)
+            } while !Task.isCancelled && pulse?.beats != beats
             if !Task.isCancelled { first.give(.failure(late)) }
         }
         // Ends the timer after a response, and asks late work to stop.

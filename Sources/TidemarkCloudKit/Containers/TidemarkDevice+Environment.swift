@@ -14,6 +14,7 @@ extension TidemarkDevice {
     /// - `TIDEMARK_URL`: the address of a server, with `TIDEMARK_API_TOKEN`, and
     ///   `TIDEMARK_WEB_AUTH_TOKEN` for a user who has signed in. It takes precedence over a store.
     /// - `TIDEMARK_CONTAINER`: the identifier of `CKContainer.default()`.
+    /// - `TIDEMARK_ENVIRONMENT`: `production` for the production environment of containers.
     /// - `TIDEMARK_DEVICE`: the device's name, if not that of the machine.
     /// - `TIDEMARK_STORE`: the path of a store.
     /// - `TIDEMARK_USER`: the name of the signed-in user's record in a store; empty if nobody is
@@ -23,14 +24,16 @@ extension TidemarkDevice {
     static func fromEnvironment(_ environment: [String: String]) -> TidemarkDevice {
         let container = environment["TIDEMARK_CONTAINER"] ?? ContainerID.standard.identifier
         let name = environment["TIDEMARK_DEVICE"] ?? ProcessInfo.processInfo.hostName
+        let containers = containers(environment["TIDEMARK_ENVIRONMENT"])
         if let address = environment["TIDEMARK_URL"] {
             // The token names the user. The user's record name is looked up at the server
             // (`ServerSource.user`).
             let isSignedIn = environment["TIDEMARK_WEB_AUTH_TOKEN"]?.isEmpty == false
             return TidemarkDevice(
-                server(address, environment),
+                server(address, containers, environment),
                 user: isSignedIn ? CKCurrentUserDefaultName : nil,
                 name: name,
+                environment: containers,
                 defaultContainer: container
             )
         }
@@ -39,12 +42,24 @@ extension TidemarkDevice {
             store(environment),
             user: user.isEmpty ? nil : user,
             name: name,
+            environment: containers,
             defaultContainer: container
         )
     }
 
+    private static func containers(_ name: String?) -> TidemarkModel.Environment {
+        guard let name else { return .development }
+        guard let environment = TidemarkModel.Environment(rawValue: name) else {
+            preconditionFailure(
+                "TIDEMARK_ENVIRONMENT is '\(name)'; set it to 'development' or 'production', or unset it."
+            )
+        }
+        return environment
+    }
+
     private static func server(
         _ address: String,
+        _ containers: TidemarkModel.Environment,
         _ environment: [String: String]
     ) -> TidemarkCloud {
         guard let token = environment["TIDEMARK_API_TOKEN"], !token.isEmpty else {
@@ -60,6 +75,7 @@ extension TidemarkDevice {
             serverAt: address,
             apiToken: token,
             webAuthToken: environment["TIDEMARK_WEB_AUTH_TOKEN"],
+            environment: containers,
             devicesIn: dataFolder(environment)
         )
         #else

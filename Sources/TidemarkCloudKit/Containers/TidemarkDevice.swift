@@ -315,7 +315,8 @@ extension TidemarkDevice {
         try await caller(of: container, scope, userID)
     }
 
-    private func caller(
+    /// Returns a user as the caller of one of their databases; `nil` if nobody is signed in.
+    func caller(
         of container: ContainerID,
         _ scope: DatabaseScope,
         _ account: UserID?

@@ -3,7 +3,8 @@
 
 import Foundation
 
-/// The folder in which a device keeps state that outlives the process: long-lived operations.
+/// The folder in which a device keeps state that outlives the process: long-lived operations, marks, places in
+/// the notifications, the badge and permissions.
 struct DeviceFolder: Sendable {
     let url: URL
 

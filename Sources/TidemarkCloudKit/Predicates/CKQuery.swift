@@ -114,17 +114,25 @@ struct QueryArchive: Codable, Equatable {
         case .failure(let error): refusal = error.message
         }
         order = descriptors?.compactMap { try? $0.model.description }
+        if order?.count != descriptors?.count {
+            // Without a criterion the query would find its records in another order.
+            predicate = nil
+            refusal = refusal ?? "The query has a sort descriptor that queries do not have."
+        }
     }
 
     /// The predicate as a query uses it.
     var tree: PredicateTree {
-        if let predicate, let content = try? Query.Predicate(written: predicate) {
+        if let predicate, sortDescriptors?.count == order?.count,
+            let content = try? Query.Predicate(written: predicate)
+        {
             return PredicateTree(content)
         }
         return PredicateTree(
             refusal: SyncError(
                 .invalidArguments,
-                refusal ?? "The archived query has a predicate that this version cannot read."
+                refusal
+                    ?? "The archived query has a predicate or an order that this version cannot read."
             )
         )
     }

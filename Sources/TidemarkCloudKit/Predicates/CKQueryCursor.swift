@@ -16,6 +16,9 @@ open class CKQueryCursor: NSObject, NSCopying, NSSecureCoding, @unchecked Sendab
     init(_ request: QueryRequest, endedAt page: QueryPageCursor) {
         var next = request
         next.cursor = page
+        // They belong to the operation that continues, and are not archived.
+        next.limit = nil
+        next.desiredKeys = nil
         self.request = next
     }
 

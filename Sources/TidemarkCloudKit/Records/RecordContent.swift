@@ -48,9 +48,9 @@ struct RecordContent: Sendable {
         }
         // An empty array of Foundation's has no element type.
         if case .list(let elements, nil) = value, elements.isEmpty,
-            case .list(_, let type)? = fields[key]?.value
+            case .list(let old, let type)? = fields[key]?.value
         {
-            value = .list([], of: type)
+            value = .list([], of: type ?? RecordValue.elementType(of: old))
         }
         fields[key] = Field(value: value, isEncrypted: isEncrypted)
     }

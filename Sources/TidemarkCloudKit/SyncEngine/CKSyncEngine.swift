@@ -85,7 +85,7 @@ extension CKSyncEngine {
         /// If `nil`, the engine creates its own, unless the app has one for the whole database.
         public var subscriptionID: CKSubscription.ID?
 
-        /// Creates an engine.
+        /// Creates a configuration.
         public init(
             database: CKDatabase,
             stateSerialization: State.Serialization?,

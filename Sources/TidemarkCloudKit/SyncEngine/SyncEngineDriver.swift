@@ -31,6 +31,10 @@ final class SyncEngineDriver: Sendable {
         /// The identity of the task in which the delegate is called.
         var runIdentity: Int?
         var accountWatch: AccountWatch?
+        /// The user who was signed in when the last check of the account began.
+        var account: CheckedAccount?
+        /// The number of times that the zones with changes were fetched.
+        var zoneListCount = 0
         var isEnded = false
     }
 
@@ -297,13 +301,16 @@ extension SyncEngineDriver {
         _ step: SyncStep,
         _ batch: CKSyncEngine.RecordZoneChangeBatch?
     ) async -> SyncEngineServerStep.Answer {
-        let group = guarded.withLock { guarded in
-            guarded.loop.servedCall.flatMap { call in
+        let (group, account) = guarded.withLock { guarded in
+            if step == .checkAccount { guarded.account = CheckedAccount(user: device.userID) }
+            if case .fetchZoneList = step { guarded.zoneListCount += 1 }
+            let group = guarded.loop.servedCall.flatMap { call in
                 guarded.fetchOptions[call]?.operationGroup
                     ?? guarded.sendOptions[call]?.operationGroup
             }
+            return (group, guarded.account)
         }
-        let serverStep = serverStep.inGroup(group)
+        let serverStep = serverStep.inGroup(group, as: account)
         let zones = guarded.withLock { $0.zones }
         // A task of its own: `cancel()` and `end()` stop the request without stopping the run.
         let running = Task(executorPreference: OwnThreads.shared) {
@@ -355,6 +362,7 @@ extension SyncEngineDriver {
         let old = guarded.withLock { $0.listening }
         old?.cancel()
         let isAgain = old != nil
+        let zoneListCount = guarded.withLock(\.zoneListCount)
         // A manual engine fetches when the app calls. Without a user there are no notifications.
         guard look({ $0.isAutomatic }), device.userID != nil else { return }
         let scope = database.databaseScope.model
@@ -365,8 +373,10 @@ extension SyncEngineDriver {
                 return (try await service.notifications(as: caller), caller.user)
             }
             guard let ((pushes, user), isLate) = heard else { return }
-            // Changes before this point were not reported.
-            if isLate || isAgain { self?.change { $0.noteServerChange(at: $1) } }
+            // Changes before this point were not reported. A list of zones that was fetched meanwhile may be
+            // older than the feed.
+            let hasFetched = self?.guarded.withLock(\.zoneListCount) != zoneListCount
+            if isLate || isAgain || hasFetched { self?.change { $0.noteServerChange(at: $1) } }
             do {
                 for try await push in pushes where push.notification.user == user {
                     guard let self, !Task.isCancelled else { return }
@@ -505,12 +515,24 @@ extension CKSyncEngine.Event.AccountChange.ChangeType {
 }
 
 extension SyncEngineServerStep {
-    /// Returns the same executor of steps, with operations in a group.
-    fileprivate func inGroup(_ group: CKOperationGroup?) -> SyncEngineServerStep {
-        guard let group else { return self }
-        let grouped = database.configuredWith(group: group) { $0 }
-        return SyncEngineServerStep(database: grouped, subscriptionID: subscriptionID)
+    /// Returns the same executor of steps, with operations in a group and of a user.
+    ///
+    /// If another user signs in meanwhile, the step still ends as the user whose changes it sends.
+    fileprivate func inGroup(
+        _ group: CKOperationGroup?,
+        as account: CheckedAccount?
+    ) -> SyncEngineServerStep {
+        var defaults = database.defaults.inside(nil, group)
+        defaults.account = account
+        let own = CKDatabase(database.databaseScope, of: database.container, device, defaults)
+        return SyncEngineServerStep(
+            database: own,
+            subscriptionID: subscriptionID,
+            account: account
+        )
     }
+
+    private var device: TidemarkDevice { database.device }
 }
 
 extension SyncEngineServerStep.Content {

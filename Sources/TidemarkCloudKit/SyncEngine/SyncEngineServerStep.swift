@@ -20,6 +20,8 @@ struct SyncEngineServerStep: Sendable {
 
     let database: CKDatabase
     let subscriptionID: CKSubscription.ID?
+    /// The user whose changes are synced; `nil` before the account was checked.
+    var account: CheckedAccount?
 
     /// Performs a step; returns ``SyncOutcome/failed(_:)`` if it failed as a whole.
     ///
@@ -31,7 +33,7 @@ struct SyncEngineServerStep: Sendable {
     ) async -> Answer {
         do {
             switch step {
-            case .checkAccount: return (try await account(), .none)
+            case .checkAccount: return (try await checkAccount(), .none)
             case .subscribe:
                 try await subscribe()
                 return (.done, .none)
@@ -49,10 +51,11 @@ struct SyncEngineServerStep: Sendable {
         }
     }
 
-    private func account() async throws -> SyncOutcome {
+    private func checkAccount() async throws -> SyncOutcome {
         let device = database.device
         // One account for all databases of the container, also for the engine of the shared one.
-        let caller = try await device.caller(of: database.container, .private)
+        let user = (account ?? CheckedAccount(user: device.userID)).user
+        let caller = try await device.caller(of: database.container, .private, user)
         let service = try await device.cloud.service()
         let status = try await service.accountStatus(as: caller)
         switch status {
@@ -70,10 +73,11 @@ struct SyncEngineServerStep: Sendable {
     /// Creates a subscription for the database, unless there is one.
     private func subscribe() async throws {
         let saved = try await database.allSubscriptions()
-        // Any subscription of the app to the whole database serves the engine too: its
+        // Any subscription of the app to all types of the whole database serves the engine too: its
         // notifications are the same.
         let isThere = saved.contains { saved in
-            subscriptionID.map { $0 == saved.subscriptionID } ?? (saved is CKDatabaseSubscription)
+            if let subscriptionID { return saved.subscriptionID == subscriptionID }
+            return (saved as? CKDatabaseSubscription).map { $0.recordType == nil } ?? false
         }
         if isThere { return }
         // The name is fixed. If two devices of one user subscribe at the same time, the second save

@@ -97,6 +97,10 @@ enum RecordValue: Sendable {
         if type == [CKReference].self { return .reference }
         if type == [CKAsset].self { return .asset }
         if type == [Double].self || type == [Float].self { return .double }
+        if type == [CGFloat].self { return .double }
+        if type == [Bool].self { return .int64 }
+        if type == [NSDate].self { return .timestamp }
+        if type == [NSData].self { return .bytes }
         return (list as? any IntegerList) == nil ? nil : .int64
     }
 }
@@ -115,6 +119,14 @@ private protocol IntegerList {}
 extension Array: IntegerList where Element: FixedWidthInteger {}
 
 extension RecordValue {
+    /// Returns the type of a list's elements when it is saved; `nil` for an empty list.
+    static func elementType(of elements: [RecordValue]) -> FieldType? {
+        guard let first = elements.first else { return nil }
+        guard first.kind == .double else { return first.kind }
+        let isWhole = elements.allSatisfy { if case .real = $0 { false } else { true } }
+        return isWhole ? .int64 : .double
+    }
+
     /// The common type of the values of a list.
     private var kind: FieldType {
         switch self {

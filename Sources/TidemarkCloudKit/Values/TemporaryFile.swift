@@ -32,7 +32,8 @@ final class TemporaryFile: Sendable {
     static func download(
         _ request: DownloadAssetRequest,
         from service: any DatabaseService,
-        as caller: Caller
+        as caller: Caller,
+        _ pulse: Pulse
     ) async throws(SyncError) -> TemporaryFile {
         let download = try await service.downloadAsset(request, as: caller)
         let file = TemporaryFile()
@@ -50,6 +51,7 @@ final class TemporaryFile: Sendable {
         var pieces = download.makeAsyncIterator()
         // If this throws, `file` is released, and its `deinit` removes what was written.
         while let piece = try await pieces.next() {
+            pulse.beat()
             do {
                 try handle.write(contentsOf: Data(piece))
             } catch {

@@ -50,6 +50,46 @@ import Testing
         codes.expect(.serverRecordChanged)
     }
 
+    @Test func `A record whose asset is gone fails in the older blocks of queries and changes`()
+        async throws
+    {
+        let folder = NSTemporaryDirectory() + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let file = URL(filePath: folder + "/file")
+        try Data("bytes".utf8).write(to: file)
+        let path = folder + "/store.tide"
+        let device = TidemarkDevice(TidemarkCloud(storeAt: path), user: "anna")
+        let database = device.container().privateCloudDatabase
+        _ = try await database.save(CKRecordZone(zoneID: zoneID))
+        let photo = CKRecord(
+            recordType: "Photo",
+            recordID: CKRecord.ID(recordName: "p", zoneID: zoneID)
+        )
+        photo["file"] = CKAsset(fileURL: file)
+        _ = try await database.save(photo)
+        try FileManager.default.removeItem(atPath: path + "/assets")
+
+        let found = Codes()
+        let query = CKQueryOperation(
+            query: CKQuery(recordType: "Photo", predicate: NSPredicate(value: true))
+        )
+        query.zoneID = zoneID
+        query.recordMatchedBlock = { found.item.add(code($1.error)) }
+        query.queryResultBlock = { found.whole.add(code($0.error)) }
+        query.queryCompletionBlock = { found.older.add(code($1)) }
+        await query.run { database.add($0) }
+        found.expect(.assetNotAvailable)
+
+        let changes = Codes()
+        let fetch = CKFetchRecordZoneChangesOperation(recordZoneIDs: [zoneID])
+        fetch.recordWasChangedBlock = { changes.item.add(code($1.error)) }
+        fetch.fetchRecordZoneChangesResultBlock = { changes.whole.add(code($0.error)) }
+        fetch.fetchRecordZoneChangesCompletionBlock = { changes.older.add(code($0)) }
+        await fetch.run { database.add($0) }
+        changes.expect(.assetNotAvailable)
+    }
+
     @Test func `A zone that was not fetched is no failure of the fetch`() async throws {
         let database = try await CloudFixture().database()
         let zones = Codes()
