@@ -11,6 +11,13 @@ package final class HookedFileSystem: FileSystem {
     private let hook = Lock<(@Sendable (String) -> Void)?>(nil)
     private let opening = Lock<Opening?>(nil)
     private let refusesRemovals = Lock(false)
+    private let listing = Lock<Visit?>(nil)
+    private let syncing = Lock<Visit?>(nil)
+
+    private struct Visit {
+        var path: String
+        var body: @Sendable () -> Void
+    }
 
     private struct Opening {
         var path: String
@@ -35,6 +42,25 @@ package final class HookedFileSystem: FileSystem {
         _ body: @escaping @Sendable () -> Void
     ) {
         opening.withLock { $0 = Opening(path: path, count: count, body: body) }
+    }
+
+    /// Calls back once, before a directory is listed.
+    package func beforeListing(_ path: String, _ body: @escaping @Sendable () -> Void) {
+        listing.withLock { $0 = Visit(path: path, body: body) }
+    }
+
+    /// Calls back once, before a directory is synced.
+    package func beforeSyncing(_ path: String, _ body: @escaping @Sendable () -> Void) {
+        syncing.withLock { $0 = Visit(path: path, body: body) }
+    }
+
+    private func visit(_ path: String, _ hook: borrowing Lock<Visit?>) {
+        let body = hook.withLock { visit -> (@Sendable () -> Void)? in
+            guard let next = visit, next.path == path else { return nil }
+            visit = nil
+            return next.body
+        }
+        body?()
     }
 
     /// Lets removals fail, or no longer.
@@ -74,7 +100,8 @@ package final class HookedFileSystem: FileSystem {
     package func exists(_ path: String) throws(FileError) -> Bool { try disk.exists(path) }
 
     package func list(_ directory: String) throws(FileError) -> [String] {
-        try disk.list(directory)
+        visit(directory, listing)
+        return try disk.list(directory)
     }
 
     package func rename(_ path: String, to target: String) throws(FileError) {
@@ -92,5 +119,8 @@ package final class HookedFileSystem: FileSystem {
         try disk.remove(path)
     }
 
-    package func syncDirectory(_ path: String) throws(FileError) { try disk.syncDirectory(path) }
+    package func syncDirectory(_ path: String) throws(FileError) {
+        visit(path, syncing)
+        try disk.syncDirectory(path)
+    }
 }

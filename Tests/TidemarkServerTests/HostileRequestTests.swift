@@ -245,6 +245,16 @@ import TidemarkWire
             // A share's token is text in a page, whatever it is.
             let page = try await server.request("/share/%3Cscript%3Ealert(1)%3C%2Fscript%3E")
             #expect(!page.text.contains("<script>alert"))
+            // Marks that make one character of what they precede or follow.
+            for text in ["%D8%80%3Cb", "%3Cb%CC%81", "%3C%CC%81b", "%22%CC%81b%3E%CC%81"] {
+                let page = try await server.request("/share/\(text)")
+                let scalars = Array(page.text.unicodeScalars)
+                for (one, next) in zip(scalars, scalars.dropFirst()) {
+                    let isOfText = next == "\u{301}" || one == "\u{600}"
+                    #expect(!isOfText || !["<", ">", "\""].contains(one), "\(text)")
+                    #expect(one != "\u{600}" || !["<", ">", "\""].contains(next), "\(text)")
+                }
+            }
         }
     }
 

@@ -67,6 +67,8 @@ extension Store {
             StoreFolder(path)
         )
         var log = try LogBackup(from: path, to: destination, environment: effects)
+        // Again: from here on no erasure begins, because the log is being read.
+        try ErasureFiles(StoreFolder(path), environment).checkNothingIsPending()
         try LongWork.run { () throws(LogError) in try log.copySegments() }
         // After the log's end is known, and before the backup refers to them.
         let assets = try BlobCopy(

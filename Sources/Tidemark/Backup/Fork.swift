@@ -80,6 +80,8 @@ extension Store {
             environment: environment.log,
             forgotten: ForgottenCommit(path: path, environment).make
         )
+        // Again: from here on no erasure begins, because the log is being read.
+        try ErasureFiles(StoreFolder(path), environment).checkNothingIsPending()
         // The copy ends with a commit at or before the position. Only now is that end known.
         if position != nil { hasViews = try views.copy(through: log.last) }
         try LongWork.run { () throws(LogError) in try log.copySegments() }

@@ -50,6 +50,8 @@ extension Store {
             environment: effects,
             forgotten: ForgottenCommit(path: backup, environment).make
         )
+        // Again: from here on no erasure begins, because the log is being read.
+        try ErasureFiles(StoreFolder(backup), environment).checkNothingIsPending()
         try LongWork.run { () throws(LogError) in try log.copySegments() }
         // Only `finish` makes the folder a store. So a store never refers to assets that are still
         // to be copied.

@@ -125,6 +125,8 @@ struct Erasure {
         }
         // From here on the erasure cannot be cancelled: a decided step is completed.
         do throws(LogError) {
+            // Again: writing takes minutes, in which another process may have begun to read.
+            guard try !log.isRead() else { throw Self.isRead(folder) }
             try files.begin(subject)
         } catch {
             log.discard(written)

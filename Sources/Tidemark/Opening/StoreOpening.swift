@@ -115,13 +115,15 @@ struct StoreOpening {
         _ quotas: QuotaSettings,
         _ hasFailed: Bool
     ) throws(LogError) -> OpenStore {
-        // An erasure that was done has removed the views. Otherwise a call that still runs may use
-        // their files, which LMDB must not open twice. They are made again from the log.
-        if hasFailed { try? environment.removeIndex(folder.views) }
         var attemptCount = 1
         while true {
             do throws(LogError) {
-                let opened = try openParts(creating: false, listeners, quotas) { _ in }
+                let opened = try openParts(
+                    creating: false,
+                    listeners,
+                    quotas,
+                    removingViews: hasFailed
+                ) { _ in }
                 observer?.notes(.opened(last: opened.log.durableSequence, wasClean: true))
                 return opened.parts
             } catch {
@@ -137,6 +139,7 @@ struct StoreOpening {
         creating: Bool,
         _ listeners: Listeners,
         _ quotas: QuotaSettings,
+        removingViews: Bool = false,
         _ progress: (RebuildProgress) -> Void
     ) throws(LogError) -> (parts: OpenStore, log: SegmentLog, report: RecoveryReport) {
         try checkAddressSpace(writing: true)
@@ -151,6 +154,9 @@ struct StoreOpening {
             },
             onFinished: { compactor.ring() }
         )
+        // A call that still runs may use their files, which LMDB must not open twice. Only now, with the
+        // lock: another process may have had the store open meanwhile.
+        if removingViews { try? environment.removeIndex(folder.views) }
         let line = log.line
         let views: ZoneViews
         do throws(LogError) {

@@ -66,13 +66,25 @@ extension Reader {
             return try endedRecord(id, of: database, FoldedPicture(self, picture, through: bound))
         }
         var stored = try picture.facts.item(named: Name(id.recordName), in: zones).old
-        // At or above the history horizon the chain is complete, so each step finds its event.
         while let version = stored, version.sequence > bound {
-            let previous = version.event.previous
-            stored = previous == .zero ? nil : try views.records(at: [previous])[0]
+            stored = try existingVersion(before: version)
         }
         guard let stored, stored.event.state == .live else { throw .recordNotFound(id) }
         return try record(stored, in: id.zone)
+    }
+
+    /// Returns the version before another one; `nil` if the record did not exist before it.
+    ///
+    /// At or above the history horizon the versions are complete. But a compaction drops a deletion although a
+    /// save names it that was decided meanwhile, and so does an erasure
+    /// (`Docs/formats/events.md`, "Compaction begun").
+    func existingVersion(before version: StoredRecord) throws(SyncError) -> StoredRecord? {
+        let previous = version.event.previous
+        if previous == .zero { return nil }
+        if version.event.previousState != .live, try source.event(at: previous) == nil {
+            return nil
+        }
+        return try views.records(at: [previous])[0]
     }
 
     /// A record of a zone that has ended since, whose slots the views do not have any more.

@@ -62,7 +62,7 @@ extension Queries {
         }
         let selection = request.desiredKeys.map { FieldSelection($0) }
         let wanted = found.sequences.dropFirst(cursor?.offset ?? 0).prefix(limit)
-        let (records, end) = try records(wanted, in: found.place, selection)
+        let (records, end) = try records(wanted, in: found.zones, found.access, selection)
         let next = ScanCursor(signature: signature, offset: end, now: key.now)
         return QueryPageResult(
             records: records,
@@ -105,7 +105,12 @@ extension Queries {
         let found = scan.sequences()
         guard found.count <= limit else { return nil }
         let selection = request.desiredKeys.map { FieldSelection($0) }
-        let (records, end) = try records(found[...], in: place, selection)
+        let (records, end) = try records(
+            found[...],
+            in: place.zones,
+            place.shown?.access,
+            selection
+        )
         return end == found.count ? QueryPageResult(records: records, cursor: nil) : nil
     }
 
@@ -130,7 +135,12 @@ extension Queries {
         guard rules.isTypeKnown || scan.hasMetType else {
             throw .recordTypeNotFound(Name(key.query.recordType))
         }
-        return ScannedQuery(key: key, sequences: scan.sequences(), place: place)
+        return ScannedQuery(
+            key: key,
+            sequences: scan.sequences(),
+            zones: place.zones,
+            access: place.shown?.access
+        )
     }
 
     /// Returns the rules for a query by the schema as of the point.
@@ -209,7 +219,8 @@ extension Queries {
     /// their bytes, and where in the list that ends; at least one record.
     private func records(
         _ sequences: ArraySlice<SequenceNumber>,
-        in place: QueryPlace,
+        in zones: [ZoneKey: ZoneID],
+        _ access: ZoneAccess?,
         _ selection: FieldSelection?
     ) throws(SyncError) -> (records: [Record], end: Int) {
         var records: [Record] = []
@@ -218,11 +229,11 @@ extension Queries {
         for start in stride(from: sequences.startIndex, to: sequences.endIndex, by: Self.readCount)
         {
             let end = min(start + Self.readCount, sequences.endIndex)
-            let found = try read(sequences[start..<end], in: place.zones)
+            let found = try read(sequences[start..<end], in: zones)
             for index in start..<end {
                 guard let record = found[sequences[index]] else { continue }
                 byteCount += record.body.bytes.count
-                records.append(record.shown(to: place.shown?.access).narrowed(to: selection))
+                records.append(record.shown(to: access).narrowed(to: selection))
                 if byteCount >= reader.options.pageByteCount { return (records, index + 1) }
             }
         }

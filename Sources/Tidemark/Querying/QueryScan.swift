@@ -4,6 +4,7 @@
 import TidemarkEvents
 import TidemarkLog
 import TidemarkModel
+import TidemarkRules
 
 /// A query without an index, which reads every record of its zones.
 ///
@@ -118,8 +119,12 @@ struct ScannedQuery: Sendable {
     var key: Key
     /// The events that saved the matches, in the query's order.
     var sequences: [SequenceNumber]
-    /// The zones that were looked into.
-    var place: QueryPlace
+    /// The zones that were looked into, by key.
+    var zones: [ZoneKey: ZoneID]
+    /// The access of the caller to a zone of another user.
+    ///
+    /// Not the picture by which records are shown: compaction waits until nobody has an old one.
+    var access: ZoneAccess?
 }
 
 /// The place where a page of a scanned query ended, as a number of records.

@@ -149,10 +149,9 @@ extension Notifications {
         while record.sequence > position {
             earliest = min(earliest, record.sequence)
             let isDeletion = record.event.state == .tombstone
-            let previous = record.event.previous
-            if previous == 0 { return nil }
             if isDeletion, try isOwnCommit(at: record.sequence) { return nil }
-            record = try reader.views.records(at: [previous])[0]
+            guard let previous = try reader.existingVersion(before: record) else { return nil }
+            record = previous
         }
         return record.event.state == .live ? record : nil
     }

@@ -277,7 +277,10 @@ extension SegmentLog {
         try whileOpen { () throws(LogError) in try removeReplacedSegmentsNow() }
     }
 
-    /// Does the same for a caller that knows that the log is open.
+    /// Does the same for a caller that has the lock of `disk`.
+    ///
+    /// Without the lock, it would remove the segments that ``replaceAll(with:)`` has renamed, and whose edit
+    /// of the manifest is not durable yet.
     func removeReplacedSegmentsNow() throws(LogError) -> Bool {
         let known = Set(manifest.manifest.segments.map(\.id))
         return try LogError.wrapping { () throws(FileError) in

@@ -262,11 +262,13 @@ struct JournalFiles: Sendable {
         }
         var kept: [UInt8] = []
         var removedCount = 0
+        var keptCount = 0
         let walk = JournalEntries.walk(span, salt: old.salt) { entry in
             let content = span.extracting(entry.content)
             if isUnwanted(content) {
                 removedCount += 1
             } else {
+                keptCount += 1
                 let content = content.withUnsafeBytes { [UInt8]($0) }
                 JournalEntries.append(content, at: entry.time, lost: entry.lostCount, to: &kept)
             }
@@ -279,9 +281,9 @@ struct JournalFiles: Sendable {
         let start = UInt64(Layout.fileHeaderByteCount)
         JournalEntries.seal(&kept, salt: header.salt, offset: start, lost: 0)
         let next = path + ".tmp"
-        let file = try fileSystem.open(next, .create)
-        defer { file.close() }
         do throws(FileError) {
+            let file = try fileSystem.open(next, .create)
+            defer { file.close() }
             // Under another name, synced, then renamed: after a crash, the segment is the old one
             // or the new one.
             try file.write((header.encoded() + kept).span.bytes, at: 0)
@@ -290,7 +292,10 @@ struct JournalFiles: Sendable {
         } catch {
             // Free the space at once; report only the first failure.
             try? fileSystem.remove(next)
-            throw error
+            guard error.isOutOfSpace else { throw error }
+            // An erasure that was begun must not stop for want of space: entries may be lost at any time.
+            try fileSystem.remove(path)
+            return removedCount + keptCount
         }
         return removedCount
     }

@@ -199,8 +199,12 @@ extension SegmentLog {
             try disk.active.write(.recovery, next: first, payload: recovery)
         }
         if isEmpty {
-            // Otherwise the next open removes the file.
-            return inBackground { _ = try? self.removeReplacedSegmentsNow() }
+            // Otherwise the next open removes the file. In the background, under the lock that this function
+            // has: a compaction may be giving segments their names, which no manifest has yet.
+            let isInline = environment.writesInline
+            return inBackground {
+                _ = try? isInline ? self.removeReplacedSegmentsNow() : self.removeReplacedSegments()
+            }
         }
         // Sealing syncs files. After the next frame, it does that while a commit is decided, and a caller's
         // sync does not wait for the disk as well.

@@ -71,7 +71,7 @@ extension Query {
             fileprivate var arguments: [Query.Operand] = []
             fileprivate var quotesValue = false
             /// The quote that the text so far has opened and not closed.
-            private var openQuote: Character?
+            private var openQuote: Unicode.Scalar?
 
             /// Creates an empty collector.
             public init(literalCapacity: Int, interpolationCount: Int) {
@@ -85,14 +85,14 @@ extension Query {
                 var isEscaped = false
                 // Follows the quotes of the text as the lexer does. `%@` inside quotes would be
                 // text, and the next value would take the place of this one.
-                for character in literal {
+                for scalar in literal.unicodeScalars {
                     // A backslash that is itself escaped escapes nothing.
-                    defer { isEscaped = !isEscaped && character == "\\" }
+                    defer { isEscaped = !isEscaped && scalar == "\\" }
                     if isEscaped { continue }
-                    if character == openQuote {
+                    if scalar == openQuote {
                         openQuote = nil
-                    } else if openQuote == nil, character == "'" || character == "\"" {
-                        openQuote = character
+                    } else if openQuote == nil, scalar == "'" || scalar == "\"" {
+                        openQuote = scalar
                     }
                 }
             }

@@ -105,6 +105,10 @@ struct ValueMask {
         masked.latitude = number(location.latitude).truncatingRemainder(dividingBy: 90)
         masked.longitude = number(location.longitude).truncatingRemainder(dividingBy: 180)
         masked.altitude = location.altitude.map { number($0) }
+        masked.horizontalAccuracy = location.horizontalAccuracy.map { number($0) }
+        masked.verticalAccuracy = location.verticalAccuracy.map { number($0) }
+        masked.course = location.course.map { number($0) }
+        masked.speed = location.speed.map { number($0) }
         masked.timestamp = location.timestamp.map { number($0) }
         return masked
     }

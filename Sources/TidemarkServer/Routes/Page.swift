@@ -164,27 +164,29 @@ enum Page {
 
     /// Escapes a text for HTML, also within quotes.
     static func escaped(_ text: String) -> String {
-        var escaped = ""
-        for character in text {
-            switch character {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "'": escaped += "&#39;"
-            default: escaped.append(character)
+        var escaped = String.UnicodeScalarView()
+        // By scalars: a mark that follows or precedes a `<` is one `Character` with it.
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": escaped += "&amp;".unicodeScalars
+            case "<": escaped += "&lt;".unicodeScalars
+            case ">": escaped += "&gt;".unicodeScalars
+            case "\"": escaped += "&quot;".unicodeScalars
+            case "'": escaped += "&#39;".unicodeScalars
+            default: escaped.append(scalar)
             }
         }
-        return escaped
+        return String(escaped)
     }
 
     /// Text as a literal of a script within a page.
     private static func scriptText(_ text: String) -> String {
-        // A `<` is escaped as well, because `</script>` in a text would end the script.
         var bytes: [UInt8] = []
         bytes.append(jsonString: text)
-        return String(decoding: bytes, as: UTF8.self)
-            .split(separator: "<", omittingEmptySubsequences: false).joined(separator: "\\u003c")
+        // A `<` is escaped as well, because `</script>` in a text would end the script. By bytes, because a
+        // mark that follows it is one `Character` with it.
+        let parts = bytes.split(separator: UInt8(ascii: "<"), omittingEmptySubsequences: false)
+        return String(decoding: Array(parts.joined(separator: "\\u003c".utf8)), as: UTF8.self)
     }
 }
 #endif

@@ -76,6 +76,63 @@ import Testing
         try log.compact(through: last, fate: fate)
     }
 
+    /// A compaction gives a segment its name while an empty one is removed in the background.
+    @Test func `A segment that the manifest is about to name is not removed`() throws {
+        let disk = SimulatedFileSystem()
+        let files = HookedFileSystem(disk)
+        var environment = LogEnvironment.fixed(files)
+        environment.writesInline = false
+        let (log, _) = try SegmentLog.openAndSeal(
+            CrashWorkload.path,
+            creating: true,
+            configuration: CrashWorkload.configuration,
+            environment: environment,
+            onDurable: { _ in }
+        )
+        func commit(_ byteCount: Int) throws {
+            _ = try log.append(.sample(Int(log.lastSequence.rawValue), byteCount: byteCount))
+            try log.blockUntilDurable(log.lastSequence)
+        }
+        // Until some segments have ended, and the last one is empty.
+        while true {
+            try commit(300)
+            log.writerWork.wait()
+            let last = try #require(log.files.segments.last?.id)
+            if log.files.segmentCount > 3, last.first == log.lastSequence.next { break }
+        }
+        let empty = try #require(log.files.segments.last?.id)
+        let lines = try log.lines()
+        let written = try log.writeAnew(through: empty.first.previous) { $0 }
+        let (named, removed) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let replaced = DispatchSemaphore(value: 0)
+        let segments = CrashWorkload.path + "/segments"
+        files.beforeListing(segments) {
+            files.beforeSyncing(segments) {
+                named.signal()
+                _ = removed.wait(timeout: .now() + 0.5)
+            }
+            Thread.detachNewThread {
+                try? log.replaceAll(with: written)
+                replaced.signal()
+            }
+            // If the removal excludes the replacement, this waits in vain.
+            _ = named.wait(timeout: .now() + 0.5)
+        }
+        // Longer than the empty segment, which is therefore removed.
+        try commit(20_000)
+        log.backgroundWork.wait()
+        removed.signal()
+        replaced.wait()
+        #expect(log.files.segments.last?.id.generation == empty.generation + 1)
+        for segment in log.manifest.manifest.segments {
+            #expect(try disk.exists(segments + "/" + segment.id.fileName))
+        }
+        try log.close()
+        let again = try CrashWorkload.open(disk, seed: 2).log
+        #expect(try again.lines().prefix(lines.count) == lines[...])
+        try again.close()
+    }
+
     @Test func `A rewritten log has the kept events at their positions`() throws {
         let disk = SimulatedFileSystem()
         let (log, last) = try Self.makeLog(on: disk)

@@ -79,6 +79,18 @@ import Testing
         #expect(try self.journal(disk, seed: 3).removeEntries(where: isBob) == 0)
     }
 
+    @Test func `A removal on a full disk loses other entries, and does not fail`() throws {
+        let disk = try disk()
+        let before = texts(disk)
+        let journal = journal(disk, seed: 2)
+        disk.failCall(disk.callCount(of: .write) + 1, of: .write, with: ENOSPC, forGood: true)
+        let count = try journal.removeEntries(where: isBob)
+        disk.clearFaults()
+        #expect(count > 20)
+        #expect(try !mentions("bob", disk))
+        #expect(Set(texts(disk)).isSubset(of: before))
+    }
+
     @Test func `An interrupted removal can be repeated and loses nothing else`() throws {
         let sound = try disk()
         let before = texts(sound)

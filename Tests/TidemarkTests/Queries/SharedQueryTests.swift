@@ -61,6 +61,25 @@ import TidemarkModel
         #expect(try await names(again, in: again.zone, limit: 3) == moved)
     }
 
+    @Test(.timeLimit(.minutes(2)))
+    func `A query of a shared zone does not keep history from being dropped`() async throws {
+        let world = try await SharingWorld()
+        let bob = world.guest("bob")
+        try await world.anna.modify([try world.anna.node("root", ["n": 1])])
+        let share = try world.anna.share("s", of: "root", with: [("bob", .readOnly)])
+        try await world.anna.modify([share])
+        try await bob.accept("s", of: world.anna)
+        let query = Query(recordType: "Node", predicate: .compare("n", .equal, 1))
+        // As of the last event, records are read without the index, and the result is kept for more pages.
+        let last = world.store.lastSequence
+        #expect(try await bob.find(query, in: bob.zone, asOf: last).count == 1)
+        for _ in 0..<3 { try await world.anna.modify([try world.anna.node("other", ["n": 2])]) }
+        // It waits until nobody has a picture of before.
+        var policy = CompactionPolicy()
+        policy.history = .none
+        _ = try await world.store.compact(policy)
+    }
+
     @Test func `A record that leaves a share during a query is not found as it is later`()
         async throws
     {
