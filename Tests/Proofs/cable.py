@@ -33,7 +33,13 @@ class Cable:
 
     def __init__(self):
         self.holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
-        pid = str(self.holder.pid)
+        try:
+            self.connect(str(self.holder.pid))
+        except BaseException:
+            self.holder.kill()
+            raise
+
+    def connect(self, pid):
         own = os.readlink("/proc/self/ns/net")
         wait_for("the second network", lambda: os.readlink(f"/proc/{pid}/ns/net") != own)
         self.inside = ["nsenter", f"--net=/proc/{pid}/ns/net"]

@@ -35,7 +35,11 @@ class Browser:
             "--disable-background-networking", f"--user-data-dir={folder}",
         ]
         options = {"goog:chromeOptions": {"args": arguments}, "goog:loggingPrefs": {"browser": "ALL"}}
-        self.session = self.do("POST", "/session", {"capabilities": {"alwaysMatch": options}})["sessionId"]
+        try:
+            self.session = self.do("POST", "/session", {"capabilities": {"alwaysMatch": options}})["sessionId"]
+        except BaseException:
+            self.driver.kill()
+            raise
 
     def do(self, method, path, body=None):
         place = f"/session/{self.session}" if self.session else ""

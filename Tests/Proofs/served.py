@@ -177,9 +177,12 @@ def prove(proof):
     import sys
     import traceback
 
+    uncaught = []
+    threading.excepthook = lambda args: uncaught.append(args.exc_value)
     with tempfile.TemporaryDirectory(prefix="tidemark-proof-") as folder:
         try:
             proof(os.path.abspath(sys.argv[1]), pathlib.Path(folder))
+            expect(not uncaught, f"threads failed: {uncaught[:3]!r}")
         except Failure as failure:
             print(f"FAILED: {failure}")
             sys.exit(1)

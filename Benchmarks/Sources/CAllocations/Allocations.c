@@ -23,7 +23,6 @@ extern void *__libc_memalign(size_t, size_t);
 extern void __libc_free(void *);
 
 static _Atomic uint64_t allocationCount;
-static _Atomic uint64_t freeCount;
 static _Atomic uint64_t requestedByteCount;
 static _Atomic int64_t liveByteCount;
 
@@ -54,7 +53,6 @@ void *realloc(void *old, size_t size) {
 
 void free(void *memory) {
     if (memory == NULL) { return; }
-    atomic_fetch_add_explicit(&freeCount, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(
         &liveByteCount, (int64_t)malloc_usable_size(memory), memory_order_relaxed);
     __libc_free(memory);
@@ -85,7 +83,6 @@ bool tidemark_allocations_are_counted(void) { return true; }
 tidemark_allocations tidemark_allocations_now(void) {
     return (tidemark_allocations){
         atomic_load(&allocationCount),
-        atomic_load(&freeCount),
         atomic_load(&requestedByteCount),
         atomic_load(&liveByteCount),
     };
@@ -95,6 +92,6 @@ tidemark_allocations tidemark_allocations_now(void) {
 
 bool tidemark_allocations_are_counted(void) { return false; }
 
-tidemark_allocations tidemark_allocations_now(void) { return (tidemark_allocations){0, 0, 0, 0}; }
+tidemark_allocations tidemark_allocations_now(void) { return (tidemark_allocations){0, 0, 0}; }
 
 #endif

@@ -6,7 +6,7 @@ import Workload
 /// A kind of work, for engines that are laid out differently for each.
 package enum Work: String, CaseIterable, Sendable {
     case oneWriter, manyWriters, insertBatches, updateBatches, firstSync, firstSyncAfterUpdates
-    case smallDelta, open
+    case smallDelta
     /// A first sync without blocks that are kept decoded; for Tidemark alone.
     case firstSyncUncached
 }

@@ -199,7 +199,9 @@ private func goingOn(
 ) -> HotPath.Prepared {
     var next = 0
     return HotPath.Prepared { count in
-        let part = requests[next..<(next + count / operationCount)]
+        // Rounded up: the operations are counted, and a part of a request cannot be sent.
+        let requestCount = (count + operationCount - 1) / operationCount
+        let part = requests[next..<min(next + requestCount, requests.count)]
         next = part.endIndex
         try blocking { for request in part { try await save(request) } }
     }

@@ -23,34 +23,47 @@ final class Sharing<Engine: Contender>: Trial {
     func measure(_ repetition: Int) async throws -> [String: Double] {
         guard let tree else { return [:] }
         var results: [String: Double] = [:]
-        var count = 0
-        let guest = try await time {
-            (count, guestToken) = try await tree.fetch(asGuest: true, since: nil)
-        }
-        guard count == recordCount + 2 else { throw WrongAnswer("the guest got \(count) records") }
-        let owner = try await time {
-            (count, ownerToken) = try await tree.fetch(asGuest: false, since: nil)
+        let first = try await fetch(from: tree, guestFirst: repetition % 2 == 0)
+        guard first.guest.count == recordCount + 2 else {
+            throw WrongAnswer("the guest got \(first.guest.count) records")
         }
         // The owner's zone has as much again beside what is shared.
-        results[Name.shareFirstSync] = guest / owner * Double(count) / Double(recordCount + 2)
+        let share = Double(recordCount + 2) / Double(first.owner.count)
+        results[Name.shareFirstSync] = first.guest.time / (first.owner.time * share)
         try await tree.change(repetition + 1)
-        let ownerDelta = try await time {
-            (count, ownerToken) = try await tree.fetch(asGuest: false, since: ownerToken)
+        let delta = try await fetch(from: tree, guestFirst: repetition % 2 == 1)
+        guard delta.guest.count == min(100, recordCount), delta.owner.count == delta.guest.count
+        else {
+            throw WrongAnswer(
+                "the guest's delta has \(delta.guest.count) records, the owner's \(delta.owner.count)"
+            )
         }
-        let guestDelta = try await time {
-            (count, guestToken) = try await tree.fetch(asGuest: true, since: guestToken)
-        }
-        guard count == min(100, recordCount) else {
-            throw WrongAnswer("the guest's delta has \(count) records")
-        }
-        results[Name.shareDelta] = guestDelta / ownerDelta
+        results[Name.shareDelta] = delta.guest.time / delta.owner.time
         return results
     }
 
-    private func time(_ work: () async throws -> Void) async throws -> Double {
-        let start = ContinuousClock.now
-        try await work()
-        return start.microsecondsUntilNow
+    /// What one of them fetched after the last token, and the microseconds that it took.
+    private typealias Fetched = (count: Int, time: Double)
+
+    /// Fetches for both, one after the other: the second finds warm caches.
+    private func fetch(
+        from tree: SharedTree,
+        guestFirst: Bool
+    ) async throws -> (guest: Fetched, owner: Fetched) {
+        var found: [Bool: Fetched] = [:]
+        for isGuest in [guestFirst, !guestFirst] {
+            let start = ContinuousClock.now
+            let (count, token) = try await tree.fetch(
+                asGuest: isGuest,
+                since: isGuest ? guestToken : ownerToken
+            )
+            found[isGuest] = (count, start.microsecondsUntilNow)
+            if isGuest { guestToken = token } else { ownerToken = token }
+        }
+        guard let guest = found[true], let owner = found[false] else {
+            throw WrongAnswer("somebody fetched nothing")
+        }
+        return (guest, owner)
     }
 
     func end() async throws { try tree?.close() }

@@ -68,6 +68,9 @@ public enum RealHistory {
             rest = Data(rest[start...])
         }
         process.waitUntilExit()
+        guard process.terminationStatus == 0, rest.isEmpty else {
+            throw CocoaError(.fileReadCorruptFile)
+        }
         return commits
     }
 

@@ -11,8 +11,6 @@
 typedef struct {
     /// Calls that returned new memory: malloc, calloc, realloc, memalign and their kin.
     uint64_t allocationCount;
-    /// Calls of free with memory to free.
-    uint64_t freeCount;
     /// Bytes asked for.
     uint64_t requestedByteCount;
     /// Bytes in use now, as the allocator rounds them.

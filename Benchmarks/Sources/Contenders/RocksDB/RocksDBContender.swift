@@ -152,17 +152,22 @@ package final class RocksDBContender: Contender, @unchecked Sendable {
     }
 
     package func readAll(zone: Int, into sink: Sink) throws {
-        try read(zone: UInt32(zone), after: 0, into: sink)
+        try read(zone: UInt32(zone), after: 0, database.readAll, into: sink)
     }
 
     package func readChanges(zone: Int, since position: String, into sink: Sink) throws {
-        try read(zone: UInt32(zone), after: UInt64(position) ?? 0, into: sink)
+        try read(zone: UInt32(zone), after: UInt64(position) ?? 0, database.read, into: sink)
     }
 
-    private func read(zone: UInt32, after sequence: UInt64, into sink: Sink) throws {
+    private func read(
+        zone: UInt32,
+        after sequence: UInt64,
+        _ options: OpaquePointer,
+        into sink: Sink
+    ) throws {
         let walk = rocksdb_create_iterator_cf(
             database.handle,
-            database.read,
+            options,
             database.families[Self.sync]
         )
         defer { rocksdb_iter_destroy(walk) }

@@ -22,6 +22,8 @@ final class RocksDatabase {
     let families: [OpaquePointer]
     let write: OpaquePointer
     let read: OpaquePointer
+    /// For reading a whole zone.
+    let readAll: OpaquePointer
     private let cache: OpaquePointer
     private let options: OpaquePointer?
 
@@ -63,7 +65,8 @@ final class RocksDatabase {
         rocksdb_writeoptions_set_sync(write, durability == .full ? 1 : 0)
         rocksdb_writeoptions_disable_WAL(write, durability == .full ? 0 : 1)
         read = rocksdb_readoptions_create()
-        rocksdb_readoptions_set_readahead_size(read, 1 << 20)
+        readAll = rocksdb_readoptions_create()
+        rocksdb_readoptions_set_readahead_size(readAll, 1 << 20)
     }
 
     deinit { close() }
@@ -75,6 +78,7 @@ final class RocksDatabase {
         rocksdb_close(handle)
         rocksdb_writeoptions_destroy(write)
         rocksdb_readoptions_destroy(read)
+        rocksdb_readoptions_destroy(readAll)
         rocksdb_cache_destroy(cache)
         rocksdb_options_destroy(options)
     }

@@ -51,7 +51,7 @@ package struct SQLiteLayout: Sendable, CustomStringConvertible {
             layout.tables = .rowid
             layout.checkpointPageCount = 10_000
         case .insertBatches, .firstSync, .firstSyncAfterUpdates, .firstSyncUncached,
-            .smallDelta, .open:
+            .smallDelta:
             layout.pageByteCount = 16_384
         }
         return layout

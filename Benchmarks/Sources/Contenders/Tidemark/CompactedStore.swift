@@ -42,7 +42,7 @@ extension TidemarkContender {
             let save = try contender.prepare(Batch([change], isInsert: true), pages)
             let start = ContinuousClock.now
             try await contender.save(save)
-            times.append(Double(start.duration(to: .now).components.attoseconds) / 1e12)
+            times.append(start.duration(to: .now) / .microseconds(1))
             if let outcome = try store.lastCompaction {
                 _ = try outcome.get()
                 break
