@@ -23,6 +23,7 @@ final class Sharing<Engine: Contender>: Trial {
     func measure(_ repetition: Int) async throws -> [String: Double] {
         guard let tree else { return [:] }
         var results: [String: Double] = [:]
+        (ownerToken, guestToken) = (nil, nil)
         let first = try await fetch(from: tree, guestFirst: repetition % 2 == 0)
         guard first.guest.count == recordCount + 2 else {
             throw WrongAnswer("the guest got \(first.guest.count) records")
