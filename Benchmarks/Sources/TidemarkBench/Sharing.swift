@@ -43,7 +43,7 @@ final class Sharing<Engine: Contender>: Trial {
         return results
     }
 
-    /// What one of them fetched after the last token, and the microseconds that it took.
+    /// The number of records that one of them fetched after its token, and the microseconds that it took.
     private typealias Fetched = (count: Int, time: Double)
 
     /// Fetches for both, one after the other: the second finds warm caches.

@@ -24,16 +24,18 @@ extension TidemarkDevice {
     static func fromEnvironment(_ environment: [String: String]) -> TidemarkDevice {
         let container = environment["TIDEMARK_CONTAINER"] ?? ContainerID.standard.identifier
         let name = environment["TIDEMARK_DEVICE"] ?? ProcessInfo.processInfo.hostName
-        let containers = containers(environment["TIDEMARK_ENVIRONMENT"])
+        let containerEnvironment: TidemarkModel.Environment =
+            choice("TIDEMARK_ENVIRONMENT", of: "'development' or 'production'", in: environment)
+            ?? .development
         if let address = environment["TIDEMARK_URL"] {
             // The token names the user. The user's record name is looked up at the server
             // (`ServerSource.user`).
             let isSignedIn = environment["TIDEMARK_WEB_AUTH_TOKEN"]?.isEmpty == false
             return TidemarkDevice(
-                server(address, containers, environment),
+                server(address, containerEnvironment, environment),
                 user: isSignedIn ? CKCurrentUserDefaultName : nil,
                 name: name,
-                environment: containers,
+                environment: containerEnvironment,
                 defaultContainer: container
             )
         }
@@ -42,24 +44,27 @@ extension TidemarkDevice {
             store(environment),
             user: user.isEmpty ? nil : user,
             name: name,
-            environment: containers,
+            environment: containerEnvironment,
             defaultContainer: container
         )
     }
 
-    private static func containers(_ name: String?) -> TidemarkModel.Environment {
-        guard let name else { return .development }
-        guard let environment = TidemarkModel.Environment(rawValue: name) else {
-            preconditionFailure(
-                "TIDEMARK_ENVIRONMENT is '\(name)'; set it to 'development' or 'production', or unset it."
-            )
+    /// Returns the value of a variable that has one of a few; `nil` if it is not set.
+    private static func choice<Value: RawRepresentable<String>>(
+        _ variable: String,
+        of choices: String,
+        in environment: [String: String]
+    ) -> Value? {
+        guard let text = environment[variable] else { return nil }
+        guard let value = Value(rawValue: text) else {
+            preconditionFailure("\(variable) is '\(text)'; set it to \(choices), or unset it.")
         }
-        return environment
+        return value
     }
 
     private static func server(
         _ address: String,
-        _ containers: TidemarkModel.Environment,
+        _ containerEnvironment: TidemarkModel.Environment,
         _ environment: [String: String]
     ) -> TidemarkCloud {
         guard let token = environment["TIDEMARK_API_TOKEN"], !token.isEmpty else {
@@ -75,7 +80,7 @@ extension TidemarkDevice {
             serverAt: address,
             apiToken: token,
             webAuthToken: environment["TIDEMARK_WEB_AUTH_TOKEN"],
-            environment: containers,
+            environment: containerEnvironment,
             devicesIn: dataFolder(environment)
         )
         #else
@@ -107,18 +112,13 @@ extension TidemarkDevice {
         }
         return stores.cloud(
             storeAt: environment["TIDEMARK_STORE"] ?? "\(dataFolder(environment))/cloudkit.tide",
-            userNames: userNames(environment["TIDEMARK_USER_NAMES"])
-        )
-    }
-
-    private static func userNames(_ name: String?) -> TidemarkCloud.UserNames {
-        guard let name else { return .perContainer }
-        guard let names = TidemarkCloud.UserNames(rawValue: name) else {
-            preconditionFailure(
-                "TIDEMARK_USER_NAMES is '\(name)'; set it to 'same' or 'perContainer', or unset it."
+            userNames: choice(
+                "TIDEMARK_USER_NAMES",
+                of: "'same' or 'perContainer'",
+                in: environment
             )
-        }
-        return names
+                ?? .perContainer
+        )
     }
 
     /// Returns `$XDG_DATA_HOME/PROGRAM`.

@@ -8,7 +8,7 @@ import TidemarkModel
 
 /// The removal of sessions that nobody can use any more: each sign-in adds a record.
 extension Directory {
-    /// Milliseconds between two sweeps, and from the end of a session to its removal.
+    /// Milliseconds between two sweeps, and from the expiry of a session to its removal.
     private static let sweepInterval: Int64 = 60 * 60_000
 
     /// Sweeps at most once an hour.
