@@ -61,6 +61,8 @@ package final class OverlayGeneration: @unchecked Sendable {
     @exclusivity(unchecked) package private(set) var lastSequence: SequenceNumber = 0
     /// The position of the last event that began or ended a zone.
     @exclusivity(unchecked) package private(set) var lastZoneSequence: SequenceNumber = 0
+    /// The position of the last event of a record whose slot is not its name's hash.
+    @exclusivity(unchecked) package private(set) var lastProbedSequence: SequenceNumber = 0
 
     /// Creates an empty generation with reserved space.
     ///
@@ -196,7 +198,10 @@ extension OverlayGeneration {
         let index = chains.append(change)
         let zone = zoneIndex(change.zone)
         zones[zone].lastChange = change.sequence
-        if change.isProbed { zones[zone].isProbed = true }
+        if change.isProbed {
+            zones[zone].isProbed = true
+            lastProbedSequence = change.sequence
+        }
         // Without versions, a later event of a record changes its entry, which the zone lists
         // already.
         if chains.entries.count > count { zones[zone].entries.append(index) }

@@ -71,6 +71,11 @@ package struct Overlay: Sendable {
         max(current.lastZoneSequence, lastZoneSequenceBefore)
     }
 
+    /// The position of the last event of a record whose slot is not its name's hash, likewise.
+    package var lastProbedSequence: SequenceNumber {
+        max(current.lastProbedSequence, lastProbedSequenceBefore)
+    }
+
     /// The last position of the last commit that changed a system zone since the store was opened.
     package var lastSystemSequence: SequenceNumber = 0
 
@@ -79,6 +84,8 @@ package struct Overlay: Sendable {
 
     /// The last zone sequence before `current` began.
     private var lastZoneSequenceBefore: SequenceNumber = 0
+    /// The last probed sequence before `current` began.
+    private var lastProbedSequenceBefore: SequenceNumber = 0
 
     /// Freezes the growing stretch for a checkpoint, and begins a new one with room for as many
     /// entries, or for a given number.
@@ -89,6 +96,7 @@ package struct Overlay: Sendable {
         let generation = current
         // Before `current` is replaced, which may hold the last of these positions.
         lastZoneSequenceBefore = lastZoneSequence
+        lastProbedSequenceBefore = lastProbedSequence
         frozen = generation
         current = OverlayGeneration(
             expectedEntryCount: expectedEntryCount ?? generation.entries.count

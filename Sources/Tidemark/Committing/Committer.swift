@@ -153,7 +153,7 @@ extension CommitPlan {
         if let assets, assets.takenCount != overlay.assets.takenCount { return false }
         // The usual case without concurrent writers: no lookup is needed.
         if overlay.appended == bound { return true }
-        if restsOnAll { return false }
+        if restsOnHashedSlots { return overlay.lastProbedSequence <= bound }
         // If a checkpoint has moved events after `bound` into the index, the overlay no longer
         // shows which slots they changed. Changes of zones and system zones are rare, so any of
         // them counts as a conflict.

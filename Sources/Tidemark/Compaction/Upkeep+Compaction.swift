@@ -205,10 +205,10 @@ extension Upkeep {
                 hash: reader.views.hash
             )
             commit.compact(marks.run, horizons: plan.raised.map { ($0.zone.key, $0.horizon) })
-            commit.restsOnAll = true
             commit.draft.envelope = CommitEnvelope().bytes
-            // The plan depends on the whole store, so any commit since the picture makes this fail.
-            // A zone could have gained a probed name, whose tombstones must stay.
+            // Only compactions raise horizons, and only one runs. But a zone could have gained a
+            // probed name since the picture, and its tombstones must stay.
+            commit.restsOnHashedSlots = true
             guard let placed = try writer.committer.append(&commit, beginsSegment: true) else {
                 continue
             }

@@ -64,8 +64,9 @@ package struct CommitPlan: Sendable {
         []
     /// The offsets in the payloads of the keys of audiences that the commit begins.
     private var audienceKeyOffsets: [Int] = []
-    /// True if the decision depends on the whole store.
-    package var restsOnAll = false
+    /// True if the decision depends only on this: since its bound, no record has got a slot other than
+    /// its name's hash.
+    package var restsOnHashedSlots = false
     /// True if the decision depends on the audiences of records.
     package var restsOnAudiences = false
     private let hash: StoreHash

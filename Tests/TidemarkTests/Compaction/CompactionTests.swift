@@ -5,11 +5,12 @@ import Dispatch
 import Foundation
 import TestSupport
 import Testing
-import Tidemark
 import TidemarkEvents
 import TidemarkLock
 import TidemarkLog
 import TidemarkModel
+
+@testable import Tidemark
 
 /// What a compaction forgets, and what it does not.
 @Suite struct CompactionTests {
@@ -27,11 +28,16 @@ import TidemarkModel
         let folder: ScratchFolder
         let clock = HookedClock()
         var options = StoreOptions()
+        private let slotMask: UInt64
         private(set) var store: Store?
 
         static let day: Int64 = 24 * 60 * 60 * 1000
 
-        init(_ change: (inout StoreOptions) -> Void = { _ in }) throws {
+        init(
+            slotMask: UInt64 = .max,
+            _ change: (inout StoreOptions) -> Void = { _ in }
+        ) throws {
+            self.slotMask = slotMask
             folder = try ScratchFolder()
             options.segmentByteCount = 64 << 10
             change(&options)
@@ -43,6 +49,7 @@ import TidemarkModel
             let clock = clock
             environment.log.now = { clock.now }
             environment.log.uptime = nil
+            environment.slotMask = slotMask
             return try Store.open(
                 at: folder.path(),
                 access: access,
@@ -406,15 +413,7 @@ import TidemarkModel
         let start = client.store.lastSequence
         // The compaction reads the clock after the followers have settled, before it reads the log.
         world.clock.beforeNextReading {
-            let isSaved = DispatchSemaphore(value: 0)
-            _ = Task {
-                defer { isSaved.signal() }
-                for number in 2...3 as ClosedRange<Int64> {
-                    let fields: KeyValuePairs<String, FieldValue?> = ["n": .int64(number)]
-                    try await client.modify([try client.save("r", fields, policy: .changedKeys)])
-                }
-            }
-            isSaved.wait()
+            for number in 2...3 as ClosedRange<Int64> { Self.save("r", number, by: client) }
         }
         let report = try await world.compact(history: .none)
         #expect(report.historyHorizon == start)
@@ -424,6 +423,74 @@ import TidemarkModel
         #expect(later.droppedCount >= 2)
         try world.reopen(dropsViews: true)
         #expect(try await world.client.fetch("r")[0].get()["n"] == .int64(3))
+        try world.verify()
+    }
+
+    /// Saves on another thread, and returns when that is done.
+    private static func save(_ name: String, _ number: Int64, by client: Client) {
+        let isSaved = DispatchSemaphore(value: 0)
+        _ = Task {
+            defer { isSaved.signal() }
+            let fields: KeyValuePairs<String, FieldValue?> = ["n": .int64(number)]
+            try await client.modify([try client.save(name, fields, policy: .changedKeys)])
+        }
+        isSaved.wait()
+    }
+
+    @Test func `A compaction begins although others write all the time`() async throws {
+        let world = try World()
+        let client = try world.client
+        try await client.createZone()
+        _ = try await save("r", 1...40, in: world)
+        let clock = world.clock
+        let count = Lock<Int64>(0)
+        // Before each reading of the clock, also those between the compaction's plan and its commit.
+        @Sendable func saveBeforeNextReading() {
+            clock.beforeNextReading {
+                // The writer reads it too, and a save would wait for the writer.
+                guard let reader = try? client.store.parts.reader else { return }
+                let appended = try? reader.picture(.appended).bound
+                guard appended == reader.source.durableSequence else {
+                    return saveBeforeNextReading()
+                }
+                let number = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                Self.save("w", number, by: client)
+                if number < 100 { saveBeforeNextReading() }
+            }
+        }
+        saveBeforeNextReading()
+        let report = try await withTaskExecutorPreference(OwnThread()) {
+            try await world.compact(history: .none)
+        }
+        let written = count.withLock { $0 }
+        #expect((3..<100).contains(written), "one attempt reads the clock twice")
+        #expect(report.droppedCount == 39)
+        try world.reopen(dropsViews: true)
+        #expect(try await world.client.fetch("w")[0].get()["n"] == .int64(written))
+        try world.verify()
+    }
+
+    @Test func `A name that takes another slot meanwhile keeps the way to it`() async throws {
+        // All names of a zone have one hash.
+        let world = try World(slotMask: 0)
+        let client = try world.client
+        try await client.createZone()
+        try await client.modify([try client.save("a", ["n": 1])])
+        try await client.modify([], delete: [RecordDeletion(client.id("a"))])
+        // The first reading of the compaction is before its plan, and the second after it.
+        world.clock.beforeNextReading { [clock = world.clock] in
+            clock.beforeNextReading { Self.save("b", 2, by: client) }
+        }
+        let report = try await withTaskExecutorPreference(OwnThread()) {
+            try await world.compact(history: .none, tombstones: .none)
+        }
+        #expect(report.expiries.isEmpty)
+        #expect(try await client.fetch("b")[0].get()["n"] == .int64(2))
+        try world.reopen(dropsViews: true)
+        #expect(try await world.client.fetch("b")[0].get()["n"] == .int64(2))
         try world.verify()
     }
 
