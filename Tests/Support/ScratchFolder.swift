@@ -16,7 +16,11 @@ package final class ScratchFolder: Sendable {
     }
 
     deinit {
-        try? FileManager.default.removeItem(at: url)
+        // A store that was dropped without being closed may still write a file while its folder is
+        // removed, which then fails.
+        for _ in 0..<10 where FileManager.default.fileExists(atPath: url.path) {
+            try? FileManager.default.removeItem(at: url)
+        }
     }
 
     /// The path of something in it.

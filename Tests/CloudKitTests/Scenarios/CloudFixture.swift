@@ -163,7 +163,12 @@ final class Heard<Item: Sendable>: @unchecked Sendable {
 /// Gives closures the kind of operation that they are about, which an extension of a class cannot.
 protocol RunOperation: CKOperation {}
 
-extension CKOperation: RunOperation {}
+extension CKOperation: RunOperation {
+    /// Waits until it has ended, after which it writes to no folder.
+    func hasFinished() async throws {
+        while !isFinished { try await Task.sleep(for: .milliseconds(2)) }
+    }
+}
 
 extension RunOperation {
     /// Adds the operation by a closure and waits until it has ended.

@@ -60,6 +60,9 @@ import TidemarkTesting
         #expect(try await container.allLongLivedOperationIDs() == [])
         let files = (try? FileManager.default.contentsOfDirectory(atPath: folder + "/operations"))
         #expect(files == [])
+        goOn.signal()
+        // It may write to the folder until then, which must not be created again.
+        try await operation.hasFinished()
     }
 
     private func world() async throws -> CKDatabase {
@@ -279,7 +282,7 @@ import TidemarkTesting
         #expect(try await ids(after: 7 * day + 1) == [])
         asked.cancel()
         faulty.release()
-        while !asked.isFinished { try await Task.sleep(for: .milliseconds(2)) }
+        try await asked.hasFinished()
 
         // Answered, and nobody has heard: a day.
         let goOn = DispatchSemaphore(value: 0)
@@ -298,6 +301,7 @@ import TidemarkTesting
         #expect(try await ids(after: day) == [answered.operationID])
         #expect(try await ids(after: day + 1) == [])
         goOn.signal()
+        try await answered.hasFinished()
     }
 
     @Test func `A request without a result is sent again`() async throws {
@@ -324,6 +328,8 @@ import TidemarkTesting
         again.perRecordZoneResultBlock = { id, _ in zones.add(id.zoneName) }
         await again.run { after.add($0) }
         #expect(zones.items == [CKRecordZone.ID.defaultZoneName])
+        goOn.signal()
+        try await operation.hasFinished()
     }
 
     @Test(arguments: [(-1, 0), (1, 1), (7, 2)])

@@ -63,6 +63,7 @@ import TidemarkTesting
         #expect(late.items == tags.items)
         let record = try await after.privateCloudDatabase.record(for: recordID)
         #expect(record.recordChangeTag == tags.items[0])
+        try await operation.hasFinished()
     }
 
     @Test func `A long-lived operation is found only by its user and until it ends`() async throws {
@@ -86,7 +87,7 @@ import TidemarkTesting
         operation.cancel()
         try await ended.wait(for: 1)
         #expect(ended.items == [.operationCancelled])
-        while !operation.isFinished { try await Task.sleep(for: .milliseconds(5)) }
+        try await operation.hasFinished()
         #expect(try await container.allLongLivedOperationIDs() == [])
         faulty.release()
     }
@@ -138,5 +139,7 @@ import TidemarkTesting
         #expect(configuration?.desiredKeys == ["title"])
         #expect(foundChanges.fetchAllChanges == false)
         faulty.release()
+        try await query.hasFinished()
+        try await changes.hasFinished()
     }
 }
