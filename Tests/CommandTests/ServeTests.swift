@@ -242,6 +242,7 @@ import Testing
             check --public-url foo
             check --public-url 'javascript:alert(1)'
             check --public-url 'http:///x'
+            check --public-url https://x.example.org/base
             check --host 999.1.1.1
             check --certificate /nope --private-key /nope
             openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 \\
@@ -266,6 +267,10 @@ import Testing
                 1
                 Error: The setting public-url must be an address \(address) "http:///x".
                 1
+                Error: The setting public-url must be an address without a path, because the server has all \
+                paths of its host; it is "https://x.example.org/base". Give the server a host name or a port \
+                of its own.
+                1
                 Error: invalidArguments (12): The server cannot listen on "999.1.1.1", which is no address. \
                 Give an address of this machine as the host, such as 127.0.0.1; 0.0.0.0 is all of them.
                 1
@@ -289,10 +294,10 @@ import Testing
         )
     }
 
-    @Test func `A slash at the end of the public address is not doubled`() async throws {
+    @Test func `The public address is as browsers send it`() async throws {
         let outcome = try await script(
             """
-            "$tidemark" serve s.tide --port 0 --public-url http://x.example.org/ >said 2>&1 & server=$!
+            "$tidemark" serve s.tide --port 0 --public-url http://X.example.org:80/ >said 2>&1 & server=$!
             until grep -q signin said; do kill -0 $server || exit 9; sleep 0.05; done
             grep -o 'http://x.*signin' said
             "$tidemark" accounts invite s.tide ann@example.org | grep -o 'http://x.*invitation'

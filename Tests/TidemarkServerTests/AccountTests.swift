@@ -138,6 +138,11 @@ import TidemarkWire
             let wrong = new.merging(["old": "guessed it"]) { $1 }
             let refused = try await post(server, "/account/password", wrong, cookie: cookie)
             #expect(refused.text.contains("The old password is wrong"))
+            let short = new.merging(["new": "x"]) { $1 }
+            let tooShort = try await post(server, "/account/password", short, cookie: cookie)
+            #expect(tooShort.text.contains("A password must have 8 to 200 bytes"))
+            // The page of somebody who is still signed in.
+            #expect(tooShort.text.contains("Sessions"))
             let foreign = try await post(
                 server,
                 "/account/password",

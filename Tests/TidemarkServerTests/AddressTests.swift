@@ -21,6 +21,7 @@ import TidemarkModel
         "https://example.org/", "https://Example.org", "https://example.org:443",
         "http://example.org:80", "example.org", "ftp://example.org", "https://", "",
         "https://user@example.org", "https://example.org/path", "https://[2001:DB8::1]",
+        "https://*.example.org",
     ])
     func `A text that browsers never send as an origin is rejected`(origin: String) {
         let error = #expect(throws: SyncError.self) { try Origin.check(origin) }

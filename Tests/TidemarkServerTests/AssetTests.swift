@@ -135,6 +135,9 @@ import Testing
             for (held, status) in [(tag, 304), ("\"other\", W/\(tag)", 304), ("\"other\"", 200)] {
                 let answer = try await server.request(download, .get, [], [.ifNoneMatch: held])
                 #expect(answer.status == status, "\(held)")
+                #expect(answer.headers[.cacheControl] == "private, max-age=3600", "\(held)")
+                // A page's script must not get what was kept for an image of it.
+                #expect(answer.headers[.vary] == "Origin", "\(held)")
                 #expect(answer.body == (status == 304 ? [] : bytes), "\(held)")
             }
         }

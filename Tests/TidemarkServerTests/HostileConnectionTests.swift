@@ -199,6 +199,22 @@ import TidemarkLock
         }
     }
 
+    @Test(arguments: ["close", "Close", "keep-alive, CLOSE", "x ,close"])
+    func `A connection ends after the request that says so`(field: String) async throws {
+        let options = Self.options(\.idleTimeout, .seconds(300))
+        try await ServerUnderTest.run(.live, options: options) { server in
+            let port = try #require(server.client.port)
+            try await RawConnection.open(port: port) { connection in
+                try await connection.send(
+                    "GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: \(field)\r\n\r\n"
+                )
+                // Until the server closes it.
+                try await connection.receive()
+                #expect(connection.statuses == [200])
+            }
+        }
+    }
+
     @Test func `A truncated body has no effect`() async throws {
         try await run { connection, server in
             let web = try await server.signIn("ann")

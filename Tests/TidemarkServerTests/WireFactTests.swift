@@ -342,6 +342,118 @@ import TidemarkModel
         }
     }
 
+    // MARK: Odd but possible
+
+    @Test(arguments: [
+        (
+            #""fieldName":"a","systemFieldName":"recordName","comparator":"EQUALS""#,
+            "A filter has a fieldName or a systemFieldName, and not both."
+        ),
+        (
+            #""fieldName":"a","comparator":"EQUALS","distance":5"#,
+            "A distance belongs to NEAR, and not to EQUALS."
+        ),
+    ])
+    func `A filter with too much is rejected`(members: String, reason: String) async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let filter = "{\(members),\"fieldValue\":{\"value\":1}}"
+            let answer = try await server.send(
+                "public/records/query",
+                "{\"query\":{\"recordType\":\"Note\",\"filterBy\":[\(filter)]}}"
+            )
+            #expect(answer.code == "BAD_REQUEST")
+            #expect((answer.json["reason"] as? String)?.hasPrefix(reason) == true)
+        }
+    }
+
+    @Test func `A parent is removed by null, and kept without it`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            try await server.createZone(web)
+            _ = try await server.saveNotes(["root"], web)
+            func save(_ type: String, _ parent: String) async throws -> String? {
+                let answer = try await server.send(
+                    "private/records/modify",
+                    """
+                    {"zoneID":{"zoneName":"Notes"},"operations":[{"operationType":"\(type)","record":\
+                    {"recordName":"child","recordType":"Note","fields":{}\(parent)}}]}
+                    """,
+                    web: web
+                )
+                let record = try #require(answer.list("records").first)
+                #expect(record["serverErrorCode"] == nil, "\(answer.text)")
+                return (record["parent"] as? [String: Any])?["recordName"] as? String
+            }
+            let root = #","parent":{"recordName":"root"}"#
+            #expect(try await save("create", root) == "root")
+            for type in ["forceUpdate", "forceReplace"] {
+                #expect(try await save(type, "") == "root", "\(type)")
+                #expect(try await save(type, #","parent":null"#) == nil, "\(type)")
+                #expect(try await save(type, root) == "root", "\(type)")
+            }
+        }
+    }
+
+    @Test func `An item that needs a user says where to sign in`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let schema = """
+                DEFINE SCHEMA
+                    RECORD TYPE Secret (
+                        GRANT WRITE TO "_creator",
+                        GRANT READ, CREATE TO "_icloud"
+                    );
+                """
+            try await server.store.importSchema(try SchemaFile(schema).schema)
+            let web = try await server.signIn("ann")
+            let saved = try await server.send(
+                "public/records/modify",
+                #"{"operations":[{"operationType":"create","record":{"recordName":"s","recordType":"Secret"}}]}"#,
+                web: web
+            )
+            #expect(saved.list("records").first?["recordName"] as? String == "s")
+            let answer = try await server.send(
+                "public/records/lookup",
+                #"{"records":[{"recordName":"s"}]}"#
+            )
+            let item = try #require(answer.list("records").first)
+            #expect(item["serverErrorCode"] as? String == "AUTHENTICATION_REQUIRED")
+            let address = try #require(item["redirectURL"] as? String)
+            let page = try await server.request(ServerUnderTest.path(of: address))
+            #expect(page.status == 200 && page.text.contains("password"))
+        }
+    }
+
+    @Test(arguments: [
+        ("assets/upload", #"{"tokens":[{"fieldName":"photo"}]}"#, "\"recordType\" of tokens[0]"),
+        (
+            "assets/rereference", #"{"assets":[{"recordType":"Note","fieldName":"photo"}]}"#,
+            "\"recordName\" of assets[0]"
+        ),
+    ])
+    func `A member without which an asset is of no use is named`(
+        endpoint: String,
+        body: String,
+        member: String
+    ) async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let web = try await server.signIn("ann")
+            let answer = try await server.send("private/\(endpoint)", body, web: web)
+            #expect(answer.code == "BAD_REQUEST")
+            #expect(answer.json["reason"] as? String == "The member \(member) is missing.")
+        }
+    }
+
+    @Test(arguments: ["records/resolve", "records/accept", "users/caller"])
+    func `A key is no user`(endpoint: String) async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let answer = try await server.sendSigned(
+                "public/\(endpoint)",
+                #"{"shortGUIDs":[{"value":"0123456789"}]}"#
+            )
+            #expect(answer.status == 401 && answer.code == "AUTHENTICATION_FAILED")
+        }
+    }
+
     // MARK: Browsers
 
     @Test func `Pages of allowed origins reach every path, and read its errors`() async throws {

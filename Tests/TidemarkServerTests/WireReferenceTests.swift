@@ -434,7 +434,8 @@ import TidemarkWire
                 tokens.append(try #require(zone?["syncToken"] as? String, "\(endpoint)"))
             }
             let query = try await server.send(
-                "private/records/query?getCurrentSyncToken=true",
+                // As clients in Python write it.
+                "private/records/query?getCurrentSyncToken=True",
                 #"{"query":{"recordType":"Note"},"zoneWide":true}"#,
                 web: web
             )

@@ -3,10 +3,11 @@
 
 #if Server
 import Foundation
+import TidemarkServer
 
 /// The address at which clients reach a server: the beginning of its links.
 struct PublicAddress {
-    /// The address without a slash at its end, because paths begin with one.
+    /// The address as browsers send it as an origin: forms that come from another one are refused.
     let text: String
 
     /// Reads an address; throws for one that no client could open.
@@ -14,8 +15,7 @@ struct PublicAddress {
     /// `name` begins the message.
     init(_ text: String, of name: String) throws {
         let parts = URLComponents(string: text)
-        guard let parts, ["http", "https"].contains(parts.scheme?.lowercased()),
-            parts.host?.isEmpty == false, parts.user == nil, parts.query == nil,
+        guard let parts, let origin = Origin.of(text), parts.user == nil, parts.query == nil,
             parts.fragment == nil
         else {
             throw CommandError(
@@ -23,8 +23,13 @@ struct PublicAddress {
                     + "https://sync.example.org; it is \"\(text)\"."
             )
         }
-        let end = text.lastIndex { $0 != "/" }
-        self.text = end.map { String(text[...$0]) } ?? text
+        guard parts.path.allSatisfy({ $0 == "/" }) else {
+            throw CommandError(
+                "\(name) must be an address without a path, because the server has all paths of its "
+                    + "host; it is \"\(text)\". Give the server a host name or a port of its own."
+            )
+        }
+        self.text = origin
     }
 }
 #endif

@@ -6,16 +6,13 @@ import Foundation
 import TidemarkModel
 
 /// Origins of pages, and addresses to which browsers are sent.
-enum Origin {
+package enum Origin {
     /// Refuses a text that is not an origin, such as `https://example.org` or
     /// `http://localhost:3000`.
     static func check(_ text: String) throws(SyncError) {
-        guard let url = URL(string: text), let scheme = url.scheme, let host = url.host,
-            ["http", "https"].contains(scheme), !host.isEmpty,
-            // `APIToken.allows` compares whole texts, and browsers send this form. An origin with a
-            // slash at its end, or with capital letters, would match no page.
-            text == self.origin(scheme, host, url.port)
-        else {
+        // `APIToken.allows` compares whole texts, and browsers send this form. An origin with a slash
+        // at its end, with capital letters, or with a pattern would match no page.
+        guard text == of(text), !text.contains("*") else {
             throw SyncError(
                 .invalidArguments,
                 "\"\(text)\" is not an origin; write scheme, host and port, such as "
@@ -39,11 +36,17 @@ enum Origin {
         }
     }
 
-    /// Returns an origin as browsers send it: in lower case, and without the port that the scheme implies.
-    private static func origin(_ scheme: String, _ host: String, _ port: Int?) -> String {
+    /// Returns the origin of an address as browsers send it: in lower case, and without the port that the
+    /// scheme implies; `nil` if it has no `http` or `https` and no host.
+    package static func of(_ address: String) -> String? {
+        guard let url = URL(string: address), let scheme = url.scheme?.lowercased(),
+            ["http", "https"].contains(scheme), let name = url.host, !name.isEmpty
+        else { return nil }
         // `URL.host` leaves out the brackets of an IPv6 address.
-        let host = (host.contains(":") ? "[\(host)]" : host).lowercased()
-        guard let port, port != (scheme == "https" ? 443 : 80) else { return "\(scheme)://\(host)" }
+        let host = (name.contains(":") ? "[\(name)]" : name).lowercased()
+        guard let port = url.port, port != (scheme == "https" ? 443 : 80) else {
+            return "\(scheme)://\(host)"
+        }
         return "\(scheme)://\(host):\(port)"
     }
 }

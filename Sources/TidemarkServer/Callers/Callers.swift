@@ -32,6 +32,16 @@ struct Callers: Sendable {
         let environment: Environment
         let scope: DatabaseScope
         let endpoint: String
+
+        /// True if the endpoint is for signed-in users: their identities, and shares, whose records
+        /// are in private databases.
+        var isForUsers: Bool {
+            let ofShares = [
+                "records/resolve", "records/accept", "shareMetadata", "acceptShare",
+                "requestShareAccess",
+            ]
+            return endpoint.hasPrefix("users/") || ofShares.contains(endpoint)
+        }
     }
 
     /// Returns the token that a request names, even if it is for another place.
@@ -145,7 +155,7 @@ struct Callers: Sendable {
         let now = Clock.now()
         guard let date = incoming.header(.signatureDate),
             let text = incoming.header(.signature),
-            place.scope == .public, !place.endpoint.hasPrefix("users/"),
+            place.scope == .public, !place.isForUsers,
             let key = try await answered({ try await directory.key(keyID) }),
             key.container == place.container.identifier,
             key.environment == place.environment.rawValue

@@ -81,7 +81,8 @@ extension Response {
         // keeps a cache from giving the answer to a page of another origin.
         headers[.accessControlAllowOrigin] = origin
         headers[.accessControlAllowCredentials] = "true"
-        headers[.vary] = headers[.vary].map { $0 + ", Origin" } ?? "Origin"
+        let vary = headers[.vary]
+        if vary != "Origin" { headers[.vary] = vary.map { $0 + ", Origin" } ?? "Origin" }
         headers[.accessControlExposeHeaders] =
             "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token,X-Responding-Instance,Via"
     }

@@ -54,12 +54,14 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isOver, !drops else { return }
         switch unwrapInboundIn(data) {
-        case .head(let head):
-            begun = head
+        case .head(var head):
+            isLast = Self.closes(head)
             // As Hummingbird reads it, which then leaves the rest of the request alone.
-            isLast = head.headerFields[.connection] == "close"
+            if isLast { head.headerFields[.connection] = "close" }
+            begun = head
             continueIfExpected(head, context)
             openCount += 1
+            return context.fireChannelRead(wrapInboundOut(.head(head)))
         case .body: break
         case .end:
             begun = nil
@@ -78,6 +80,14 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context.fireChannelReadComplete()
         // The handlers behind this one wait with reads until someone takes what has arrived.
         if drops { context.read() }
+    }
+
+    /// Returns true if a request is the last one of its connection.
+    private static func closes(_ head: HTTPRequest) -> Bool {
+        guard let field = head.headerFields[.connection] else { return false }
+        // A list of words without case (RFC 9110).
+        return field.split { $0 == "," || $0 == " " || $0 == "\t" }
+            .contains { $0.lowercased() == "close" }
     }
 
     private func continueIfExpected(_ head: HTTPRequest, _ context: ChannelHandlerContext) {

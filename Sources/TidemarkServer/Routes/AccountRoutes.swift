@@ -73,29 +73,39 @@ extension Server {
             if action == "sign-in" { return try await signInToAccount(form, incoming) }
             guard let account = try await holder(incoming) else { return AccountPage.signIn(nil) }
             switch action {
-            case "password":
-                // Also for a signed-in user: a stolen cookie must not allow trying passwords
-                // without a limit.
-                try limits.take(.signIn, of: account.email)
-                let old = form["old"] ?? ""
-                guard try await directory.account(email: account.email, password: old) != nil else {
-                    return try await accountPage(account, "The old password is wrong.")
-                }
-                try await directory.setPassword(form["new"] ?? "", ofAccount: account.email)
-                // `setPassword` has ended all sessions, also the one of this page.
-                return AccountPage.signIn("The password is changed. Sign in with the new one.")
+            case "password": return try await changePassword(of: account, form)
             case "sign-out":
                 if let session = try await accountSession(incoming) {
                     try await directory.endSession(session.id.text)
                 }
             case "sign-out-everywhere":
                 try await directory.endSessions(ofAccount: account.id.text)
-            default: throw WebError.noHandler("account/\(action)")
+            default: return try await accountPage(account, "There is no such action.")
             }
             return AccountPage.signIn("You are signed out.")
         } catch {
             return AccountPage.signIn(WebError(any: error).reason)
         }
+    }
+
+    private func changePassword(
+        of account: Account,
+        _ form: QueryMembers
+    ) async throws -> Response {
+        do {
+            // Also for a signed-in user: a stolen cookie must not allow trying passwords without a
+            // limit.
+            try limits.take(.signIn, of: account.email)
+            let old = form["old"] ?? ""
+            guard try await directory.account(email: account.email, password: old) != nil else {
+                return try await accountPage(account, "The old password is wrong.")
+            }
+            try await directory.setPassword(form["new"] ?? "", ofAccount: account.email)
+        } catch {
+            return try await accountPage(account, WebError(any: error).reason)
+        }
+        // `setPassword` has ended all sessions, also the one of this page.
+        return AccountPage.signIn("The password is changed. Sign in with the new one.")
     }
 
     private func signInToAccount(

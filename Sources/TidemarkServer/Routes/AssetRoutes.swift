@@ -76,7 +76,7 @@ extension Server {
                 UploadAssetRequest(zone: ticket.target.zone),
                 as: caller
             )
-            let host = RequestHost(server: self, incoming: incoming)
+            let host = RequestHost(server: self, incoming: incoming, token: nil)
             let answer = WebServices(store, host: host).uploadAnswer(
                 for: asset,
                 ticket.target.target,
@@ -89,6 +89,8 @@ extension Server {
             throw WebError(any: error)
         }
     }
+
+    private static let cacheControl = "private, max-age=3600"
 
     private func download(
         _ incoming: Incoming,
@@ -126,14 +128,20 @@ extension Server {
             throw WebError(error)
         }
         if incoming.header(.ifNoneMatch).map({ Self.lists(tag, in: $0) }) == true {
-            return Response(status: .notModified, headers: [.eTag: tag])
+            return Response(
+                status: .notModified,
+                headers: [.eTag: tag, .cacheControl: Self.cacheControl, .vary: "Origin"]
+            )
         }
         var response = Response(status: range == nil ? .ok : .partialContent)
         response.headers[.contentType] = "application/octet-stream"
         response.headers[.contentDisposition] = "attachment"
         response.headers[.xContentTypeOptions] = "nosniff"
         response.headers[.acceptRanges] = "bytes"
-        response.headers[.cacheControl] = "private, max-age=3600"
+        response.headers[.cacheControl] = Self.cacheControl
+        // Also without an origin: a browser that has kept the bytes for an image would give them to a
+        // script, without the fields that let it read them.
+        response.headers[.vary] = "Origin"
         response.headers[.eTag] = tag
         if range != nil {
             // The store clamps the range to the asset, so only a range outside of it is empty.

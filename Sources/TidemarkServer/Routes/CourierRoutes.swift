@@ -24,7 +24,7 @@ extension Server {
         _ found: inout Callers.Found
     ) throws(WebError) -> TokenRequest {
         var request = TokenRequest()
-        if !body.isEmpty, body != Array("null".utf8) {
+        if body.contains(where: { $0 > 0x20 }), body != Array("null".utf8) {
             do {
                 request = try JSONDecoder().decode(TokenRequest.self, from: Data(body))
             } catch {

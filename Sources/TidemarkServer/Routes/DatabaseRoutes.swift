@@ -85,10 +85,11 @@ extension Server {
                     body: body,
                     as: found.caller,
                     isExtended: incoming.isExtended,
-                    wantsSyncToken: incoming.query["getCurrentSyncToken"] == "true"
+                    // Clients in Python send `True`.
+                    wantsSyncToken: incoming.query["getCurrentSyncToken"]?.lowercased() == "true"
                 ),
                 endpoint,
-                RequestHost(server: self, incoming: incoming)
+                RequestHost(server: self, incoming: incoming, token: token)
             )
             return try await offLoop(if: incoming.takesGzip && answer.count > Self.longAnswer) {
                 () async throws(WebError) in Response(json: answer, incoming)

@@ -101,6 +101,10 @@ struct Receipt: Codable {
 struct RequestHost: WebHost {
     let server: Server
     let incoming: Incoming
+    /// The token of the request; `nil` without one.
+    let token: APIToken?
+
+    func signInURL() -> String? { token.map { server.signInURL($0, incoming) } }
 
     private func address(_ path: String, _ ticket: some Encodable, _ purpose: String) -> String {
         // Encoding these cannot fail: they contain only texts and integers.

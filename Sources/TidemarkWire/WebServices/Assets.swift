@@ -8,6 +8,10 @@ public import TidemarkModel
 extension WebServices {
     func assetTokens(_ request: WebRequest) async throws(WebError) -> [UInt8] {
         let (zone, fields) = try assetFields(request, "tokens")
+        // The receipt of an upload is for one type.
+        for (index, field) in fields.enumerated() where field.recordType == nil {
+            throw .badRequest("The member \"recordType\" of tokens[\(index)] is missing.")
+        }
         var writer = WebWriter(self, request)
         writer.literal("{\"tokens\":")
         writer.list(fields) { writer, field in
@@ -47,6 +51,9 @@ extension WebServices {
 
     func rereferencedAssets(_ request: WebRequest) async throws(WebError) -> [UInt8] {
         let (zone, fields) = try assetFields(request, "assets")
+        for (index, field) in fields.enumerated() where field.recordName == nil {
+            throw .badRequest("The member \"recordName\" of assets[\(index)] is missing.")
+        }
         let fetch = FetchRecordsRequest(
             fields.map { RecordID(recordName: $0.recordName ?? "", zone: zone) }
         )

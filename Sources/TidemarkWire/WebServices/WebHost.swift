@@ -5,6 +5,9 @@ public import TidemarkModel
 
 /// The parts of a server that answers contain: addresses, receipts, and identities of users.
 public protocol WebHost: Sendable {
+    /// Creates the address at which the user of the request signs in; `nil` if there is none.
+    func signInURL() -> String?
+
     /// Creates the address to which the bytes of a new asset are sent.
     func uploadURL(for target: AssetTarget, as caller: Caller) -> String
 

@@ -136,17 +136,17 @@ extension JSONReader {
 
     private mutating func record(_ receipts: ReceiptUses) throws(JSONError) -> WebRecord {
         let record = WebRecord()
-        try members { (it, name) throws(JSONError) in
+        let removesParent = { (name: MemberName) in
+            if case "parent" = name { record.parent = .removed }
+        }
+        try members(null: removesParent) { (it, name) throws(JSONError) in
             switch name {
             case "recordName": record.recordName = try it.string()
             case "recordType": record.recordType = try it.string()
             case "recordChangeTag": record.changeTag = try it.string()
             case "zoneID": record.zone = try it.zoneID()
             case "fields": record.setFields(try it.fields(receipts))
-            case "parent":
-                // `members` skips `null`, so a request can set a parent or leave it, and cannot
-                // remove it.
-                record.parent = .set(try it.neededMember("recordName"))
+            case "parent": record.parent = .set(try it.neededMember("recordName"))
             case "createShortGUID": record.createsShortGUID = try it.truth()
             case "forRecord": record.share.rootName = try it.neededMember("recordName")
             case "publicPermission":

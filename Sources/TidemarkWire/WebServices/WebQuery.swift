@@ -49,13 +49,18 @@ extension JSONReader {
     private mutating func filter() throws(JSONError) -> Query.Predicate {
         let start = offset
         var key: Query.Key?
+        var keyCount = 0
         var comparator: String?
         var value: FieldValue?
         var radius: Double?
         try members { (it, name) throws(JSONError) in
             switch name {
-            case "fieldName": key = Query.Key(try it.string())
-            case "systemFieldName": key = try it.systemField()
+            case "fieldName":
+                key = Query.Key(try it.string())
+                keyCount += 1
+            case "systemFieldName":
+                key = try it.systemField()
+                keyCount += 1
             case "comparator": comparator = try it.string()
             case "fieldValue": value = try it.webFieldValue()
             case "distance": radius = try it.finiteDouble()
@@ -65,6 +70,12 @@ extension JSONReader {
         }
         guard let comparator else {
             throw JSONError("The filter's member \"comparator\" is missing.", at: start)
+        }
+        guard keyCount < 2 else {
+            throw JSONError("A filter has a fieldName or a systemFieldName, and not both.", at: start)
+        }
+        guard radius == nil || comparator == "NEAR" else {
+            throw JSONError("A distance belongs to NEAR, and not to \(comparator).", at: start)
         }
         if let requiresAll = Self.wordSearches[comparator] {
             guard case .string(let words)? = value else {
@@ -85,10 +96,10 @@ extension JSONReader {
         let isNegated = comparator.hasPrefix("NOT_") && comparator != "NOT_EQUALS"
         let name = isNegated ? String(comparator.dropFirst(4)) : comparator
         guard let relation = Self.relations[name] else {
-            let known = Self.relations.keys.sorted() + Self.wordSearches.keys.sorted() + ["NEAR"]
+            let known = Query.WebFilter.Comparator.allCases.map(\.rawValue).sorted()
             throw JSONError(
                 "There is no comparator \"\(comparator)\"; the comparators are "
-                    + "\(known.sorted().joined(separator: ", ")).",
+                    + "\(known.joined(separator: ", ")).",
                 at: start
             )
         }

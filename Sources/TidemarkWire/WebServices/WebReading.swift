@@ -7,9 +7,10 @@ import TidemarkModel
 extension JSONReader {
     /// Reads an object, and passes each member that is not `null` to `member`.
     ///
-    /// `member` reads the member and returns true, or does not read it and returns false. Refuses
-    /// duplicate members.
+    /// `member` reads the member and returns true, or does not read it and returns false. `null`
+    /// gets the names of those that are `null`. Refuses duplicate members.
     mutating func members(
+        null isNull: (MemberName) -> Void = { _ in },
         _ member: (inout JSONReader, MemberName) throws(JSONError) -> Bool
     ) throws(JSONError) {
         let beginning = self
@@ -32,6 +33,7 @@ extension JSONReader {
             }
             if try peek() == .null {
                 try null()
+                isNull(name)
             } else if try !member(&self, name) {
                 try skip()
             }

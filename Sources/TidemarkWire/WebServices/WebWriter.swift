@@ -146,6 +146,8 @@ struct WebWriter {
     mutating func failure(_ error: WebError, _ identity: (inout WebWriter) -> Void) {
         literal("{")
         identity(&self)
+        var error = error
+        if error.code == "AUTHENTICATION_REQUIRED" { error.redirectURL = host.signInURL() }
         error.appendMembers(to: &bytes)
         member("uuid", UniqueName.make())
         if isExtended, !isFull, let conflict = error.conflict {
