@@ -136,12 +136,19 @@ extension OverlayGeneration {
         var tombstones: Int64 = 0
         for index in zone.entries.prefix(entryCount(of: zone, through: bound)) {
             let entry = entries[Int(index)]
-            if entry.older != SlotChains.none || entry.previous == 0 || !isFirst(entry) {
-                switch entry.previousState {
-                case .live: live -= 1
-                case .tombstone: tombstones -= 1
-                case nil: break
+            let replaced: RecordState? =
+                // Not the previous state: a record that began anew over a forgotten tombstone has none.
+                if entry.older != SlotChains.none {
+                    entries[Int(entry.older)].state
+                } else if entry.previous == 0 || !isFirst(entry) {
+                    entry.previousState
+                } else {
+                    nil
                 }
+            switch replaced {
+            case .live: live -= 1
+            case .tombstone: tombstones -= 1
+            case nil: break
             }
             switch entry.state {
             case .live: live += 1

@@ -72,7 +72,10 @@ extension JSONReader {
             throw JSONError("The filter's member \"comparator\" is missing.", at: start)
         }
         guard keyCount < 2 else {
-            throw JSONError("A filter has a fieldName or a systemFieldName, and not both.", at: start)
+            throw JSONError(
+                "A filter has a fieldName or a systemFieldName, and not both.",
+                at: start
+            )
         }
         guard radius == nil || comparator == "NEAR" else {
             throw JSONError("A distance belongs to NEAR, and not to \(comparator).", at: start)

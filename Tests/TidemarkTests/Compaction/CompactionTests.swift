@@ -250,6 +250,38 @@ import TidemarkModel
         try world.verify()
     }
 
+    @Test(arguments: [false, true])
+    func `A record that begins anew after its tombstone is counted once`(
+        keepsRequests: Bool
+    ) async throws {
+        let world = try World()
+        let client = try world.client
+        try await client.createZone()
+        func figures() throws -> [Int64] {
+            let figures = try world.client.store.parts.reader.picture(.visible).figures()
+            return [figures.liveRecordCount, figures.tombstoneCount]
+        }
+        // A request that may be repeated keeps its deletion in the log.
+        func request() -> String? { keepsRequests ? UUID().uuidString : nil }
+        try await client.put("b", ["n": 1])
+        for number in 1...3 as ClosedRange<Int64> {
+            let save = try client.save("a", ["n": .int64(number)])
+            try await client.modify([save], request: request())
+            let deletion = RecordDeletion(client.id("a"))
+            try await client.modify([], delete: [deletion], request: request())
+            #expect(try figures() == [1, 1])
+            _ = try await world.compact(history: .none, tombstones: .none)
+            #expect(try figures() == [1, 0])
+        }
+        try await client.put("a", ["n": 4])
+        #expect(try figures() == [2, 0])
+        for dropsViews in [false, true] {
+            try world.reopen(dropsViews: dropsViews)
+            #expect(try figures() == [2, 0])
+            #expect(try Store.verify(at: world.folder.path()).findings == [])
+        }
+    }
+
     @Test func `A retried request gets its first result after a compaction`() async throws {
         let world = try World()
         let client = try world.client
