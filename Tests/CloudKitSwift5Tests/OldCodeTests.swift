@@ -182,6 +182,14 @@ struct OldCodeTests {
         #expect(nothing.subscriptionID == nil)
         let zone = CKRecordZoneNotification(fromRemoteNotificationDictionary: objects)
         #expect(zone.subscriptionID == nil && zone.notificationType == .recordZone)
+        if let newer = CKNotification(fromRemoteNotificationDictionary: objects) {
+            #expect(newer.subscriptionID == "s")
+        }
+        if CKNotification(fromRemoteNotificationDictionary: [String: NSObject]()) as CKNotification?
+            != nil
+        {
+            Issue.record("made from nothing")
+        }
         let newer: CKNotification? = CKNotification(fromRemoteNotificationDictionary: userInfo)
         #expect(newer?.subscriptionID == "s")
     }

@@ -46,13 +46,17 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
 
     override func perform(_ session: Session) async throws(CKError) {
         var ids = recordIDs ?? []
-        if fetchesCurrentUser {
+        var models = ids.map(\.model)
+        // Also the creator of a record of the own user.
+        let current = RecordID(recordName: CKCurrentUserDefaultName)
+        if fetchesCurrentUser || models.contains(current) {
             let user = try await session.call { (service, caller) async throws(SyncError) in
                 try await service.currentUser(as: caller)
             }
-            ids = [CKRecord.ID(user)]
+            if fetchesCurrentUser { ids = [CKRecord.ID(user)] }
+            models = ids.map { $0.model == current ? CKRecord.ID(user).model : $0.model }
         }
-        let request = FetchRecordsRequest(ids.map(\.model), desiredKeys: desiredKeys)
+        let request = FetchRecordsRequest(models, desiredKeys: desiredKeys)
         let answers = try await session.call { (service, caller) async throws(SyncError) in
             try await service.fetchRecords(request, as: caller)
         }

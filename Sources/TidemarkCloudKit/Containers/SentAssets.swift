@@ -88,7 +88,12 @@ struct SentAssets {
         do {
             try FileHandle(forReadingFrom: url).close()
         } catch {
-            throw CKError(.assetFileNotFound, "The asset's file \(url.path) does not exist.")
+            let isThere = FileManager.default.fileExists(atPath: url.path)
+            throw CKError(
+                .assetFileNotFound,
+                "The asset's file \(url.path) "
+                    + (isThere ? "cannot be read: \(error)." : "does not exist.")
+            )
         }
         // A file that is written during the upload could give an asset with parts of both versions.
         // The service cannot detect that: it computes the checksum from the bytes it receives.
@@ -167,10 +172,18 @@ struct FilePieces: AsyncSequence, Sendable {
         mutating func next() async throws -> [UInt8]? {
             pulse?.beat()
             let file = try opened()
-            guard let piece = try file.read(upToCount: byteCount), !piece.isEmpty else {
-                return nil
+            do {
+                guard let piece = try file.read(upToCount: byteCount), !piece.isEmpty else {
+                    return nil
+                }
+                return Array(piece)
+            } catch {
+                // A failure of the file, and not of the connection: a repetition meets it again.
+                throw SyncError(
+                    .assetFileNotFound,
+                    "The asset's file \(url.path) cannot be read: \(error)."
+                )
             }
-            return Array(piece)
         }
 
         private mutating func opened() throws(SyncError) -> FileHandle {

@@ -71,7 +71,7 @@ extension CKRecord {
             recordID.model,
             type: recordType,
             fields: fields,
-            parent: try content.parentChange(in: zone, policy),
+            parent: try content.parentChange(in: zone, policy, seenBy: reader),
             changeTag: content.changeTag.map { RecordChangeTag($0) },
             policy: policy,
             share: shareContent(seenBy: reader)
@@ -193,7 +193,8 @@ extension RecordContent {
 
     fileprivate func parentChange(
         in zone: ZoneID,
-        _ policy: SavePolicy
+        _ policy: SavePolicy,
+        seenBy reader: UserID?
     ) throws(CKError) -> ParentChange {
         guard parentChange != nil || policy == .allKeys || changeTag == nil else {
             return .unchanged
@@ -202,7 +203,11 @@ extension RecordContent {
         // only a change by the program does.
         guard let parent else { return parentChange == nil ? .unchanged : .removed }
         let target = parent.recordID.model
-        guard target.zone == zone else {
+        // A user's own zone has two spellings.
+        func spelled(_ zone: ZoneID) -> ZoneID {
+            zone.ownerName == reader?.userRecordName ? ZoneID(zoneName: zone.zoneName) : zone
+        }
+        guard spelled(target.zone) == spelled(zone) else {
             throw CKError(
                 .invalidArguments,
                 "The parent \(target) is in another zone than its child. A parent must be in the "

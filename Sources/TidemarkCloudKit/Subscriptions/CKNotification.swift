@@ -241,4 +241,18 @@ extension RemoteNotificationReading where Self: CKNotification {
         let payload = RemotePayload(notificationDictionary)
         self = payload?.notification as? Self ?? Self()
     }
+
+    /// Reads a remote notification, as newer code does, which expects an optional; `nil` as for
+    /// dictionaries of other types.
+    ///
+    /// `unused` ranks it behind the initializer that cannot fail, which older code needs.
+    public init?(
+        fromRemoteNotificationDictionary notificationDictionary: [String: NSObject],
+        _ unused: Void = ()
+    ) {
+        guard let payload = RemotePayload(notificationDictionary),
+            let notification = payload.notification as? Self
+        else { return nil }
+        self = notification
+    }
 }

@@ -145,6 +145,25 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: other.path))
     }
 
+    @Test func `An asset file that cannot be read fails its record, and is not sent again`()
+        async throws
+    {
+        let database = try await CloudFixture().database(zone: CKRecordZone.ID(zoneName: "Photos"))
+        let record = CKRecord(
+            recordType: "Photo",
+            recordID: CKRecord.ID(zoneID: CKRecordZone.ID(zoneName: "Photos"))
+        )
+        // It can be opened.
+        record["image"] = CKAsset(fileURL: FileManager.default.temporaryDirectory)
+        let operation = CKModifyRecordsOperation(recordsToSave: [record])
+        // Of one of higher quality, a lost connection would end it too.
+        operation.qualityOfService = .utility
+        let ends = Heard<CKError.Code?>()
+        operation.perRecordSaveBlock = { ends.add(($1.error as? CKError)?.code) }
+        await operation.run { database.add($0) }
+        #expect(ends.items == [.assetFileNotFound])
+    }
+
     @Test func `A missing asset file fails its record, not the whole batch`() async throws {
         let zoneID = CKRecordZone.ID(zoneName: "Photos")
         let database = try await CloudFixture().database(zone: zoneID)

@@ -59,6 +59,41 @@ import Tidemark
         #expect(try await same.container("iCloud.photos").userRecordID().recordName == "anna")
     }
 
+    @Test func `The own user is found by the name that records give as their creator`() async throws
+    {
+        let container = TidemarkDevice(.temporary(), user: "anna", name: "phone").container()
+        let database = container.publicCloudDatabase
+        let post = try await database.save(CKRecord(recordType: "Post"))
+        let creator = try #require(post.creatorUserRecordID)
+        let found = try await database.records(for: [creator, post.recordID])
+        let user = try #require(try found[creator]?.get())
+        #expect(user.recordID == (try await container.userRecordID()))
+        #expect(try found[post.recordID]?.get().recordType == "Post")
+    }
+
+    @Test func `A parent may name its own zone's owner in either way`() async throws {
+        let container = TidemarkDevice(.temporary(), user: "anna", name: "phone").container()
+        let database = container.privateCloudDatabase
+        let zone = CKRecordZone(zoneName: "Notes")
+        try await database.save(zone)
+        let parent = CKRecord("Note", "parent", in: zone.zoneID)
+        try await database.save(parent)
+        let name = try await container.userRecordID().recordName
+        let same = CKRecordZone.ID(zoneName: "Notes", ownerName: name)
+        let child = CKRecord("Note", "child", in: zone.zoneID)
+        child.parent = CKRecord.Reference(
+            recordID: CKRecord.ID(recordName: "parent", zoneID: same),
+            action: .none
+        )
+        #expect(try await database.save(child).parent?.recordID.recordName == "parent")
+        let other = CKRecordZone.ID(zoneName: "Other", ownerName: name)
+        child.parent = CKRecord.Reference(
+            recordID: CKRecord.ID(recordName: "parent", zoneID: other),
+            action: .none
+        )
+        #expect(await code { try await database.save(child) } == .invalidArguments)
+    }
+
     @Test func `A store has the same user names after it is opened again`() async throws {
         let folder = try ScratchFolder()
         var names: Set<String> = []
