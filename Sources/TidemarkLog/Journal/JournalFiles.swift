@@ -74,9 +74,21 @@ struct JournalFiles: Sendable {
             defer { removalError = nil }
             return Outcome(writtenCount: count.entries, failure: removalError)
         } catch {
-            // The next write overwrites this place.
+            // A shorter write at this place would leave the rest of this one behind it.
+            discardPart()
             lostCount &+= UInt32(truncatingIfNeeded: count.entries) &+ count.lost
             return Outcome(lostCount: count.entries, failure: error)
+        }
+    }
+
+    /// Removes what a failed write has left behind the last entry.
+    private mutating func discardPart() {
+        guard let active else { return }
+        do throws(FileError) {
+            try active.file.truncate(to: active.end)
+        } catch {
+            // The next write opens the segment again, and truncates it then or fails too.
+            self.active = nil
         }
     }
 
