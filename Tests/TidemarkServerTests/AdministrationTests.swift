@@ -135,6 +135,21 @@ import TidemarkWire
         }
     }
 
+    @Test func `Calls that only read are made although they cannot be recorded`() {
+        for request in [
+            AdministrationRequest.tokens, .keys, .accounts, .sessions(account: nil), .webhooks,
+            .containers,
+        ] { #expect(!request.writes) }
+        for request in [
+            AdministrationRequest.revokeToken("a"), .endSession("a"), .invite(email: "a"),
+            .reset(account: "a"), .setLocked(true, account: "a"),
+        ] { #expect(request.writes) }
+        let caller = Caller(database: .standard, user: UserID("_ann"))
+        #expect(!MethodCall("fetchRecords", "{}", as: caller).writes)
+        #expect(MethodCall("modifyRecords", "{}", as: caller).writes)
+        #expect(MethodCall("unknown", "{}", as: caller).writes)
+    }
+
     @Test func `A revoked token is recorded by the name of its record`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let directory = server.server.directory

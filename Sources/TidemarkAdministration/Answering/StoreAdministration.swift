@@ -73,7 +73,7 @@ public struct StoreAdministration: AdministrationService {
             try await LongWork.reporting { progress in
                 report(progress.done, progress.total)
             } during: {
-                if Call.writes { return try await handler.answer(call, self, receive) }
+                if call.writes { return try await handler.answer(call, self, receive) }
                 return try await LongWork.watching {
                     try await handler.answer(call, self, receive)
                 }

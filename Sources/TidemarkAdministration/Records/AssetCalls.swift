@@ -109,7 +109,7 @@ public struct UploadAssetCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "asset-put"
     /// See `AdministrationCall`.
-    public static let writes = true
+    public var writes: Bool { true }
     /// See `AdministrationCall`.
     public typealias Answer = AssetReference
 
@@ -167,7 +167,7 @@ public struct CollectAssetsCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "asset-collect"
     /// See `AdministrationCall`.
-    public static let writes = true
+    public var writes: Bool { true }
     /// See `AdministrationCall`.
     public typealias Answer = [HeldAsset]
 

@@ -9,8 +9,8 @@ import TidemarkWire
 public struct MethodCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "method"
-    /// See `AdministrationCall`; true for all methods, because one name is one kind of call.
-    public static let writes = true
+    /// See `AdministrationCall`.
+    public var writes: Bool { DatabaseMethods.named(method)?.writes ?? true }
     /// See `AdministrationCall`: the answer of the method, in JSON.
     public typealias Answer = String
 

@@ -33,7 +33,7 @@ public struct ImportSchemaCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "schema-import"
     /// See `AdministrationCall`.
-    public static let writes = true
+    public var writes: Bool { true }
     /// See `AdministrationCall`.
     public typealias Answer = [String]
 
@@ -60,7 +60,7 @@ public struct PromoteSchemaCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "schema-promote"
     /// See `AdministrationCall`.
-    public static let writes = true
+    public var writes: Bool { true }
     /// See `AdministrationCall`.
     public typealias Answer = [String]
 
@@ -83,7 +83,7 @@ public struct ChangeIndexesCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "schema-index"
     /// See `AdministrationCall`.
-    public static let writes = true
+    public var writes: Bool { true }
     /// See `AdministrationCall`.
     public typealias Answer = [String]
 
@@ -163,7 +163,7 @@ public struct SetRolesCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "schema-roles-set"
     /// See `AdministrationCall`.
-    public static let writes = true
+    public var writes: Bool { true }
 
     /// The names of the roles.
     public var roles: [String]

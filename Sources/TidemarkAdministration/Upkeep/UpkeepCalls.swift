@@ -9,7 +9,7 @@ public struct CompactionCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "compact"
     /// See `AdministrationCall`.
-    public static let writes = true
+    public var writes: Bool { true }
     /// See `AdministrationCall`.
     public typealias Answer = CompactionReport
 
@@ -35,7 +35,7 @@ public struct BackupCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "backup"
     /// See `AdministrationCall`.
-    public static let writes = true
+    public var writes: Bool { true }
     /// See `AdministrationCall`.
     public typealias Answer = BackupReport
 
@@ -78,7 +78,7 @@ public struct ErasureCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "erase"
     /// See `AdministrationCall`.
-    public static let writes = true
+    public var writes: Bool { true }
     /// See `AdministrationCall`.
     public typealias Answer = ErasureReceipt
 

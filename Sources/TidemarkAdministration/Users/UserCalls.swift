@@ -39,7 +39,7 @@ public struct SetUserCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "users-set"
     /// See `AdministrationCall`.
-    public static let writes = true
+    public var writes: Bool { true }
 
     /// The container.
     public var container: ContainerID
@@ -115,7 +115,7 @@ public struct MakeNotificationsCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "notifications-make"
     /// See `AdministrationCall`.
-    public static let writes = true
+    public var writes: Bool { true }
 
     /// Describes the call.
     public init() {}

@@ -14,14 +14,14 @@ public protocol AdministrationCall: Codable, Sendable {
     /// The name under which the call is sent.
     static var name: String { get }
     /// True if the call may not be repeated after a lost connection.
-    static var writes: Bool { get }
+    var writes: Bool { get }
     /// The call as it may be recorded: without secrets.
     var recorded: Self { get }
 }
 
 extension AdministrationCall {
     /// False by default: a call that only reads.
-    public static var writes: Bool { false }
+    public var writes: Bool { false }
 
     /// The call itself.
     public var recorded: Self { self }

@@ -98,7 +98,7 @@ public struct AddAdministratorCall: DirectoryCall {
     /// See `AdministrationCall`.
     public static let name = "administrators-add"
     /// See `AdministrationCall`.
-    public static let writes = true
+    public var writes: Bool { true }
     /// See `AdministrationCall`.
     public typealias Answer = String
 
@@ -147,7 +147,7 @@ public struct RevokeAdministratorCall: DirectoryCall {
     /// See `AdministrationCall`.
     public static let name = "administrators-revoke"
     /// See `AdministrationCall`.
-    public static let writes = true
+    public var writes: Bool { true }
 
     /// The name of the record.
     public var administrator: String

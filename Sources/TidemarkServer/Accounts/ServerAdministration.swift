@@ -106,7 +106,12 @@ extension AdministrationRequest: DirectoryCall {
     /// See `AdministrationCall`.
     public static let name = "directory"
     /// See `AdministrationCall`.
-    public static let writes = true
+    public var writes: Bool {
+        switch self {
+        case .tokens, .keys, .accounts, .sessions, .webhooks, .containers: false
+        default: true
+        }
+    }
     /// See `AdministrationCall`.
     public typealias Answer = AdministrationAnswer
 

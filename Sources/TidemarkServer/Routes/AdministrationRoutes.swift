@@ -179,7 +179,7 @@ extension Server {
                 )
             )
         } catch {
-            if Call.writes { throw error }
+            if call.writes { throw error }
             logger.error(
                 "a call of an administrator could not be recorded",
                 metadata: ["call": "\(Call.name)", "administrator": "\(administrator.name)"]

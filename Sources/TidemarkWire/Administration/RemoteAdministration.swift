@@ -69,7 +69,7 @@ public struct RemoteAdministration<Transport: AdministrationTransport>: Administ
                 // again.
                 // Calls have no request id, so a call that writes is never repeated: it may have
                 // been done.
-                guard !Call.writes, !hasBegun, repetition < patience.repetitions,
+                guard !call.writes, !hasBegun, repetition < patience.repetitions,
                     await patience.pause(before: repetition)
                 else { throw error }
                 repetition += 1
