@@ -73,18 +73,18 @@ package final class QueryIndex: Sendable {
             // small cache. `QueryReaders` says when a reader uses its own.
             //
             // An update of many changes makes SQLite's log long. After the log was moved, the next
-            // write cuts it to 64 MiB.
+            // write cuts it to 64 MiB. `SQLLog` says when it is moved.
             try database.execute(
                 sql: """
                     PRAGMA page_size = 8192;
                     PRAGMA synchronous = NORMAL;
                     PRAGMA cache_size = -65536;
                     PRAGMA mmap_size = 0;
-                    PRAGMA wal_autocheckpoint = 8192;
                     PRAGMA journal_size_limit = 67108864;
                     PRAGMA threads = 1;
                     """
             )
+            SQLLog.bound(in: database)
             SQLFunctions.add(to: database)
         }
         return configuration

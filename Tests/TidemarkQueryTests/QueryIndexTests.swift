@@ -126,6 +126,33 @@ import TidemarkModel
         #expect(error?.reason == .damaged)
     }
 
+    @Test func `SQLite's log is not much longer than a small index`() async throws {
+        let folder = try ScratchFolder()
+        let path = folder.path("index.sqlite")
+        let index = try QueryIndex(path: path, identity: "one")
+        var longest = 0
+        for number in 1...400 as ClosedRange<UInt64> {
+            let save = try save("r\(number)", ["n": .int64(Int64(number))], at: number)
+            try await index.apply([save], through: IndexPosition(sequence: number))
+            let log = try FileManager.default.attributesOfItem(atPath: path + "-wal")
+            longest = max(longest, try #require(log[.size] as? Int))
+        }
+        // SQLite's own rule would let it grow beyond that.
+        #expect((4 << 20...5 << 20).contains(longest))
+        index.close()
+        let again = try QueryIndex(path: path, identity: "one")
+        #expect(try await find("n > 0", in: again).count == 100)
+        again.close()
+    }
+
+    @Test func `An index that cannot be opened is not damaged`() throws {
+        let folder = try ScratchFolder()
+        let error = #expect(throws: QueryIndexError.self) {
+            try QueryIndex(path: folder.path("nowhere/index.sqlite"), identity: "one")
+        }
+        #expect(error?.reason == .unavailable)
+    }
+
     @Test func `An index whose creation was interrupted starts again`() async throws {
         let folder = try ScratchFolder()
         let path = folder.path("index.sqlite")

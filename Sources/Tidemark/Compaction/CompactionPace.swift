@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
+import TidemarkLock
 import TidemarkLog
 
 /// Paces a compaction so that it does not delay writers: it pauses after every piece of work.
@@ -46,10 +46,7 @@ struct CompactionPace {
             bytesPerSecond: bytesPerSecond,
             isBusy: isBusy()
         )
-        if rest > .zero {
-            // Nothing ever signals this semaphore.
-            _ = DispatchSemaphore(value: 0).wait(timeout: .now() + rest.dispatchInterval)
-        }
+        if rest > .zero { pauseThread(for: rest) }
         byteCount = Self.left(of: byteCount, after: worked + rest, bytesPerSecond: bytesPerSecond)
         start = .now
         return true
@@ -81,12 +78,5 @@ struct CompactionPace {
             rest = max(rest, due - worked)
         }
         return min(rest, longestRest)
-    }
-}
-
-extension Duration {
-    fileprivate var dispatchInterval: DispatchTimeInterval {
-        let (seconds, attoseconds) = components
-        return .nanoseconds(Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000))
     }
 }

@@ -19,7 +19,9 @@ extension Queries {
         if reader.options.isStrict, let refusal = request.query.cloudKitRefusal { throw refusal }
         if caller.database.scope == .shared, request.zone == nil { throw .zoneNotNamed }
         let limit = try queryLimit(request.limit)
-        guard let indexes, position == nil else {
+        // The pages of a scan are continued by scans, also once there is room for the index again.
+        let isScanned = request.cursor.map { ScanCursor(bytes: $0.bytes) != nil } ?? false
+        guard let indexes, position == nil, !isScanned else {
             return try await scanned(request, as: caller, asOf: position, limit: limit)
         }
         do throws(SyncError) {

@@ -18,7 +18,12 @@ extension Queries {
         limit: Int
     ) throws(SyncError) -> QueryPageResult {
         let picture = try reader.picture(.visible)
-        let bound = try reader.check(position, picture)
+        let sent = try request.cursor.map { (sent) throws(SyncError) in
+            guard let cursor = ScanCursor(bytes: sent.bytes) else { throw .foreignCursor }
+            return cursor
+        }
+        // Records may change between the pages of a query of the present.
+        let bound = try reader.check(position ?? sent?.bound, picture)
         // Permissions are checked as of now.
         let query = try readable(request.query, as: caller, picture)
         let zone = request.zone.map { zone in
@@ -29,11 +34,11 @@ extension Queries {
             of: query,
             zones: [reader.views.hash.key(of: caller.database), bound.rawValue] + (zone ?? [])
                 + [reader.views.hash.target((caller.user ?? .current).name)]
+                // A cursor of the past is not one of the present.
+                + [position == nil ? 0 : 1]
         )
-        let cursor = try request.cursor.map { (sent) throws(SyncError) in
-            guard let cursor = ScanCursor(bytes: sent.bytes), cursor.signature == signature else {
-                throw .foreignCursor
-            }
+        let cursor = try sent.map { (cursor) throws(SyncError) in
+            guard cursor.signature == signature else { throw .foreignCursor }
             return cursor
         }
         // All pages of a query have the time of the first one.
@@ -63,7 +68,7 @@ extension Queries {
         let selection = request.desiredKeys.map { FieldSelection($0) }
         let wanted = found.sequences.dropFirst(cursor?.offset ?? 0).prefix(limit)
         let (records, end) = try records(wanted, in: found.zones, found.access, selection)
-        let next = ScanCursor(signature: signature, offset: end, now: key.now)
+        let next = ScanCursor(signature: signature, bound: bound, offset: end, now: key.now)
         return QueryPageResult(
             records: records,
             cursor: end < found.sequences.count ? QueryPageCursor(bytes: next.bytes) : nil

@@ -130,10 +130,12 @@ struct ScannedQuery: Sendable {
 /// The place where a page of a scanned query ended, as a number of records.
 struct ScanCursor: Hashable, Sendable {
     /// The first byte; cursors of the index begin with another one.
-    private static let form: UInt8 = 3
+    private static let form: UInt8 = 4
 
     /// A hash that identifies query, place and point.
     var signature: UInt64
+    /// The last event that the first page could see; so can all others.
+    var bound: SequenceNumber
     /// The number of records on earlier pages.
     var offset: Int
     /// The time that `now()` stands for on all pages, in milliseconds since 1970.
@@ -145,11 +147,13 @@ struct ScanCursor: Hashable, Sendable {
         bytes.append(integer: signature)
         bytes.append(integer: UInt64(offset))
         bytes.append(integer: UInt64(bitPattern: now))
+        bytes.append(integer: bound.rawValue)
         return bytes
     }
 
-    init(signature: UInt64, offset: Int, now: Int64) {
+    init(signature: UInt64, bound: SequenceNumber, offset: Int, now: Int64) {
         self.signature = signature
+        self.bound = bound
         self.offset = offset
         self.now = now
     }
@@ -157,11 +161,12 @@ struct ScanCursor: Hashable, Sendable {
     /// Reads a cursor; `nil` for bytes that are none.
     init?(bytes: [UInt8]) {
         let span = bytes.span.bytes
-        guard bytes.count == 25, bytes[0] == Self.form,
+        guard bytes.count == 33, bytes[0] == Self.form,
             let offset = Int(exactly: span.integer(at: 9, as: UInt64.self))
         else { return nil }
         self.init(
             signature: span.integer(at: 1, as: UInt64.self),
+            bound: SequenceNumber(rawValue: span.integer(at: 25, as: UInt64.self)),
             offset: offset,
             now: Int64(bitPattern: span.integer(at: 17, as: UInt64.self))
         )

@@ -314,7 +314,12 @@ extension StoreQueries {
 extension SyncError {
     /// Creates the error for a query index that could not perform an operation.
     fileprivate init(_ error: QueryIndexError) {
-        let code: Code = error.reason == .full ? .quotaExceeded : .internalError
+        let code: Code =
+            switch error.reason {
+            case .full: .quotaExceeded
+            case .unavailable: .serviceUnavailable
+            case .damaged, .failed: .internalError
+            }
         self.init(code, error.message, isDiskFull: error.reason == .full)
     }
 }

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
+import TidemarkLock
 import TidemarkLog
 
 /// The means to open a store again that was closed for work on its files.
@@ -41,6 +41,6 @@ struct Reopening: Sendable {
 
     /// Blocks the thread for a step.
     static func pause() {
-        _ = DispatchSemaphore(value: 0).wait(timeout: .now() + .milliseconds(stepMilliseconds))
+        pauseThread(for: .milliseconds(stepMilliseconds))
     }
 }

@@ -1,7 +1,6 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import TidemarkLock
 
 /// A manifest on disk: a file header, then one frame for each set of edits, each synced alone.
@@ -205,7 +204,7 @@ extension LoadedManifest {
             missing = nil
             guard try LogError.wrapping({ () throws(FileError) in try file.lock(.shared) }) else {
                 // A writer that checks for readers holds the lock for an instant.
-                _ = DispatchSemaphore(value: 0).wait(timeout: .now() + .milliseconds(5))
+                pauseThread(for: .milliseconds(5))
                 continue
             }
             // A writer may have switched to a new manifest, and removed this one, before the lock

@@ -13,9 +13,21 @@ extension LogOpening {
             } catch {
                 // The failed attempt has released the lock, and the next one recovers from what it
                 // left.
-                guard error.code == .full, (try? halveReserve()) == true else { throw error }
+                guard error.code == .full,
+                    (try? halveReserve()) == true || (try? removeQueryIndex()) == true
+                else { throw error }
             }
         }
+    }
+
+    /// Removes the query index, which can be computed again and may have the most space that can be
+    /// freed; `false` if there is none.
+    private func removeQueryIndex() throws(FileError) -> Bool {
+        let fileSystem = environment.fileSystem
+        guard try fileSystem.exists(folder.queries) else { return false }
+        let names = try fileSystem.list(folder.queries)
+        for name in names { try fileSystem.remove(folder.queries + "/" + name) }
+        return !names.isEmpty
     }
 
     /// Frees half of the reserved space, or the rest if little is left; `false` if none was left.

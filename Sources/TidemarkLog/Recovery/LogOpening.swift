@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
+import TidemarkLock
 
 /// The steps of opening a log for writing.
 ///
@@ -115,7 +115,7 @@ struct LogOpening {
                 return file
             }
             if attempt < attemptCount {
-                _ = DispatchSemaphore(value: 0).wait(timeout: .now() + .milliseconds(5))
+                pauseThread(for: .milliseconds(5))
             }
         }
         throw LogError(

@@ -12,6 +12,8 @@ package struct QueryIndexError: Error, Hashable, Sendable, CustomStringConvertib
         case damaged
         /// The disk is full.
         case full
+        /// The index cannot be opened at present.
+        case unavailable
         /// The index is sound, but the operation failed.
         case failed
     }
@@ -50,10 +52,12 @@ package struct QueryIndexError: Error, Hashable, Sendable, CustomStringConvertib
         switch code {
         // The index is a cache. For all of these, deleting the files and rebuilding the index is
         // the remedy.
-        case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT, SQLITE_IOERR, SQLITE_CANTOPEN,
-            SQLITE_CONSTRAINT, SQLITE_MISUSE, SQLITE_MISMATCH, SQLITE_READONLY:
+        case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT, SQLITE_IOERR, SQLITE_CONSTRAINT,
+            SQLITE_MISUSE, SQLITE_MISMATCH, SQLITE_READONLY:
             self.init(.damaged, message)
         case SQLITE_FULL: self.init(.full, message)
+        // Mostly for want of descriptors, of which a sound index is not to blame.
+        case SQLITE_CANTOPEN: self.init(.unavailable, message)
         default: self.init(.failed, message)
         }
     }

@@ -129,7 +129,11 @@ extension WebError {
         default: break
         }
         self.init(code, status: status, reason)
-        if status >= 500 { cause = error.message }
+        if status >= 500 {
+            cause = error.message
+            // The only names with slashes in errors of a server are those of its files.
+            if reason.contains("/") { self.reason = "The server cannot use its files at present." }
+        }
         // In Apple's documentation, an error without `retryAfter` cannot be retried.
         if retryAfter == nil, ["THROTTLED", "TRY_AGAIN_LATER"].contains(code) { retryAfter = 1 }
         self.retryAfter = retryAfter

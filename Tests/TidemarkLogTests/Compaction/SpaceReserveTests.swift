@@ -84,6 +84,34 @@ import Testing
         #expect(try opened.useReserve())
     }
 
+    @Test func `Opening a log on a full disk removes the query index if nothing else is left`()
+        throws
+    {
+        let source = SimulatedFileSystem()
+        let (log, _) = try CrashWorkload.open(source, seed: 1)
+        var drafts = DraftSource(seed: 1)
+        while try !source.exists(path) { try log.commit(drafts.draft(payload: 300...900)) }
+        let disk = source.crash(.processKilled)
+        try disk.remove(path)
+        let storeByteCount = try disk.storeByteCount
+        let folder = StoreFolder(CrashWorkload.path)
+        try disk.createDirectory(folder.queries)
+        for name in ["index.sqlite", "index.sqlite-wal"] {
+            try disk.open(folder.queries + "/" + name, .create).allocate(to: 8 << 20)
+        }
+        disk.setCapacity(storeByteCount + (16 << 20))
+        let (opened, _) = try SegmentLog.open(
+            CrashWorkload.path,
+            creating: false,
+            configuration: CrashWorkload.configuration,
+            environment: CrashWorkload.environment(disk, seed: 2),
+            onDurable: { _ in }
+        )
+        #expect(try disk.list(folder.queries).isEmpty)
+        try opened.commit(drafts.draft())
+        try opened.close()
+    }
+
     @Test func `On a nearly full disk, the next segment has the size of the free space`() throws {
         let disk = SimulatedFileSystem(keepsTrace: false)
         let (log, _) = try CrashWorkload.open(disk, seed: 1, segmentByteCount: 64 << 20)

@@ -54,6 +54,30 @@ import TidemarkModel
         }
     }
 
+    @Test func `A page without the index is continued although records change`() async throws {
+        let client = try open(.creating)
+        try await client.createZone()
+        for number in 0..<10 { try await client.put("r\(number)", ["n": 1]) }
+        await client.store.letOthersRead()
+        // A store that is open for reading has no index, as one whose disk is full.
+        let reading = try open(.reading)
+        var request = QueryRequest(Query(recordType: "Note"), in: client.zone)
+        request.limit = 4
+        let first = try await reading.store.query(request, as: client.caller)
+        request.cursor = first.cursor
+        #expect(request.cursor != nil)
+        try await client.put("r00", ["n": 1])
+        try await client.modify([], delete: [RecordDeletion(client.id("r5"))])
+        let second = try await client.store.query(request, as: client.caller)
+        request.cursor = second.cursor
+        #expect(request.cursor != nil)
+        try await client.put("r01", ["n": 1])
+        let third = try await client.store.query(request, as: client.caller)
+        #expect(third.cursor == nil)
+        let names = (first.records + second.records + third.records).map(\.recordID.recordName)
+        #expect(Set(names) == Set((0..<10).map { "r\($0)" }) && names.count == 10)
+    }
+
     @Test(arguments: 0..<(runsLongTests ? 24 : 2) as Range<UInt64>, [false, true])
     func `The index finds all records after closing, reopening or compacting a store`(
         seed: UInt64,
