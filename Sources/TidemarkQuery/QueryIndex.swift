@@ -135,7 +135,7 @@ package final class QueryIndex: Sendable {
         } catch {
             let error = QueryIndexError("applying changes", error)
             // No client can cause this, so a value that cannot be written is damaged.
-            throw error.reason == .full || Task.isCancelled
+            throw [.full, .unavailable].contains(error.reason) || Task.isCancelled
                 ? error : QueryIndexError(.damaged, error.message)
         }
     }

@@ -135,7 +135,7 @@ import TidemarkWire
         }
     }
 
-    @Test func `Calls that only read are made although they cannot be recorded`() {
+    @Test func `Calls say whether they write`() {
         for request in [
             AdministrationRequest.tokens, .keys, .accounts, .sessions(account: nil), .webhooks,
             .containers,

@@ -138,11 +138,14 @@ import Testing
                 #expect(answer.headers[.cacheControl] == "private, max-age=3600", "\(held)")
                 // A page's script must not get what was kept for an image of it.
                 #expect(answer.headers[.vary] == "Origin", "\(held)")
+                let fields: HTTPFields = [.ifNoneMatch: held, .origin: "https://app.example.org"]
+                let script = try await server.request(download, .get, [], fields)
+                #expect(script.headers[.vary] == "Origin", "\(held)")
                 #expect(answer.body == (status == 304 ? [] : bytes), "\(held)")
             }
         }
         let ends = lines.all.filter { ["assets", "assets/up"].contains($0["endpoint"] as? String) }
-        #expect(ends.count == 16)
+        #expect(ends.count == 19)
         #expect(ends.first?["endpoint"] as? String == "assets/up")
         let failures = ends.filter { $0["code"] as? String == "TRY_AGAIN_LATER" }
         #expect(failures.count == 10)

@@ -50,10 +50,14 @@ import TidemarkWire
         #expect(WebError(full).reason == "The disk is full")
         let damaged = SyncError(.assetNotAvailable, "The asset is damaged (notes.tide/assets/1).")
         #expect(WebError(damaged).reason == "The asset is damaged.")
-        let message = "open of notes.tide/views failed: Too many open files (error 24)."
-        let descriptors = WebError(SyncError(.serviceUnavailable, message))
-        #expect(descriptors.reason == "The server cannot use its files at present.")
-        #expect(descriptors.cause == message)
+        for message in [
+            "open of notes.tide/views failed: Too many open files (error 24).",
+            "The query index failed while opening: SQLite error 14: unable to open database file",
+        ] {
+            let descriptors = WebError(SyncError(.serviceUnavailable, message))
+            #expect(descriptors.reason == "The server cannot use its files at present.")
+            #expect(descriptors.cause == message)
+        }
         let own = SyncError(.quotaExceeded, "The quota is used up (4 of 4 MB)")
         #expect(WebError(own).reason == own.message)
         let wrong = SyncError(.invalidArguments, "There is no such date (1/2)")

@@ -28,9 +28,19 @@ extension Queries {
             return try await indexed(request, as: caller, limit: limit, by: indexes)
         } catch {
             guard error.isDiskFull else { throw error }
-            // The index has no space for the latest events. A scan needs none, and reads the cursor
-            // of its own previous page.
-            return try await scanned(request, as: caller, asOf: nil, limit: limit)
+            // The index has no space for the latest events. A scan needs none, but cannot continue a
+            // page of the index. So the index continues it, as it is, unless it is being built.
+            if request.cursor == nil {
+                return try await scanned(request, as: caller, asOf: nil, limit: limit)
+            }
+            guard let reached = indexes.position, reached > .zero else { throw error }
+            return try await indexed(
+                request,
+                as: caller,
+                limit: limit,
+                by: indexes,
+                through: reached
+            )
         }
     }
 
@@ -47,17 +57,27 @@ extension Queries {
         }
     }
 
+    /// Answers a query of the present by the index, once that has reached a position; if none is
+    /// given, all events that are durable now.
     private func indexed(
         _ request: QueryRequest,
         as caller: Caller,
         limit: Int,
-        by indexes: StoreQueries
+        by indexes: StoreQueries,
+        through position: SequenceNumber? = nil
     ) async throws(SyncError) -> QueryPageResult {
         // A caller without read permission adds no indexes.
         _ = try readable(request.query, as: caller, try reader.picture(.visible))
         let rules = try await rules(for: request.query, as: caller)
         while true {
-            let page = try await answer(request, rules, as: caller, limit: limit, by: indexes)
+            let page = try await answer(
+                request,
+                rules,
+                as: caller,
+                limit: limit,
+                by: indexes,
+                through: position
+            )
             if let page { return page }
         }
     }
@@ -69,7 +89,8 @@ extension Queries {
         _ rules: QueryRules,
         as caller: Caller,
         limit: Int,
-        by indexes: StoreQueries
+        by indexes: StoreQueries,
+        through position: SequenceNumber?
     ) async throws(SyncError) -> QueryPageResult? {
         let picture = try reader.picture(.visible)
         let query = try readable(request.query, as: caller, picture)
@@ -90,7 +111,7 @@ extension Queries {
             selection: request.desiredKeys.map { FieldSelection($0) }
         )
         let found = try await indexes.ask(
-            through: picture.bound,
+            through: position ?? picture.bound,
             isPlaceKnown: isNear != nil
         ) { index in
             let cursor = try request.cursor.map { (cursor) throws(SyncError) in

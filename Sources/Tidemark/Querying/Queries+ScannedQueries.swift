@@ -9,8 +9,10 @@ import TidemarkRules
 import TidemarkViews
 
 extension Queries {
-    /// Answers a query by reading every record: as of a position, or in a store that is open for
-    /// reading, which must not be written.
+    /// Answers a query by reading every record: as of a position, in a store that is open for
+    /// reading, which must not be written, or if the index has no space.
+    ///
+    /// All pages are of the point of the first one.
     func scan(
         _ request: QueryRequest,
         as caller: Caller,
@@ -22,8 +24,12 @@ extension Queries {
             guard let cursor = ScanCursor(bytes: sent.bytes) else { throw .foreignCursor }
             return cursor
         }
-        // Records may change between the pages of a query of the present.
-        let bound = try reader.check(position ?? sent?.bound, picture)
+        let bound =
+            if let position {
+                try reader.check(position, picture)
+            } else {
+                try self.bound(of: sent, as: caller, picture)
+            }
         // Permissions are checked as of now.
         let query = try readable(request.query, as: caller, picture)
         let zone = request.zone.map { zone in
@@ -73,6 +79,24 @@ extension Queries {
             records: records,
             cursor: end < found.sequences.count ? QueryPageCursor(bytes: next.bytes) : nil
         )
+    }
+
+    /// Returns the last event that a page of a query of the present may see: that of the first page.
+    private func bound(
+        of cursor: ScanCursor?,
+        as caller: Caller,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> SequenceNumber {
+        // What shares show is always of now. After a commit, a cursor of such a query is of another one.
+        guard let cursor, caller.database.scope != .shared else {
+            return try reader.check(nil, picture)
+        }
+        do throws(SyncError) {
+            return try reader.check(cursor.bound, picture)
+        } catch {
+            // A compaction has dropped that point, or a restore. The client has named none.
+            throw .foreignCursor
+        }
     }
 
     /// The number of records to read rather than wait while an index is built.

@@ -134,7 +134,7 @@ struct ScanCursor: Hashable, Sendable {
 
     /// A hash that identifies query, place and point.
     var signature: UInt64
-    /// The last event that the first page could see; so can all others.
+    /// The last event that any page sees.
     var bound: SequenceNumber
     /// The number of records on earlier pages.
     var offset: Int

@@ -88,9 +88,9 @@ final class StoreQueries: Sendable {
             do {
                 return try await body(try await index(through: bound, isPlaceKnown: isPlaceKnown))
             } catch let error as QueryIndexError {
-                guard error.reason == .damaged, attemptCount < Self.attemptLimit else {
-                    throw SyncError(error)
-                }
+                guard error.reason == .damaged || error.reason == .unavailable && isLost,
+                    attemptCount < Self.attemptLimit
+                else { throw SyncError(error) }
                 try discard(ifStill: discardCount)
             } catch let error as SyncError {
                 throw error
@@ -115,7 +115,24 @@ final class StoreQueries: Sendable {
             _ = try await index(through: bound)
         } catch {
             if state.withLock(\.isStopping) { throw Self.closing }
+            if let error = error as? QueryIndexError, error.reason == .unavailable, !isLost {
+                throw SyncError(error)
+            }
             try discard(ifStill: discardCount)
+        }
+    }
+
+    /// True if a file of the index is gone, or may not be opened, so that waiting does not help.
+    private var isLost: Bool {
+        guard let folder = place() else { return false }
+        let files = PosixFileSystem()
+        do throws(FileError) {
+            let names = try files.list(folder).filter { $0.hasPrefix(StoreFolder.queryIndexName) }
+            guard names.contains(StoreFolder.queryIndexName) else { return true }
+            for name in names { try files.open(folder + "/" + name, .readWrite).close() }
+            return false
+        } catch {
+            return !error.isOutOfDescriptors
         }
     }
 
@@ -123,7 +140,7 @@ final class StoreQueries: Sendable {
         get throws {
             if state.withLock({ $0.opened != nil }) { return true }
             guard let folder = place() else { return false }
-            return try PosixFileSystem().exists(folder + "/" + Self.fileName)
+            return try PosixFileSystem().exists(folder + "/" + StoreFolder.queryIndexName)
         }
     }
 
@@ -224,8 +241,6 @@ public struct QueryIndexProgress: Hashable, Sendable {
 // MARK: - Opening and throwing away
 
 extension StoreQueries {
-    private static let fileName = "index.sqlite"
-
     private func open(isPlaceKnown: Bool = false) throws -> QueryIndex {
         // Under the lock, so that two queries do not open the file twice.
         try state.withLock { state in
@@ -247,7 +262,7 @@ extension StoreQueries {
         if let folder {
             let files = PosixFileSystem()
             try files.permitting(permissions).createDirectory(folder)
-            let path = folder + "/" + Self.fileName
+            let path = folder + "/" + StoreFolder.queryIndexName
             // SQLite gives this file's permissions to the files that it creates with it.
             if try !files.exists(path) {
                 _ = try files.permitting(asIn: folder).open(path, .create)
@@ -301,7 +316,8 @@ extension StoreQueries {
                 guard try files.exists(folder) else { return }
                 // The prefix includes SQLite's `-wal` and `-shm` files, which must not stay next to
                 // a new database.
-                for name in try files.list(folder) where name.hasPrefix(Self.fileName) {
+                for name in try files.list(folder) where name.hasPrefix(StoreFolder.queryIndexName)
+                {
                     try files.remove(folder + "/" + name)
                 }
             }

@@ -47,14 +47,17 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
     override func perform(_ session: Session) async throws(CKError) {
         var ids = recordIDs ?? []
         var models = ids.map(\.model)
-        // Also the creator of a record of the own user.
-        let current = RecordID(recordName: CKCurrentUserDefaultName)
-        if fetchesCurrentUser || models.contains(current) {
-            let user = try await session.call { (service, caller) async throws(SyncError) in
-                try await service.currentUser(as: caller)
+        if fetchesCurrentUser {
+            ids = [try await currentUser(session)]
+            models = ids.map(\.model)
+        } else if models.contains(Self.standIn) {
+            do throws(CKError) {
+                let user = try await currentUser(session).model
+                models = models.map { $0 == Self.standIn ? user : $0 }
+            } catch {
+                // Without a user, only this record is not found.
+                guard error.code == .notAuthenticated else { throw error }
             }
-            if fetchesCurrentUser { ids = [CKRecord.ID(user)] }
-            models = ids.map { $0.model == current ? CKRecord.ID(user).model : $0.model }
         }
         let request = FetchRecordsRequest(models, desiredKeys: desiredKeys)
         let answers = try await session.call { (service, caller) async throws(SyncError) in
@@ -75,6 +78,17 @@ open class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
             tell(.fetched(id, outcome))
         }
         if let error = CKError.ofItems(errors) { throw error }
+    }
+
+    /// The name of the current user as the creator of own records.
+    private static let standIn = RecordID(recordName: CKCurrentUserDefaultName)
+
+    private func currentUser(_ session: Session) async throws(CKError) -> CKRecord.ID {
+        CKRecord.ID(
+            try await session.call { (service, caller) async throws(SyncError) in
+                try await service.currentUser(as: caller)
+            }
+        )
     }
 
     private func fetch(

@@ -46,6 +46,9 @@ extension FileError {
     /// True if the disk, or this user's quota, is full; the call may succeed later.
     package var isOutOfSpace: Bool { errorNumber == ENOSPC || errorNumber == EDQUOT }
 
+    /// True if the process, or the machine, has no more open files.
+    package var isOutOfDescriptors: Bool { errorNumber == EMFILE || errorNumber == ENFILE }
+
     /// True if nothing is at the path.
     package var isMissing: Bool { errorNumber == ENOENT || errorNumber == ENOTDIR }
 

@@ -77,6 +77,8 @@ package struct StoreFolder: Hashable, Sendable {
     package var views: String { path + "/views" }
     /// The folder of the query index: a cache.
     package var queries: String { path + "/queries" }
+    /// The name of the query index in its folder, with which the names of SQLite's other files begin.
+    package static let queryIndexName = "index.sqlite"
 
     /// The folder of the journal.
     package var journal: String { path + "/journal" }

@@ -20,12 +20,13 @@ extension LogOpening {
         }
     }
 
-    /// Removes the query index, which can be computed again and may have the most space that can be
-    /// freed; `false` if there is none.
+    /// Removes the query index in the store's folder, which can be computed again; `false` if there is
+    /// none.
     private func removeQueryIndex() throws(FileError) -> Bool {
         let fileSystem = environment.fileSystem
         guard try fileSystem.exists(folder.queries) else { return false }
         let names = try fileSystem.list(folder.queries)
+            .filter { $0.hasPrefix(StoreFolder.queryIndexName) }
         for name in names { try fileSystem.remove(folder.queries + "/" + name) }
         return !names.isEmpty
     }

@@ -13,7 +13,8 @@ public protocol AdministrationCall: Codable, Sendable {
 
     /// The name under which the call is sent.
     static var name: String { get }
-    /// True if the call may not be repeated after a lost connection.
+    /// True if the call may not be repeated after a lost connection, and is refused if it cannot be
+    /// recorded.
     var writes: Bool { get }
     /// The call as it may be recorded: without secrets.
     var recorded: Self { get }

@@ -56,7 +56,7 @@ package struct QueryIndexError: Error, Hashable, Sendable, CustomStringConvertib
             SQLITE_MISUSE, SQLITE_MISMATCH, SQLITE_READONLY:
             self.init(.damaged, message)
         case SQLITE_FULL: self.init(.full, message)
-        // Mostly for want of descriptors, of which a sound index is not to blame.
+        // Usually no descriptors are left; the index may be sound.
         case SQLITE_CANTOPEN: self.init(.unavailable, message)
         default: self.init(.failed, message)
         }

@@ -9,7 +9,7 @@ import GRDBSQLite
 /// A long log makes updates fast, because a page that changes often is moved once. But it needs
 /// space of its own. So it has as many pages as the index, within bounds.
 enum SQLLog {
-    /// The least and the most pages, of 8 KiB each, at which the log is moved.
+    /// The least and the most pages at which the log is moved, of 8 KiB each in a new index.
     private static let pageCounts: ClosedRange<Int32> = 512...8192
 
     /// Moves the log of a connection after its commits, in place of SQLite's own rule.

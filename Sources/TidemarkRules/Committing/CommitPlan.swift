@@ -64,8 +64,8 @@ package struct CommitPlan: Sendable {
         []
     /// The offsets in the payloads of the keys of audiences that the commit begins.
     private var audienceKeyOffsets: [Int] = []
-    /// True if the decision depends only on this: since its bound, no record has got a slot other than
-    /// its name's hash.
+    /// True for a compaction: of all later commits, only those that gave a record a slot other than its
+    /// name's hash make the decision wrong.
     package var restsOnHashedSlots = false
     /// True if the decision depends on the audiences of records.
     package var restsOnAudiences = false

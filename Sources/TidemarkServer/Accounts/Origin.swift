@@ -37,7 +37,7 @@ package enum Origin {
     }
 
     /// Returns the origin of an address as browsers send it: in lower case, and without the port that the
-    /// scheme implies; `nil` if it has no `http` or `https` and no host.
+    /// scheme implies; `nil` unless it has the scheme `http` or `https`, and a host.
     package static func of(_ address: String) -> String? {
         guard let url = URL(string: address), let scheme = url.scheme?.lowercased(),
             ["http", "https"].contains(scheme), let name = url.host, !name.isEmpty

@@ -131,8 +131,11 @@ extension WebError {
         self.init(code, status: status, reason)
         if status >= 500 {
             cause = error.message
-            // The only names with slashes in errors of a server are those of its files.
-            if reason.contains("/") { self.reason = "The server cannot use its files at present." }
+            // The message may name files of the server, or a statement of SQLite's. Only that of a busy
+            // zone quotes a client's name.
+            if error.code != .zoneBusy, reason.contains("/") || reason.contains("SQLite") {
+                self.reason = "The server cannot use its files at present."
+            }
         }
         // In Apple's documentation, an error without `retryAfter` cannot be retried.
         if retryAfter == nil, ["THROTTLED", "TRY_AGAIN_LATER"].contains(code) { retryAfter = 1 }

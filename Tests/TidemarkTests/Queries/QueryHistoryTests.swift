@@ -76,6 +76,33 @@ import TidemarkModel
         #expect(third.cursor == nil)
         let names = (first.records + second.records + third.records).map(\.recordID.recordName)
         #expect(Set(names) == Set((0..<10).map { "r\($0)" }) && names.count == 10)
+        // Once the point is dropped, the client is told to begin anew.
+        _ = try await client.store.compact(.keepingNothing)
+        let error = await #expect(throws: SyncError.self) {
+            try await client.store.query(request, as: client.caller)
+        }
+        #expect(error?.isHistoryPruned == false && error?.code == .invalidArguments)
+    }
+
+    @Test(arguments: ["-wal", "-shm"])
+    func `An index is made again if one of its files cannot be opened`(
+        suffix: String
+    ) async throws {
+        let client = try open(.creating)
+        try await client.createZone()
+        try await client.put("a", ["n": 1])
+        let query = Query(recordType: "Note")
+        #expect(try await client.find(query, in: client.zone).count == 1)
+        try client.store.close()
+        let path = folder.path() + "/queries/index.sqlite" + suffix
+        try? FileManager.default.removeItem(atPath: path)
+        // SQLite follows no link to its own files.
+        try FileManager.default.createSymbolicLink(
+            atPath: path,
+            withDestinationPath: folder.path("nowhere")
+        )
+        let again = try open(.writing)
+        #expect(try await again.find(query, in: again.zone).count == 1)
     }
 
     @Test(arguments: 0..<(runsLongTests ? 24 : 2) as Range<UInt64>, [false, true])

@@ -61,6 +61,31 @@ import TidemarkModel
         #expect(try await names(again, in: again.zone, limit: 3) == moved)
     }
 
+    @Test func `A page without the index is not continued for a participant who was removed`()
+        async throws
+    {
+        let world = try await SharingWorld()
+        let anna = world.anna
+        let bob = world.guest("bob")
+        var saves = [try anna.node("root", ["n": 100])]
+        for number in 0..<5 { saves.append(try anna.node("k\(number)", under: "root", ["n": 1])) }
+        try await anna.modify(saves)
+        try await anna.modify([try anna.share("s", of: "root", with: [("bob", .readOnly)])])
+        try await bob.accept("s", of: anna)
+        await world.store.letOthersRead()
+        let reading = try Store.open(at: world.folder.path(), access: .reading)
+        var request = QueryRequest(Query(recordType: "Node"), in: bob.zone)
+        request.limit = 2
+        request.cursor = try await reading.query(request, as: bob.caller).cursor
+        #expect(request.cursor != nil)
+        // The result is kept, and must not be used any more.
+        #expect(try await world.store.query(request, as: bob.caller).records.count == 2)
+        try await anna.modify([], delete: [RecordDeletion(anna.id("s"))])
+        await #expect(throws: SyncError.self) {
+            try await world.store.query(request, as: bob.caller)
+        }
+    }
+
     @Test(.timeLimit(.minutes(2)))
     func `A query of a shared zone does not keep history from being dropped`() async throws {
         let world = try await SharingWorld()
