@@ -11,6 +11,8 @@ package final class HookedFileSystem: FileSystem {
     private let hook = Lock<(@Sendable (String) -> Void)?>(nil)
     private let opening = Lock<Opening?>(nil)
     private let refusesRemovals = Lock(false)
+    /// The number of openings, of files and directories, that fail from now on.
+    private let refusedOpenings = Lock(0)
     private let listing = Lock<Visit?>(nil)
     private let syncing = Lock<Visit?>(nil)
 
@@ -68,6 +70,23 @@ package final class HookedFileSystem: FileSystem {
         refusesRemovals.withLock { $0 = refuses }
     }
 
+    /// Lets the next openings fail for want of descriptors.
+    package func refuseOpenings(_ count: Int) {
+        refusedOpenings.withLock { $0 = count }
+    }
+
+    /// The number of openings that are still to fail.
+    package var refusedOpeningCount: Int { refusedOpenings.withLock { $0 } }
+
+    private func takeDescriptor(_ path: String) throws(FileError) {
+        let isRefused = refusedOpenings.withLock { count in
+            defer { count = max(count - 1, 0) }
+            return count > 0
+        }
+        // Too many open files.
+        if isRefused { throw FileError(call: .open, path: path, errorNumber: 24) }
+    }
+
     package func linkCount(of path: String) throws(FileError) -> Int {
         try disk.linkCount(of: path)
     }
@@ -94,6 +113,7 @@ package final class HookedFileSystem: FileSystem {
             return next.count == 0 ? next.body : nil
         }
         body?()
+        try takeDescriptor(path)
         return try disk.open(path, mode)
     }
 
@@ -121,6 +141,7 @@ package final class HookedFileSystem: FileSystem {
 
     package func syncDirectory(_ path: String) throws(FileError) {
         visit(path, syncing)
+        try takeDescriptor(path)
         try disk.syncDirectory(path)
     }
 }

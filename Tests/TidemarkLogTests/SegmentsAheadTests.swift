@@ -41,6 +41,29 @@ import Testing
         try again.close()
     }
 
+    @Test func `The writer waits for a free descriptor to begin a segment`() throws {
+        let files = HookedFileSystem(disk)
+        var environment = CrashWorkload.environment(files, seed: 1)
+        environment.writesInline = false
+        let (log, _) = try SegmentLog.open(
+            CrashWorkload.path,
+            creating: true,
+            configuration: CrashWorkload.configuration,
+            environment: environment,
+            onDurable: { _ in }
+        )
+        try log.commit(.sample(1))
+        // The file is opened once to prepare it, and once to begin it.
+        files.beforeOpening(Self.folder.spare(1), time: 2) { files.refuseOpenings(3) }
+        try log.commit(.sample(2), beginsSegment: true)
+        #expect(files.refusedOpeningCount == 0)
+        #expect(log.files.segmentCount == 2)
+        try log.close()
+        let (again, report) = try CrashWorkload.open(disk, seed: 2)
+        #expect(report.wasClean && again.lastSequence == log.lastSequence)
+        try again.close()
+    }
+
     @Test func `A crash before the first commit of a segment loses nothing`() throws {
         let log = try open()
         try fill(log)

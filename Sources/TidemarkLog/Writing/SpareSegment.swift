@@ -1,6 +1,8 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import TidemarkLock
+
 /// A prepared segment: zero-filled to its full length and synced, with its dictionary, but without
 /// a header and a final name.
 ///
@@ -110,14 +112,21 @@ extension SpareSegment {
         let opened = try LogError.wrapping { () throws(FileError) -> any LogFile in
             // The header is synced before the rename. After a crash, a file with a segment's name
             // therefore has a header.
-            let file = try fileSystem.open(path, .readWrite)
+            let file = try environment.withDescriptor { () throws(FileError) in
+                try fileSystem.open(path, .readWrite)
+            }
             try file.write(bytes.span.bytes, at: 0)
             try file.sync()
             file.close()
             try fileSystem.rename(path, to: folder.segment(id))
-            try fileSystem.syncDirectory(folder.segments)
+            // Without a descriptor, this fails before it syncs, and may be repeated.
+            try environment.withDescriptor { () throws(FileError) in
+                try fileSystem.syncDirectory(folder.segments)
+            }
             // Opened again, because errors name the path by which a file was opened.
-            return try fileSystem.open(folder.segment(id), .readWrite)
+            return try environment.withDescriptor { () throws(FileError) in
+                try fileSystem.open(folder.segment(id), .readWrite)
+            }
         }
         return SegmentReader(
             id: id,
@@ -126,5 +135,25 @@ extension SpareSegment {
             dictionary: dictionary,
             blocks: []
         )
+    }
+}
+
+extension LogEnvironment {
+    /// Makes a call, and repeats it while the process has no free descriptor, for at most ten seconds.
+    ///
+    /// The writer would end for a want that may pass, and the store with it until it is opened again.
+    fileprivate func withDescriptor<Result>(
+        _ call: () throws(FileError) -> Result
+    ) throws(FileError) -> Result {
+        // In a simulation nobody else closes a file meanwhile.
+        for _ in 0..<(writesInline ? 0 : 1000) {
+            do throws(FileError) {
+                return try call()
+            } catch {
+                guard error.isOutOfDescriptors else { throw error }
+            }
+            pauseThread(for: .milliseconds(10))
+        }
+        return try call()
     }
 }
