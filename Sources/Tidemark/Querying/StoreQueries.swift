@@ -129,6 +129,8 @@ final class StoreQueries: Sendable {
         do throws(FileError) {
             let names = try files.list(folder).filter { $0.hasPrefix(StoreFolder.queryIndexName) }
             guard names.contains(StoreFolder.queryIndexName) else { return true }
+            // Closing a file drops the locks that SQLite has on it in this process. No other process
+            // uses the index.
             for name in names { try files.open(folder + "/" + name, .readWrite).close() }
             return false
         } catch {
