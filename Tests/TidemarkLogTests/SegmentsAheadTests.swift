@@ -43,15 +43,7 @@ import Testing
 
     @Test func `The writer waits for a free descriptor to begin a segment`() throws {
         let files = HookedFileSystem(disk)
-        var environment = CrashWorkload.environment(files, seed: 1)
-        environment.writesInline = false
-        let (log, _) = try SegmentLog.open(
-            CrashWorkload.path,
-            creating: true,
-            configuration: CrashWorkload.configuration,
-            environment: environment,
-            onDurable: { _ in }
-        )
+        let (log, _) = try CrashWorkload.open(files, seed: 1, writesInline: false)
         try log.commit(.sample(1))
         // The file is opened once to prepare it, and once to begin it.
         files.beforeOpening(Self.folder.spare(1), time: 2) { files.refuseOpenings(3) }

@@ -159,6 +159,27 @@ import TidemarkWire
         }
     }
 
+    @Test func `A form is one of the server however its public address is written`() async throws {
+        var options = ServerOptions()
+        options.publicURL = "https://Sync.example.org:443"
+        try await ServerUnderTest.run(.router, options: options) { server in
+            _ = try await server.signIn("ann")
+            for (origin, text) in [
+                ("https://sync.example.org", "The address or the password is wrong."),
+                ("http://sync.example.org", "The form came from another page."),
+                ("null", "The form came from another page."),
+            ] {
+                let answer = try await post(
+                    server,
+                    "/account/sign-in",
+                    ["email": "ann@example.org", "password": "guessed it"],
+                    origin: origin
+                )
+                #expect(answer.text.contains(text), "\(origin)")
+            }
+        }
+    }
+
     @Test func `A reset link sets a password once`() async throws {
         try await ServerUnderTest.run(.router) { server in
             _ = try await server.signIn("ann")

@@ -8,8 +8,6 @@ import TidemarkServer
 /// The address at which clients reach a server: the beginning of its links.
 struct PublicAddress {
     /// The address as browsers send it as an origin.
-    ///
-    /// The server refuses forms from other origins.
     let text: String
 
     /// Reads an address; throws for one that no client could open.

@@ -106,6 +106,18 @@ final class Incoming: Sendable {
     /// list of origins does not allow them, because any site can show such a page.
     var origin: String? { header(.origin) }
 
+    /// Refuses a form that a page of another origin sent.
+    ///
+    /// Such a page could otherwise act in the user's name. Browsers send `Origin` with forms. A request
+    /// without it is no form of another site in a current browser; `SameSite` of the account's cookie
+    /// covers old ones.
+    func checkIsOwnForm() throws(WebError) {
+        // `baseURL` may be written in another way than browsers write an origin.
+        if let origin, origin != Origin.of(baseURL) {
+            throw .accessDenied("The form came from another page.")
+        }
+    }
+
     /// The origin of the page whose script sent the request; `nil` if no script did, or if the page
     /// has no origin that a message can be sent to.
     ///

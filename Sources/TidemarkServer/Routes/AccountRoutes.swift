@@ -134,11 +134,7 @@ extension Server {
 
     /// Returns the members of a form that one of this server's pages sent.
     private func form(_ request: Request, _ incoming: Incoming) async throws -> QueryMembers {
-        // Browsers send `Origin` with forms. A request without it is no form of another site in a
-        // current browser; `SameSite` of the cookie covers old ones.
-        if let origin = incoming.header(.origin), origin != incoming.baseURL {
-            throw WebError.accessDenied("The form came from another page.")
-        }
+        try incoming.checkIsOwnForm()
         return PercentCoding.form(try await incoming.collected(upTo: 16 << 10))
     }
 

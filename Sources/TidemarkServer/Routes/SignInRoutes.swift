@@ -59,10 +59,7 @@ extension Server {
             form = PercentCoding.form(try await incoming.collected(upTo: 16 << 10))
             let (state, found) = try await opened(form["s"])
             token = found
-            // A page of another site could otherwise send a form in the user's name.
-            if let origin = incoming.header(.origin), origin != incoming.baseURL {
-                throw WebError.accessDenied("The form came from another page.")
-            }
+            try incoming.checkIsOwnForm()
             // By address and by account: one client must not try many accounts, nor many clients
             // one account.
             try limits.take(.signIn, of: incoming.address)

@@ -80,15 +80,7 @@ import Testing
     @Test func `A segment that the manifest is about to name is not removed`() throws {
         let disk = SimulatedFileSystem()
         let files = HookedFileSystem(disk)
-        var environment = LogEnvironment.fixed(files)
-        environment.writesInline = false
-        let (log, _) = try SegmentLog.openAndSeal(
-            CrashWorkload.path,
-            creating: true,
-            configuration: CrashWorkload.configuration,
-            environment: environment,
-            onDurable: { _ in }
-        )
+        let (log, _) = try CrashWorkload.open(files, seed: 1, writesInline: false)
         func commit(_ byteCount: Int) throws {
             _ = try log.append(.sample(Int(log.lastSequence.rawValue), byteCount: byteCount))
             try log.blockUntilDurable(log.lastSequence)

@@ -63,35 +63,41 @@ import Testing
         try log.close()
     }
 
-    @Test func `Opening a log on a full disk uses only the space that it needs`() throws {
+    /// The disk of a log with a reserve whose process was killed.
+    private func killed() throws -> SimulatedFileSystem {
         let source = SimulatedFileSystem()
         let (log, _) = try CrashWorkload.open(source, seed: 1)
         var drafts = DraftSource(seed: 1)
         while try !source.exists(path) { try log.commit(drafts.draft(payload: 300...900)) }
-        let before = try #require(try source.status(of: path)).byteCount
-        let disk = source.crash(.processKilled)
-        disk.setCapacity(try disk.storeByteCount)
-        let (opened, _) = try SegmentLog.open(
+        return source.crash(.processKilled)
+    }
+
+    /// Opens its log, and seals nothing, which would need space too.
+    private func open(_ disk: SimulatedFileSystem) throws -> SegmentLog {
+        try SegmentLog.open(
             CrashWorkload.path,
             creating: false,
             configuration: CrashWorkload.configuration,
             environment: CrashWorkload.environment(disk, seed: 2),
             onDurable: { _ in }
-        )
+        ).log
+    }
+
+    @Test func `Opening a log on a full disk uses only the space that it needs`() throws {
+        let disk = try killed()
+        let before = try #require(try disk.status(of: path)).byteCount
+        disk.setCapacity(try disk.storeByteCount)
+        let log = try open(disk)
         let after = try #require(try disk.status(of: path)).byteCount
         #expect(after < before)
         #expect(after >= before / 4)
-        #expect(try opened.useReserve())
+        #expect(try log.useReserve())
     }
 
     @Test func `Opening a log on a full disk removes the query index if nothing else is left`()
         throws
     {
-        let source = SimulatedFileSystem()
-        let (log, _) = try CrashWorkload.open(source, seed: 1)
-        var drafts = DraftSource(seed: 1)
-        while try !source.exists(path) { try log.commit(drafts.draft(payload: 300...900)) }
-        let disk = source.crash(.processKilled)
+        let disk = try killed()
         try disk.remove(path)
         let storeByteCount = try disk.storeByteCount
         let folder = StoreFolder(CrashWorkload.path)
@@ -100,16 +106,10 @@ import Testing
             try disk.open(folder.queries + "/" + name, .create).allocate(to: 8 << 20)
         }
         disk.setCapacity(storeByteCount + (16 << 20))
-        let (opened, _) = try SegmentLog.open(
-            CrashWorkload.path,
-            creating: false,
-            configuration: CrashWorkload.configuration,
-            environment: CrashWorkload.environment(disk, seed: 2),
-            onDurable: { _ in }
-        )
+        let log = try open(disk)
         #expect(try disk.list(folder.queries).isEmpty)
-        try opened.commit(drafts.draft())
-        try opened.close()
+        try log.commit(.sample(1))
+        try log.close()
     }
 
     @Test func `On a nearly full disk, the next segment has the size of the free space`() throws {

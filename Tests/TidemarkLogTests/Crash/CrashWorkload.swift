@@ -39,15 +39,18 @@ struct CrashWorkload: Sendable {
         _ fileSystem: any FileSystem,
         seed: UInt64,
         creating: Bool = true,
-        segmentByteCount: Int? = nil
+        segmentByteCount: Int? = nil,
+        writesInline: Bool = true
     ) throws(LogError) -> (log: SegmentLog, report: RecoveryReport) {
+        var environment = environment(fileSystem, seed: seed)
+        environment.writesInline = writesInline
         var configuration = configuration
         if let segmentByteCount { configuration.segmentByteCount = segmentByteCount }
         return try SegmentLog.openAndSeal(
             path,
             creating: creating,
             configuration: configuration,
-            environment: environment(fileSystem, seed: seed),
+            environment: environment,
             onDurable: { _ in }
         )
     }
