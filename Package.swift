@@ -338,7 +338,9 @@ let package = Package(
         ),
         .testTarget(
             name: "TidemarkLogTests",
-            dependencies: ["TidemarkLog", "TidemarkLock", "SimulatedDisk", "TestSupport", "CLZ4"],
+            dependencies: [
+                "TidemarkLog", "TidemarkLock", "SimulatedDisk", "TestSupport", "CLZ4", "CXXHash",
+            ],
             exclude: ["Fixtures"],
             swiftSettings: everywhere
         ),

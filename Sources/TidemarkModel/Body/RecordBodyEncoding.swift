@@ -136,7 +136,8 @@ extension RecordBody {
         let start = bytes.count
         // The zeros are also the flags, and the lengths of texts that are absent. They make room for
         // the texts too, because an append to an array costs more than a short text.
-        bytes.append(contentsOf: repeatElement(0, count: headerByteCount + texts))
+        let byteCount = headerByteCount + texts
+        bytes.append(addingCapacity: byteCount) { $0.append(repeating: 0, count: byteCount) }
         bytes.withUnsafeMutableBytes { bytes in
             let buffer = UnsafeMutableRawBufferPointer(rebasing: bytes[start...])
             var end = headerByteCount

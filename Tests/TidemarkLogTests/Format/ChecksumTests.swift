@@ -1,6 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
+import CXXHash
 import Testing
 
 @testable import TidemarkLog
@@ -30,5 +31,22 @@ struct ChecksumTests {
         let wide = xxh3Wide(bytes.span.bytes, seed: 7)
         let other = xxh3Wide(bytes.span.bytes, seed: 8)
         #expect(wide.low != other.low && wide.high != other.high)
+    }
+
+    @Test func `The hash does not depend on the instructions that compute it`() {
+        let bytes = (0..<3_000).map { UInt8(truncatingIfNeeded: $0 &* $0 &* 31 &+ $0 / 7) }
+        for start in [0, 1, 7, 8] {
+            for count in Array(0...600) + [1_023, 1_024, 1_025, 2_048, 2_991] {
+                let part = bytes.span.bytes.extracting(start..<start + count)
+                let (plain, wide) = part.withUnsafeBytes { bytes in
+                    (
+                        XXH3_64bits_withSeed(bytes.baseAddress, bytes.count, 42),
+                        XXH3_128bits_withSeed(bytes.baseAddress, bytes.count, 42)
+                    )
+                }
+                #expect(xxh3(part, seed: 42) == plain)
+                #expect(xxh3Wide(part, seed: 42) == (wide.low64, wide.high64))
+            }
+        }
     }
 }

@@ -20,7 +20,7 @@ final class LZ4Blocks: Sendable {
         /// Throws if bytes are not the stored form.
         func check(_ bytes: Slice<UnsafeMutableRawBufferPointer>) throws {
             let bytes = UnsafeMutableRawBufferPointer(rebasing: bytes)
-            guard XXH3_64bits(bytes.baseAddress, bytes.count) == hash else {
+            guard tidemark_xxh3_64(bytes.baseAddress, bytes.count, 0) == hash else {
                 throw WrongAnswer("a block has another hash")
             }
         }
@@ -58,7 +58,7 @@ final class LZ4Blocks: Sendable {
                     stored: stored.count..<stored.count + bytes.count,
                     raw: rawEnd..<rawEnd + open.count,
                     records: first..<records.count,
-                    hash: XXH3_64bits(bytes, bytes.count)
+                    hash: tidemark_xxh3_64(bytes, bytes.count, 0)
                 )
             )
             stored += bytes
