@@ -253,7 +253,13 @@ let package = Package(
                     package: "swift-nio-extras",
                     condition: server
                 ),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: server),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: server),
+                .product(
+                    name: "NIOHTTPTypesHTTP1",
+                    package: "swift-nio-extras",
+                    condition: server
+                ),
                 .product(name: "Logging", package: "swift-log", condition: server),
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: server),
                 .product(

@@ -215,6 +215,25 @@ import TidemarkLock
         }
     }
 
+    @Test(arguments: ["/health/live", "\(ServerUnderTest.path)public/users/current"])
+    func `A connection of HTTP 1.0 ends after its first answer`(path: String) async throws {
+        let options = Self.options(\.idleTimeout, .seconds(300))
+        try await ServerUnderTest.run(.live, options: options) { server in
+            let port = try #require(server.client.port)
+            for field in ["", "Connection: Keep-Alive\r\n"] {
+                try await RawConnection.open(port: port) { connection in
+                    try await connection.send(
+                        "GET \(path)?ckAPIToken=\(server.token) HTTP/1.0\r\n\(field)\r\n"
+                    )
+                    // Until the server closes it.
+                    try await connection.receive()
+                    #expect(connection.statuses.count == 1)
+                    #expect(!connection.received.contains("chunked"))
+                }
+            }
+        }
+    }
+
     @Test func `A truncated body has no effect`() async throws {
         try await run { connection, server in
             let web = try await server.signIn("ann")

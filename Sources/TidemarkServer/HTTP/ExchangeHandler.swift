@@ -49,6 +49,10 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
         answerTime = TimeAmount(answer)
     }
 
+    func handlerAdded(context: ChannelHandlerContext) {
+        OldVersionHandler.add(to: context.pipeline.syncOperations)
+    }
+
     // MARK: Requests
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
