@@ -39,6 +39,25 @@ public func autoreleasepool<Result, Failure: Error>(
     try body()
 }
 
+extension UserDefaults {
+    /// Sets a value, as `set(_:forKey:)` does.
+    public func setValue(_ value: Any?, forKey key: String) {
+        set(value, forKey: key)
+    }
+}
+
+extension String {
+    /// Returns the key: without a bundle of an app, there is no table of translations.
+    public init(
+        localized key: String,
+        table: String? = nil,
+        bundle: Bundle? = nil,
+        comment: StaticString? = nil
+    ) {
+        self = key
+    }
+}
+
 extension NSKeyedUnarchiver {
     /// Reads an archived array of objects of one class; `nil` if the archive holds something else.
     public static func unarchivedArrayOfObjects<Object: NSObject & NSCoding>(

@@ -176,22 +176,28 @@ struct OldCodeTests {
             objects[key] = value as NSDictionary
         }
         let notification = CKNotification(fromRemoteNotificationDictionary: objects)
-        #expect(notification.subscriptionID == "s")
+        #expect(notification.subscriptionID == "s" && notification.notificationType == .database)
+        #expect(notification.notificationID == nil)
         #expect(notification is CKDatabaseNotification)
-        let nothing = CKNotification(fromRemoteNotificationDictionary: [String: NSObject]())
-        #expect(nothing.subscriptionID == nil)
         let zone = CKRecordZoneNotification(fromRemoteNotificationDictionary: objects)
-        #expect(zone.subscriptionID == nil && zone.notificationType == .recordZone)
-        if let newer = CKNotification(fromRemoteNotificationDictionary: objects) {
-            #expect(newer.subscriptionID == "s")
-        }
-        if CKNotification(fromRemoteNotificationDictionary: [String: NSObject]()) as CKNotification?
-            != nil
-        {
-            Issue.record("made from nothing")
-        }
+        #expect(zone == nil && zone.subscriptionID == nil && zone.notificationType == nil)
         let newer: CKNotification? = CKNotification(fromRemoteNotificationDictionary: userInfo)
         #expect(newer?.subscriptionID == "s")
+    }
+
+    @Test func `A notification from a dictionary of objects may be nil`() throws {
+        let met: NSDictionary = ["met": ["sid": "s", "dbs": 2], "cid": "iCloud.x"]
+        let objects: [String: NSObject] = ["ck": met]
+        let optional = CKNotification(fromRemoteNotificationDictionary: objects)
+        #expect(optional?.subscriptionID == "s")
+        guard let notification = optional else { throw CKError(.internalError) }
+        #expect(notification.notificationType == .database)
+        if let found = CKNotification(fromRemoteNotificationDictionary: objects) {
+            #expect(found.subscriptionID == "s")
+        }
+        for other: [String: NSObject] in [[:], ["aps": NSDictionary()]] {
+            #expect(CKNotification(fromRemoteNotificationDictionary: other) == nil)
+        }
     }
 
     @Test func `Errors can be inspected in every way`() {

@@ -97,5 +97,17 @@ private let syncLog = OSLog(subsystem: "org.example.notes", category: "sync")
         #expect(read == ids)
         os_log("kept %d records", log: syncLog, type: .debug, ids.count)
     }
+
+    @Test func settingsAndTextsAreThose() throws {
+        let name = "org.example.\(UUID().uuidString)"
+        let defaults = try #require(UserDefaults(suiteName: name))
+        defaults.setValue(Data([1]), forKey: "token")
+        #expect(defaults.data(forKey: "token") == Data([1]))
+        defaults.setValue(nil, forKey: "token")
+        #expect(defaults.data(forKey: "token") == nil)
+        defaults.removePersistentDomain(forName: name)
+        #expect(String(localized: "No account", comment: "An error") == "No account")
+        #expect(String(localized: "\(2) notes") == "2 notes")
+    }
 }
 #endif

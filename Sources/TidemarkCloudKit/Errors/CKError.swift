@@ -50,7 +50,7 @@ public struct CKError: CustomNSError, @unchecked Sendable {
     /// The cause of the error.
     public var localizedDescription: String {
         userInfo[NSLocalizedDescriptionKey] as? String
-            ?? "The operation couldn’t be completed. (\(CKErrorDomain) error \(errorCode).)"
+            ?? "The operation could not be completed. (\(CKErrorDomain) error \(errorCode).)"
     }
 
     // MARK: Details

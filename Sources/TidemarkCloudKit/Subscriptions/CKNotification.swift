@@ -231,28 +231,15 @@ extension RemoteNotificationReading {
     }
 }
 
-extension RemoteNotificationReading where Self: CKNotification {
-    /// Reads a remote notification, as code does that was written when this could not fail.
-    ///
-    /// The result is of the subclass that the notification is for. For a dictionary that is not
-    /// CloudKit's, or that is of another kind than this class is for, it is a notification without
-    /// a subscription.
-    public init(fromRemoteNotificationDictionary notificationDictionary: [String: NSObject]) {
-        let payload = RemotePayload(notificationDictionary)
-        self = payload?.notification as? Self ?? Self()
-    }
+// Code that was written before the initializer could fail uses its result without unwrapping it. On Apple's
+// systems it no longer compiles.
+extension Optional where Wrapped: CKNotification {
+    /// The type of the notification; `nil` if there is none.
+    public var notificationType: CKNotification.NotificationType? { self?.notificationType }
 
-    /// Reads a remote notification, as newer code does, which expects an optional; `nil` as for
-    /// dictionaries of other types.
-    ///
-    /// `unused` ranks it behind the initializer that cannot fail, which older code needs.
-    public init?(
-        fromRemoteNotificationDictionary notificationDictionary: [String: NSObject],
-        _ unused: Void = ()
-    ) {
-        guard let payload = RemotePayload(notificationDictionary),
-            let notification = payload.notification as? Self
-        else { return nil }
-        self = notification
-    }
+    /// The identity of the notification; `nil` if there is none.
+    public var notificationID: CKNotification.ID? { self?.notificationID }
+
+    /// The identity of the subscription; `nil` if there is none.
+    public var subscriptionID: CKSubscription.ID? { self?.subscriptionID }
 }
