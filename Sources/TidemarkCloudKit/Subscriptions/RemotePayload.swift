@@ -42,7 +42,9 @@ struct RemotePayload {
     var user: String? { ck["ckuserid"] as? String }
     var isPruned: Bool { (ck["p"] as? NSNumber)?.boolValue ?? false }
     var subscriptionID: String? { content["sid"] as? String }
-    var fields: [String: Any]? { content["af"] as? [String: Any] }
+    var fields: [String: Any]? {
+        (content["af"] as? [String: Any])?.mapValues { ArchivedField.value(of: $0) }
+    }
 
     var scope: CKDatabaseScope {
         // A pruned notification lacks the scope, and Apple's property is not an optional.
@@ -113,8 +115,38 @@ extension PushPayload.Value {
         case .text(let text): text
         case .number(let number): NSNumber(value: number)
         case .texts(let texts): texts
-        case .field(let value, let zone): RecordValue(value, in: zone).object
+        case .field(let value, let zone):
+            ArchivedField.form(of: RecordValue(value, in: zone).object)
         case .members(let members): members.dictionary
         }
+    }
+}
+
+/// Values of fields in a dictionary that JSON can hold, as those of remote notifications.
+///
+/// Texts and numbers are as they are. A date, for one, is a dictionary with its archive.
+private enum ArchivedField {
+    private static let key = "archive"
+    private static let classes: [AnyClass] = [
+        NSDate.self, NSData.self, NSNumber.self, CLLocation.self, CKReference.self,
+    ]
+
+    /// Returns the form of a value in the dictionary.
+    static func form(of value: Any) -> Any {
+        if JSONSerialization.isValidJSONObject([value]) { return value }
+        let archive = try? NSKeyedArchiver.archivedData(
+            withRootObject: value,
+            requiringSecureCoding: true
+        )
+        return archive.map { [key: $0.base64EncodedString()] } ?? value
+    }
+
+    /// Returns the value that has a form.
+    static func value(of form: Any) -> Any {
+        guard let text = (form as? [String: Any])?[key] as? String,
+            let archive = Data(base64Encoded: text),
+            let object = try? NSKeyedUnarchiver.unarchivedObject(ofClasses: classes, from: archive)
+        else { return form }
+        return RecordValue(object)?.object ?? object
     }
 }

@@ -61,6 +61,40 @@ import Tidemark
         #expect(heard.items[0].alertBody == "Something new")
     }
 
+    @Test func `A notification with values of any type passes through JSON`() async throws {
+        let fixture = CloudFixture()
+        let laptop = fixture.device("laptop")
+        let heard = Heard<(json: Data?, notification: CKQueryNotification?)>()
+        laptop.onRemoteNotification { dictionary in
+            let json = try? JSONSerialization.data(withJSONObject: dictionary)
+            heard.add((json, CKQueryNotification(fromRemoteNotificationDictionary: dictionary)))
+        }
+        let subscription = subscription("new")
+        let info = CKSubscription.NotificationInfo()
+        info.desiredKeys = ["due", "place", "parent"]
+        subscription.notificationInfo = info
+        _ = try await laptop.container().privateCloudDatabase.save(subscription)
+        let record = item("milk", in: "groceries")
+        let parent = CKRecord.Reference(recordID: record.recordID, action: .none)
+        record["due"] = Date(timeIntervalSince1970: 5)
+        record["place"] = CLLocation(latitude: 1, longitude: 2)
+        record["parent"] = parent
+        _ = try await fixture.database().save(record)
+        try await heard.wait(for: 1)
+        let json = try #require(heard.items[0].json)
+        let object = try JSONSerialization.jsonObject(with: json) as? [AnyHashable: Any]
+        let dictionary = try #require(object)
+        for notification in [
+            heard.items[0].notification,
+            CKQueryNotification(fromRemoteNotificationDictionary: dictionary),
+        ] {
+            let fields = try #require(notification?.recordFields)
+            #expect(fields["due"] as? Date == record["due"] as? Date)
+            #expect((fields["place"] as? CLLocation)?.coordinate.longitude == 2)
+            #expect(fields["parent"] as? CKRecord.Reference == parent)
+        }
+    }
+
     @Test func `Subscriptions are fetched, replaced and deleted`() async throws {
         let database = try await CloudFixture().database()
         let both = try await database.modifySubscriptions(
