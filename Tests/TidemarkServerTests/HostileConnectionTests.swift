@@ -215,22 +215,39 @@ import TidemarkLock
         }
     }
 
-    @Test(arguments: ["/health/live", "\(ServerUnderTest.path)public/users/current"])
-    func `A connection of HTTP 1.0 ends after its first answer`(path: String) async throws {
+    @Test func `A connection of HTTP 1.0 ends after its first answer`() async throws {
         let options = Self.options(\.idleTimeout, .seconds(300))
         try await ServerUnderTest.run(.live, options: options) { server in
             let port = try #require(server.client.port)
-            for field in ["", "Connection: Keep-Alive\r\n"] {
+            let path = "\(ServerUnderTest.path)public"
+            let token = "ckAPIToken=\(server.token)"
+            for request in [
+                "GET /health/live HTTP/1.0\r\n\r\n",
+                "GET \(path)/users/current?\(token) HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n",
+                "POST \(path)/records/lookup?\(token) HTTP/1.0\r\nExpect: 100-continue\r\n"
+                    + "Content-Length: 14\r\n\r\n{\"records\":[]}",
+            ] {
                 try await RawConnection.open(port: port) { connection in
-                    try await connection.send(
-                        "GET \(path)?ckAPIToken=\(server.token) HTTP/1.0\r\n\(field)\r\n"
-                    )
+                    try await connection.send(request)
                     // Until the server closes it.
                     try await connection.receive()
-                    #expect(connection.statuses.count == 1)
-                    #expect(!connection.received.contains("chunked"))
+                    #expect(connection.statuses.count == 1 && connection.statuses != [100])
+                    #expect(connection.received.hasPrefix("HTTP/1.0 "))
                 }
             }
+        }
+    }
+
+    @Test func `An answer without a length has no chunks for HTTP 1.0`() async throws {
+        try await run { connection, server in
+            let web = try await server.signIn("ann")
+            let path = "\(ServerUnderTest.path)private/changes/stream?clientId=one"
+            try await connection.send(
+                "GET \(path)&ckAPIToken=\(server.token)&ckWebAuthToken=\(web) HTTP/1.0\r\n\r\n"
+            )
+            try await connection.receive { $0.contains("\r\n\r\n") }
+            #expect(connection.received.hasPrefix("HTTP/1.0 200 "))
+            #expect(!connection.received.lowercased().contains("chunked"))
         }
     }
 

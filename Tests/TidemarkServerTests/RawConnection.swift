@@ -104,7 +104,8 @@ final class RawConnection: Sendable {
 
     /// The statuses of the answers that came.
     var statuses: [Int] {
-        received.components(separatedBy: "HTTP/1.1 ").dropFirst().compactMap { Int($0.prefix(3)) }
+        received.replacing("HTTP/1.0 ", with: "HTTP/1.1 ").components(separatedBy: "HTTP/1.1 ")
+            .dropFirst().compactMap { Int($0.prefix(3)) }
     }
 }
 #endif

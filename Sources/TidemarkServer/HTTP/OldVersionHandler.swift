@@ -6,19 +6,21 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypesHTTP1
 
-/// A handler that ends a connection of HTTP/1.0 after its first answer.
+/// A handler that serves clients of HTTP/1.0, such as ApacheBench, one request for each connection.
 ///
-/// Such a client, ApacheBench for one, takes the end of the connection for the end of the answer, unless the
-/// server offers to go on (RFC 9112, section 9.3). The handlers behind this one see no version, so this one
-/// sets the field with which later clients ask for the same. A connection keeps its version, so the handler
-/// goes away after the head of the first request.
-final class OldVersionHandler: ChannelInboundHandler, RemovableChannelHandler {
+/// Such a client takes the end of the connection for the end of the answer, unless the server offers to go on
+/// (RFC 9112, section 9.3), and knows neither chunks nor `100-continue`. The handlers behind this one see no
+/// version. So this one sets the field with which later clients ask for the end, and the version of the answer.
+/// Clients do not change their version, so the handler goes away if the first request has a later one.
+final class OldVersionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
 
     private init() {}
 
-    /// Adds a handler to a connection, unless that has no version below 1.1, as a stream of HTTP/2.
+    /// Adds a handler to a connection of HTTP/1; does nothing for a stream of HTTP/2.
     static func add(to pipeline: ChannelPipeline.SynchronousOperations) {
         guard let codec = try? pipeline.handler(type: HTTP1ToHTTPServerCodec.self) else { return }
         try? pipeline.addHandler(OldVersionHandler(), position: .before(codec))
@@ -28,11 +30,22 @@ final class OldVersionHandler: ChannelInboundHandler, RemovableChannelHandler {
         guard case .head(var head) = unwrapInboundIn(data) else {
             return context.fireChannelRead(data)
         }
-        if head.version.major == 1, head.version.minor == 0 {
-            head.headers.replaceOrAdd(name: "connection", value: "close")
+        guard head.version.major == 1, head.version.minor == 0 else {
+            context.fireChannelRead(data)
+            return context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
         }
+        head.headers.replaceOrAdd(name: "connection", value: "close")
+        head.headers.remove(name: "expect")
         context.fireChannelRead(wrapInboundOut(.head(head)))
-        context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard case .head(var head) = unwrapOutboundIn(data) else {
+            return context.write(data, promise: promise)
+        }
+        // Without a length, the end of the connection then ends the body.
+        head.version = .http1_0
+        context.write(wrapOutboundOut(.head(head)), promise: promise)
     }
 }
 #endif
