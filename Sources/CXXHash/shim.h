@@ -7,7 +7,10 @@
 
 // The library's usual functions use the instructions for which it was compiled, on Debian SSE2. Those below
 // use the best that the processor has. A library may be built without them, also one that a program meets
-// only where it runs. So they are weak: without them, their addresses are null.
+// only where it runs. So they are weak: without them, as in a static library, their addresses are null.
+#ifdef __cplusplus
+extern "C" {
+#endif
 #if defined(__x86_64__) && defined(__ELF__)
 __attribute__((weak)) XXH64_hash_t XXH3_64bits_withSeed_dispatch(
     const void *bytes, size_t count, XXH64_hash_t seed);
@@ -34,4 +37,7 @@ static inline XXH128_hash_t tidemark_xxh3_128(const void *bytes, size_t count, u
     return XXH3_128bits_withSeed(bytes, count, seed);
 }
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -39,22 +39,26 @@ public func autoreleasepool<Result, Failure: Error>(
     try body()
 }
 
+// Disfavoured, so that a Foundation that gets them is preferred.
+
 extension UserDefaults {
     /// Sets a value, as `set(_:forKey:)` does.
+    @_disfavoredOverload
     public func setValue(_ value: Any?, forKey key: String) {
         set(value, forKey: key)
     }
 }
 
 extension String {
-    /// Returns the key: without a bundle of an app, there is no table of translations.
+    /// Returns the translation of a key, or the key itself.
+    @_disfavoredOverload
     public init(
         localized key: String,
         table: String? = nil,
         bundle: Bundle? = nil,
         comment: StaticString? = nil
     ) {
-        self = key
+        self = (bundle ?? .main).localizedString(forKey: key, value: nil, table: table)
     }
 }
 

@@ -98,7 +98,7 @@ private let syncLog = OSLog(subsystem: "org.example.notes", category: "sync")
         os_log("kept %d records", log: syncLog, type: .debug, ids.count)
     }
 
-    @Test func settingsAndTextsAreThose() throws {
+    @Test func settingsAndTextsAreFoundByTheirKeys() throws {
         let name = "org.example.\(UUID().uuidString)"
         let defaults = try #require(UserDefaults(suiteName: name))
         defaults.setValue(Data([1]), forKey: "token")

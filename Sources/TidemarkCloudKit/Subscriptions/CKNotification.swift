@@ -73,11 +73,6 @@ open class CKNotification: NSObject, RemoteNotificationReading, @unchecked Senda
         self.payload = payload
     }
 
-    /// Creates an empty notification.
-    public required override init() {
-        payload = RemotePayload(of: .query)
-    }
-
     /// The subject of the notification.
     public var notificationType: NotificationType { payload.type }
     /// The notification's name; `nil` if there was no room for it.
@@ -164,11 +159,6 @@ open class CKQueryNotification: CKNotification, @unchecked Sendable {
         databaseScope = payload.scope
         super.init(payload)
     }
-
-    /// Creates an empty notification.
-    public required convenience init() {
-        self.init(RemotePayload(of: .query))
-    }
 }
 
 /// A notification that something changed in a zone.
@@ -185,11 +175,6 @@ open class CKRecordZoneNotification: CKNotification, @unchecked Sendable {
         databaseScope = payload.scope
         super.init(payload)
     }
-
-    /// Creates an empty notification.
-    public required convenience init() {
-        self.init(RemotePayload(of: .recordZone))
-    }
 }
 
 /// A notification that something changed in a database.
@@ -202,11 +187,6 @@ open class CKDatabaseNotification: CKNotification, @unchecked Sendable {
     override init(_ payload: RemotePayload) {
         databaseScope = payload.scope
         super.init(payload)
-    }
-
-    /// Creates an empty notification.
-    public required convenience init() {
-        self.init(RemotePayload(of: .database))
     }
 }
 
@@ -231,8 +211,8 @@ extension RemoteNotificationReading {
     }
 }
 
-// Code that was written before the initializer could fail uses its result without unwrapping it. On Apple's
-// systems it no longer compiles.
+// Code that was written before the initializer could fail uses its result without unwrapping it, which no longer
+// compiles on Apple's systems. These are the properties by which such code looks at a notification first.
 extension Optional where Wrapped: CKNotification {
     /// The type of the notification; `nil` if there is none.
     public var notificationType: CKNotification.NotificationType? { self?.notificationType }

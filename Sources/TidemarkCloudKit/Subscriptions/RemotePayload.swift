@@ -7,19 +7,13 @@ import TidemarkWire
 
 /// The dictionary of a remote notification.
 ///
-/// `PushPayload` writes it and documents its keys.
+/// `PushPayload` writes it and documents its keys. Fields have the form of ``ObjectField``.
 struct RemotePayload {
     let ck: [AnyHashable: Any]
     let aps: [AnyHashable: Any]
     let type: CKNotification.NotificationType
     /// The content under `qry`, `fet`, `met` or `rd`.
     private let content: [AnyHashable: Any]
-
-    /// Creates a payload that contains only the subject.
-    init(of type: CKNotification.NotificationType) {
-        (ck, aps, content) = ([:], [:], [:])
-        self.type = type
-    }
 
     /// Reads a dictionary; `nil` for one that is not CloudKit's.
     init?(_ dictionary: [AnyHashable: Any]) {
@@ -43,7 +37,7 @@ struct RemotePayload {
     var isPruned: Bool { (ck["p"] as? NSNumber)?.boolValue ?? false }
     var subscriptionID: String? { content["sid"] as? String }
     var fields: [String: Any]? {
-        (content["af"] as? [String: Any])?.mapValues { ArchivedField.value(of: $0) }
+        (content["af"] as? [String: Any])?.compactMapValues { ObjectField.value(of: $0) }
     }
 
     var scope: CKDatabaseScope {
@@ -116,37 +110,44 @@ extension PushPayload.Value {
         case .number(let number): NSNumber(value: number)
         case .texts(let texts): texts
         case .field(let value, let zone):
-            ArchivedField.form(of: RecordValue(value, in: zone).object)
+            ObjectField.form(of: RecordValue(value, in: zone))
         case .members(let members): members.dictionary
         }
     }
 }
 
-/// Values of fields in a dictionary that JSON can hold, as those of remote notifications.
+/// A date, a location or a reference as a dictionary with one key, which JSON can hold.
 ///
-/// Texts and numbers are as they are. A date, for one, is a dictionary with its archive.
-private enum ArchivedField {
-    private static let key = "archive"
-    private static let classes: [AnyClass] = [
-        NSDate.self, NSData.self, NSNumber.self, CLLocation.self, CKReference.self,
-    ]
+/// Other fields of a notification are texts and numbers, and have no other form.
+private struct ObjectField: Codable {
+    /// Seconds since the beginning of 2001.
+    var date: Double?
+    var location: CLLocation.Archive?
+    var reference: CKReference.Archive?
 
     /// Returns the form of a value in the dictionary.
-    static func form(of value: Any) -> Any {
-        if JSONSerialization.isValidJSONObject([value]) { return value }
-        let archive = try? NSKeyedArchiver.archivedData(
-            withRootObject: value,
-            requiringSecureCoding: true
-        )
-        return archive.map { [key: $0.base64EncodedString()] } ?? value
+    static func form(of value: RecordValue) -> Any {
+        let field: ObjectField
+        switch value {
+        case .date(let date): field = ObjectField(date: date.timeIntervalSinceReferenceDate)
+        case .location(let place): field = ObjectField(location: place.archived)
+        case .reference(let link): field = ObjectField(reference: link.archived)
+        default: return value.object
+        }
+        let json = try? JSONEncoder().encode(field)
+        return json.flatMap { try? JSONSerialization.jsonObject(with: $0) } ?? value.object
     }
 
-    /// Returns the value that has a form.
-    static func value(of form: Any) -> Any {
-        guard let text = (form as? [String: Any])?[key] as? String,
-            let archive = Data(base64Encoded: text),
-            let object = try? NSKeyedUnarchiver.unarchivedObject(ofClasses: classes, from: archive)
-        else { return form }
-        return RecordValue(object)?.object ?? object
+    /// Returns the value that has a form; `nil` if it is no form.
+    static func value(of form: Any) -> Any? {
+        guard form is [AnyHashable: Any] else { return form }
+        guard JSONSerialization.isValidJSONObject(form),
+            let json = try? JSONSerialization.data(withJSONObject: form),
+            let field = try? JSONDecoder().decode(ObjectField.self, from: json)
+        else { return nil }
+        if let seconds = field.date {
+            return NSDate(timeIntervalSinceReferenceDate: seconds)
+        }
+        return field.location.map { CLLocation($0) } ?? field.reference.map { CKReference($0) }
     }
 }
