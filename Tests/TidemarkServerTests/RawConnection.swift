@@ -104,8 +104,9 @@ final class RawConnection: Sendable {
 
     /// The statuses of the answers that came.
     var statuses: [Int] {
-        received.replacing("HTTP/1.0 ", with: "HTTP/1.1 ").components(separatedBy: "HTTP/1.1 ")
-            .dropFirst().compactMap { Int($0.prefix(3)) }
+        // After the version's last digit and a space.
+        received.components(separatedBy: "HTTP/1.").dropFirst()
+            .compactMap { Int($0.dropFirst(2).prefix(3)) }
     }
 }
 #endif
