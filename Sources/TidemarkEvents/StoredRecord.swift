@@ -41,12 +41,6 @@ package struct StoredRecord: Sendable {
         }
     }
 
-    /// The record's body, which `body()` has validated before.
-    package var bodyReadBefore: RecordBody {
-        // `bodyOffset` counts from the payload's start, and a slice keeps the indexes of its block.
-        RecordBody(sound: payload[(payload.startIndex + bodyOffset)...])
-    }
-
     /// Returns true if the event is about a record with a name.
     ///
     /// O(name).

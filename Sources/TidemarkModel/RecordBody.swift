@@ -178,9 +178,11 @@ extension RecordBody {
 
     /// Returns true if the bytes of a body with a sound frame have a type.
     static func hasType(_ type: Name, _ span: RawSpan) -> Bool {
-        // The lengths are compared first, because that needs no sum of the lengths before.
-        guard span.word16(at: Text.recordType.lengthOffset) == type.byteCount else { return false }
-        return type.hasBytes(span.extracting(range(of: .recordType, in: span)))
+        let byteCount = span.word16(at: Text.recordType.lengthOffset)
+        guard byteCount == type.byteCount else { return false }
+        // The type follows the name, which is the first text.
+        let start = headerByteCount + span.word16(at: Text.recordName.lengthOffset)
+        return type.hasBytes(span.extracting(start..<start + byteCount))
     }
 
     /// The user that saved the record first, as UTF-8, shared; empty if it is not known.

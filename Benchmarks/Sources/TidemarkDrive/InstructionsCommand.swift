@@ -48,6 +48,14 @@ struct InstructionsCommand: ParsableCommand {
         }
     }
 
+    /// Settings with which glibc copies and fills memory by vectors.
+    ///
+    /// Otherwise it lets the processor repeat one instruction for long copies, and valgrind counts each
+    /// byte of them as an instruction.
+    private static let tunables = ["rep_movsb", "rep_stosb"]
+        .map { "glibc.cpu.x86_\($0)_threshold=0x10000000" }
+        .joined(separator: ":")
+
     private func collected(_ path: String, count: Int, of preparedCount: Int) throws -> Int {
         guard let program = Bundle.main.executablePath else {
             throw ValidationError("this program cannot find itself")
@@ -56,7 +64,8 @@ struct InstructionsCommand: ParsableCommand {
         let errors = Pipe()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = [
-            "valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, "run", path,
+            "GLIBC_TUNABLES=\(Self.tunables)", "valgrind", "--tool=callgrind",
+            "--callgrind-out-file=/dev/null", program, "run", path,
             "--prepared", String(preparedCount), "--count", String(count),
         ]
         process.standardError = errors

@@ -29,7 +29,7 @@ extension Writer {
             // belong to the owner of the records.
             let holder = BlobHolder(zones[item.zone].identity.database)
             var known: [BlobID: UInt64] = [:]
-            for asset in try item.live?.readBody().fields.assets ?? [] {
+            for asset in item.liveBody?.fields.assets ?? [] {
                 known[asset.blob] = asset.byteCount
             }
             // The live version names the other assets. So no collection has removed them, and they

@@ -167,7 +167,7 @@ struct ErasureTraces {
         }
         var isMeant = isNamedAfterUser(name, place)
         if case .userRecords = place {
-            isMeant = isMeant && Name(body.recordType) == Schema.RecordType.usersName
+            isMeant = isMeant && Name(body.recordType).isUsersType
         }
         if isMeant || isAboutSubject(body, place) {
             // The last such event counts. Everything before it goes too, also what another subject

@@ -65,10 +65,10 @@ extension Reader {
             if let error = zones.error(of: item.zone), !zones[item.zone].identity.isImplicit {
                 answers.append(.failure(error))
                 refused.append(SyncError.ItemError(.record(record), error))
-            } else if let live = item.live,
+            } else if let live = item.live, let body = item.liveBody,
                 try mayRead(item, zones, &audiences)
             {
-                if let error = try access?.refusal(of: .read, on: live.readBody()) {
+                if let error = try access?.refusal(of: .read, on: body) {
                     answers.append(.failure(error))
                     refused.append(SyncError.ItemError(.record(record), error))
                     continue
@@ -93,7 +93,7 @@ extension ModifyRecordsRequest {
     /// Returns the request without the share's own data in fetched share records, which is saved
     /// separately.
     func withoutShareFields() throws(SyncError) -> ModifyRecordsRequest {
-        guard saves.indices.contains(where: { saves[$0].typeName == Share.typeName }) else {
+        guard saves.indices.contains(where: { saves[$0].typeName.isShareType }) else {
             return self
         }
         var request = self

@@ -86,8 +86,8 @@ extension Reader {
         let item = try picture.facts.item(named: record.name, in: zones)
         if database.scope == .public {
             let access = try access(of: Caller(database: database, user: user), picture)
-            guard let access, let live = item.live,
-                let refusal = try access.refusal(of: .read, on: live.readBody())
+            guard let access, let body = item.liveBody,
+                let refusal = try access.refusal(of: .read, on: body)
             else { return .whole }
             return .hidden(.role(refusal.message))
         }
@@ -101,11 +101,11 @@ extension Reader {
             $0.participation.zoneIdentity(in: database) == zones[0].identity
         }
         let place = ViewKey(zone: key, slot: item.slot)
-        if let part = try part(showing: place, item.live != nil, among: parts, picture) {
+        if let part = try part(showing: place, item.isLive, among: parts, picture) {
             return .audience(part)
         }
-        guard let live = item.live else { return .hidden(.neverShown) }
-        return .hidden(try hiding(of: live, at: place, in: zones, from: user, parts, picture))
+        guard let body = item.liveBody else { return .hidden(.neverShown) }
+        return .hidden(try hiding(of: body, at: place, in: zones, from: user, parts, picture))
     }
 
     /// The participation of a user that shows a record, or showed it before it was deleted; `nil`
@@ -155,36 +155,34 @@ extension Reader {
 
     /// Returns the reason why a record of another user's zone is hidden from a user.
     private func hiding(
-        of live: StoredRecord,
+        of record: RecordBody,
         at place: ViewKey,
         in zones: ConsultedZones,
         from user: UserID,
         _ parts: [KnownParticipation],
         _ picture: ViewPicture
     ) throws(SyncError) -> RecordHiding {
-        var body = try live.readBody()
+        var body = record
         var level = 0
         // The bound also ends a cycle of parents, which an import may contain.
         while !body.isShare, body.shareName == nil, let parent = body.parentName,
             level <= options.limits.ancestorsPerRecord,
-            let above = try picture.facts.item(named: Name(parent), in: zones).live
+            let above = try picture.facts.item(named: Name(parent), in: zones).liveBody
         {
-            body = try above.readBody()
+            body = above
             level += 1
         }
         // A share of the whole zone shows the record if no share above it does.
         let wide = Name(Share.zoneWideName)
         let own = body.isShare ? body.recordName : body.shareName
         var name = own.map { Name($0) }
-        if name == nil, try picture.facts.item(named: wide, in: zones).live != nil { name = wide }
+        if name == nil, try picture.facts.item(named: wide, in: zones).isLive { name = wide }
         guard let name else { return .notShared(top: body.recordName) }
         if let part = parts.first(where: { $0.participation.shareName == name })?.participation {
             return part.isMember ? .noPermission(share: name.string) : .left(share: name.string)
         }
-        let stored = try picture.facts.item(named: name, in: zones).live
-        let share = try stored.flatMap { (stored) throws(SyncError) in
-            try record(stored, in: zones[0].zone).share
-        }
+        let stored = try picture.facts.item(named: name, in: zones).liveBody
+        let share = stored.flatMap { $0.isShare ? Share($0.fields) : nil }
         let isInvited = share?.participant(user) != nil
         return isInvited ? .notAccepted(share: name.string) : .notInvited(share: name.string)
     }

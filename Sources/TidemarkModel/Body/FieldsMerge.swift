@@ -74,11 +74,17 @@ extension Fields {
         let byteCount = outcomes.reduce(tableByteCount) { $0 + $1.byteCount }
         self.bytes.withUnsafeBytes { mine in
             old.bytes.withUnsafeBytes { theirs in
-                // Gathered first, because an append to an array costs more than a short name or
-                // value.
-                withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 1) { buffer in
-                    Self.write(outcomes, mine, theirs, to: buffer)
-                    bytes.append(contentsOf: UnsafeRawBufferPointer(buffer))
+                // All at once, because an append to an array costs more than a short name or value.
+                bytes.append(addingCapacity: byteCount) { added in
+                    added.withUnsafeMutableBufferPointer { buffer, addedCount in
+                        Self.write(
+                            outcomes,
+                            mine,
+                            theirs,
+                            to: UnsafeMutableRawBufferPointer(buffer)
+                        )
+                        addedCount = byteCount
+                    }
                 }
             }
         }

@@ -116,5 +116,23 @@ extension Schema.RecordType {
     )
 
     /// True if the system created this type and gives it a meaning.
-    public var isSystem: Bool { name == Self.usersName || name == Self.share.name }
+    public var isSystem: Bool { name.isUsersType || name.isShareType }
+}
+
+extension Name {
+    /// True for the name of the type of users' records.
+    @inline(__always)
+    package var isUsersType: Bool { isText(Schema.RecordType.usersName, byteCount: 5) }
+
+    /// True for the name of the type of share records.
+    @inline(__always)
+    package var isShareType: Bool {
+        isText(Share.typeName, byteCount: Int(Share.recordTypeByteCount))
+    }
+
+    /// Compares the lengths first, because most types have another one.
+    @inline(__always)
+    private func isText(_ text: @autoclosure () -> Name, byteCount: Int) -> Bool {
+        self.byteCount == byteCount && self == text()
+    }
 }

@@ -60,7 +60,7 @@ public struct RecordSave: Hashable, Codable, Sendable {
     package private(set) var typeName: Name
 
     /// True if the record is the record of a share.
-    package var isShare: Bool { typeName == Share.typeName }
+    package var isShare: Bool { typeName.isShareType }
     /// The version that the client has; `nil` if it has none.
     public var changeTag: RecordChangeTag?
     /// The fields to set, and those to remove.

@@ -182,7 +182,7 @@ package struct CommitPlan: Sendable {
         audience: AudiencePlace? = nil
     ) throws(SyncError) {
         try self.save(
-            item,
+            [item],
             anew: anew,
             in: zone,
             [save],
@@ -193,10 +193,10 @@ package struct CommitPlan: Sendable {
         )
     }
 
-    /// Does the same with one of several saves, which is read member by member: a copy of a save
-    /// retains ten texts.
+    /// Does the same with one of several items and its save, which are read member by member: a copy of
+    /// a save retains ten texts.
     package mutating func save(
-        _ item: ConsultedItem,
+        _ items: [ConsultedItem],
         anew: Bool = false,
         in zone: ZoneKey,
         _ saves: [RecordSave],
@@ -209,9 +209,11 @@ package struct CommitPlan: Sendable {
             try saves[index].fields.mayHave(.stamps)
             ? saves[index].fields.asAsked : saves[index].fields
         let policy = saves[index].policy
-        let old = anew ? nil : item.bodyReadBefore
-        let oldSequence = old == nil ? 0 : item.previous.rawValue
-        let (name, type) = (item.name, saves[index].typeName)
+        let place = items[index].place
+        let isNew = anew || !items[index].isLive
+        let oldBytes = items[index].liveBytes
+        let old: RecordBody? = isNew ? nil : RecordBody(sound: oldBytes)
+        let (name, type) = (items[index].name, saves[index].typeName)
         let parentName = saves[index].parent.name(over: old)
         let shareName = share.name(over: old)
         func encode(to bytes: inout [UInt8]) {
@@ -224,24 +226,24 @@ package struct CommitPlan: Sendable {
                 shareName: shareName,
                 setting: fields,
                 extent: policy.extent,
-                over: old,
-                of: oldSequence,
+                over: isNew ? nil : RecordBody(sound: oldBytes),
+                of: isNew ? 0 : place.previous.rawValue,
                 to: &bytes
             )
         }
-        var event = item.event(.live, by: policy, holding: saves[index].changeTag)
-        event.isRecreation = anew && item.isLive
+        var event = place.event(.live, by: policy, holding: saves[index].changeTag)
+        event.isRecreation = anew && place.previousState == .live
         event.audience = audience
         // The event's header precedes the body and depends on the body's bindings, so here the body
         // is made first. Other saves write it into the draft directly, without a copy.
         var bound: [UInt8] = []
-        if item.wasBound || saves[index].parent.isSet || fields.bind {
+        if place.wasBound || saves[index].parent.isSet || fields.bind {
             bound.reserveCapacity(fields.bytes.count + Self.usualHeaderByteCount)
             encode(to: &bound)
             // The old bindings also end if the record begins anew.
-            let replaced = item.wasBound ? try? item.live?.body() : nil
+            let replaced = place.wasBound ? items[index].liveBody : nil
             let body = RecordBody(sound: bound[...])
-            let count = bind(&event, item, zone, from: replaced, to: body)
+            let count = bind(&event, place.slot, zone, from: replaced, to: body)
             guard count <= RecordEvent.releasedLimit else {
                 throw .tooManyBindings(
                     saves[index].recordID,
@@ -258,9 +260,9 @@ package struct CommitPlan: Sendable {
             bodyOffset = payload.count
             if body.isEmpty { encode(to: &payload) } else { payload.append(contentsOf: body) }
         }
-        let change = change(item, zone, .live)
+        let change = place.change(in: zone, .live)
         if audience != nil { addAudience(saved, change, bodyOffset: bodyOffset) }
-        add(.record(change), bodyOffset: bodyOffset, moving: old == nil ? .both : .modified)
+        add(.record(change), bodyOffset: bodyOffset, moving: isNew ? .both : .modified)
     }
 
     /// Adds an event that gives a record a new tag: the existing version again, at another
@@ -270,17 +272,16 @@ package struct CommitPlan: Sendable {
         in zone: ZoneKey,
         audience: AudiencePlace?
     ) throws(SyncError) {
-        guard let live = item.live else { return }
-        let body = try live.readBody().unchanged(of: live.sequence)
+        guard let body = item.liveBody?.unchanged(of: item.previous) else { return }
         var event = RecordEvent(
             state: .live,
             probeCount: item.probeCount,
-            previous: live.sequence,
+            previous: item.previous,
             previousState: .live
         )
         event.isTouch = true
         event.audience = audience
-        if live.event.binds { bind(&event, item, zone, from: body, to: body) }
+        if item.wasBound { bind(&event, item.slot, zone, from: body, to: body) }
         var bodyOffset = 0
         draft.append(zone: zone) { payload in
             event.append(to: &payload)
@@ -288,7 +289,7 @@ package struct CommitPlan: Sendable {
             payload.append(contentsOf: body.bytes)
         }
         // No moving times below: a touch keeps the times of the version.
-        let change = change(item, zone, .live)
+        let change = item.place.change(in: zone, .live)
         addAudience(event, change, bodyOffset: bodyOffset)
         add(.record(change), bodyOffset: bodyOffset)
     }
@@ -327,7 +328,7 @@ package struct CommitPlan: Sendable {
     @discardableResult
     private mutating func bind(
         _ event: inout RecordEvent,
-        _ item: ConsultedItem,
+        _ slot: Slot,
         _ zone: ZoneKey,
         from old: RecordBody?,
         to new: RecordBody?
@@ -345,7 +346,7 @@ package struct CommitPlan: Sendable {
             let change = ReferenceChange(
                 zone: zone,
                 target: target,
-                source: item.slot,
+                source: slot,
                 binding: binding
             )
             // The index of the event that is being built: it is added after its bindings.
@@ -362,10 +363,8 @@ package struct CommitPlan: Sendable {
         holding tag: RecordChangeTag?,
         audience: AudiencePlace? = nil
     ) {
-        var event = item.event(.tombstone, holding: tag)
-        if let live = item.live, live.event.binds {
-            bind(&event, item, zone, from: try? live.body(), to: nil)
-        }
+        var event = item.place.event(.tombstone, holding: tag)
+        if item.wasBound { bind(&event, item.slot, zone, from: item.liveBody, to: nil) }
         event.audience = audience
         var bodyOffset = 0
         draft.append(zone: zone) { payload in
@@ -375,7 +374,7 @@ package struct CommitPlan: Sendable {
                 RecordEvent.appendTombstone(name: name, type: type, to: &payload)
             }
         }
-        let change = change(item, zone, .tombstone)
+        let change = item.place.change(in: zone, .tombstone)
         addAudience(event, change, bodyOffset: bodyOffset)
         add(.record(change))
     }
@@ -391,21 +390,6 @@ package struct CommitPlan: Sendable {
     mutating func restsOn(_ neighbours: Neighbours) {
         consulted += neighbours.slots
         consultedTargets += neighbours.targets
-    }
-
-    private func change(
-        _ item: ConsultedItem,
-        _ zone: ZoneKey,
-        _ state: RecordState
-    ) -> SlotChange {
-        SlotChange(
-            zone: zone,
-            slot: item.slot,
-            previous: item.previous,
-            state: state,
-            previousState: item.previousState,
-            isProbed: item.probeCount > 0
-        )
     }
 
     private mutating func add(
@@ -540,7 +524,19 @@ package enum ShareLink: Hashable, Sendable {
     }
 }
 
-extension ConsultedItem {
+extension ConsultedSlot {
+    /// Returns the effect of the next event on the views.
+    fileprivate func change(in zone: ZoneKey, _ state: RecordState) -> SlotChange {
+        SlotChange(
+            zone: zone,
+            slot: slot,
+            previous: previous,
+            state: state,
+            previousState: previousState,
+            isProbed: probeCount > 0
+        )
+    }
+
     /// Returns the event that follows the record's last one, without its bindings and audience.
     fileprivate func event(
         _ state: RecordState,

@@ -60,14 +60,11 @@ extension CommitPlan {
         let key = zones[zone].key ?? createZone(zones[zone])
         let author = BodyAuthor(author)
         for (save, item) in zip(change.saves, consulted.items) {
-            // No rule has read the body that is replaced, and `save` does not check it.
-            _ = try item.live?.readBody()
             try self.save(item, in: key, save, author)
         }
         for item in consulted.items.dropFirst(change.saves.count) {
-            guard let live = item.live else { continue }
-            let type = try live.readBody().recordTypeBytes
-            delete(item, in: key, type: type, holding: nil)
+            guard let body = item.liveBody else { continue }
+            delete(item, in: key, type: body.recordTypeBytes, holding: nil)
         }
         // Decisions of all requests rest on these zones. So each change of one conflicts with every
         // decision that did not see it.

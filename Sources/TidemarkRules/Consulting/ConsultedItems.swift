@@ -5,38 +5,68 @@ package import TidemarkEvents
 package import TidemarkLog
 package import TidemarkModel
 
+/// A record's slot, or the slot that it would get, and the record's last event there.
+///
+/// Trivial, unlike the item: a copy of it retains nothing.
+package struct ConsultedSlot: Sendable {
+    /// The slot.
+    package var slot: Slot
+    /// The distance of the slot from the hash of the record's name.
+    package var probeCount: UInt8 = 0
+    /// The position of the last event; zero if there is none.
+    package fileprivate(set) var previous: SequenceNumber = 0
+    /// The record's state after that event; `nil` if there is none.
+    package fileprivate(set) var previousState: RecordState?
+    /// True if that event's record is bound to others.
+    package fileprivate(set) var wasBound = false
+}
+
 /// One item of a request: a record to save or delete, and the result of its lookup.
 package struct ConsultedItem: Sendable {
     /// The record's name.
     package var name: Name
     /// The index of its zone among the request's zones.
     package var zone: Int
-    /// The slot of the record, or the slot that it would get.
-    package var slot: Slot
-    /// The distance of the slot from the name's hash.
-    package var probeCount: UInt8 = 0
+    /// The record's slot, and what is known of its last event without a look at `old`, which is copied
+    /// whole for each look.
+    package private(set) var place: ConsultedSlot
     /// The record's last event; `nil` if there is none.
     package private(set) var old: StoredRecord?
-    /// The position of that event; zero if there is none.
-    ///
-    /// This and the next two are also in `old`, which is copied whole for each look at it.
-    package private(set) var previous: SequenceNumber = 0
-    /// The record's state after that event; `nil` if there is none.
-    package private(set) var previousState: RecordState?
-    /// True if that event's record is bound to others.
-    package private(set) var wasBound = false
+    /// The bytes of the body in that event, if it is a save; no optional body, which the runtime would
+    /// be called to destroy.
+    fileprivate(set) var liveBytes: ArraySlice<UInt8> = []
 
     package init(name: Name, zone: Int, slot: Slot) {
         self.name = name
         self.zone = zone
-        self.slot = slot
+        place = ConsultedSlot(slot: slot)
     }
 
-    /// Takes in the record's last event.
-    package mutating func take(_ record: consuming StoredRecord) {
-        previous = record.sequence
-        previousState = record.event.state
-        wasBound = record.event.state == .live && record.event.binds
+    /// The slot of the record, or the slot that it would get.
+    @inline(__always)
+    package var slot: Slot { place.slot }
+    /// The distance of the slot from the name's hash.
+    @inline(__always)
+    package var probeCount: UInt8 {
+        get { place.probeCount }
+        set { place.probeCount = newValue }
+    }
+    /// The position of the record's last event; zero if there is none.
+    @inline(__always)
+    package var previous: SequenceNumber { place.previous }
+    /// The record's state after that event; `nil` if there is none.
+    @inline(__always)
+    package var previousState: RecordState? { place.previousState }
+    /// True if that event's record is bound to others.
+    @inline(__always)
+    package var wasBound: Bool { place.wasBound }
+
+    /// Takes in the record's last event; throws if the body of a save is damaged.
+    package mutating func take(_ record: consuming StoredRecord) throws(SyncError) {
+        if record.event.state == .live { liveBytes = try record.readBody().bytes }
+        place.previous = record.sequence
+        place.previousState = record.event.state
+        place.wasBound = record.event.state == .live && record.event.binds
         old = record
     }
 
@@ -56,8 +86,9 @@ package struct ConsultedItem: Sendable {
     /// The last event, if it is a save.
     package var live: StoredRecord? { isLive ? old : nil }
 
-    /// The body in the last event, if it is a save, which `readBody()` has validated before.
-    package var bodyReadBefore: RecordBody? { live?.bodyReadBefore }
+    /// The body in the last event, if it is a save.
+    @inline(__always)
+    package var liveBody: RecordBody? { isLive ? RecordBody(sound: liveBytes) : nil }
 }
 
 /// The items of one request with the results of their lookups.
@@ -158,7 +189,7 @@ package struct ConsultedItems: Sendable {
             else { return [] }
             lookedAt = max(lookedAt, record.sequence)
             let isStranger = try isStranger(record, at: index)
-            items[index].take(record)
+            try items[index].take(consume record)
             return isStranger ? [index] : []
         }
         // A zone without a key has no events, and its records are looked up nowhere.
@@ -181,7 +212,7 @@ package struct ConsultedItems: Sendable {
             guard version.next()??.sequence != nil, let record = records.next() else { continue }
             lookedAt = max(lookedAt, record.sequence)
             if try isStranger(record, at: index) { strangers.append(index) }
-            items[index].take(record)
+            try items[index].take(consume record)
         }
         return strangers
     }

@@ -29,9 +29,9 @@ struct Neighbours {
     /// The hashes of the store.
     var hash: StoreHash { facts.hash }
 
-    /// Returns the last version of a record; `nil` if the record does not exist.
-    mutating func record(_ place: RecordPlace) throws(SyncError) -> StoredRecord? {
-        try item(place)?.live
+    /// Returns the body of a record; `nil` if the record does not exist.
+    mutating func liveBody(of place: RecordPlace) throws(SyncError) -> RecordBody? {
+        try item(place)?.liveBody
     }
 
     /// Returns the lookup of a record; `nil` if the record never existed.
@@ -84,7 +84,7 @@ struct Neighbours {
                 slot: version.slot
             )
             item.probeCount = record.event.probeCount
-            item.take(record)
+            try item.take(record)
             remember(item, version.sequence)
             found.append((item, binding))
         }

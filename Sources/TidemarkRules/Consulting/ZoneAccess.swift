@@ -59,8 +59,7 @@ package struct ZoneAccess: Sendable {
         isDeletion: Bool,
         _ audiences: inout Audiences
     ) throws(SyncError) -> SyncError? {
-        guard let key = zone.key, let live = item.live else { return nil }
-        let body = try live.readBody()
+        guard let key = zone.key, let body = item.liveBody else { return nil }
         if body.isShare { return nil }
         let id = RecordID(recordName: item.name.string, zone: zone.zone)
         let audience = try audiences.audience(of: ViewKey(zone: key, slot: item.slot))

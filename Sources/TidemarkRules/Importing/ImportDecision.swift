@@ -102,12 +102,10 @@ package struct ImportDecision {
             if let save = saves[index] {
                 // After a deletion in the same line, the save begins a new record.
                 let hadDeletion = reading.steps[index].hadDeletion
-                return .save(save, over: hadDeletion ? nil : items[index].live)
+                return .save(save, over: hadDeletion ? nil : items[index].liveBody)
             }
-            return items[index].live == nil ? .nothing : .delete
+            return items[index].isLive ? .delete : .nothing
         }
-        // The rules of sharing read these bodies by `bodyReadBefore`, without checking them again.
-        for item in items { _ = try item.live?.readBody() }
         var roots: [RecordPlace: Name] = [:]
         for (item, save) in zip(items, saves) where save != nil {
             // A root in a zone that this line ends begins no share.
@@ -237,11 +235,10 @@ package struct ImportDecision {
                 share: passages.rules?.links[index] ?? .unchanged,
                 audience: place
             )
-        } else if let live = item.live {
+        } else if let body = item.liveBody {
             let zone = key(of: item.zone)
             let place = try passages.pass(item, index, in: zone, &plan, isDeletion: true)
-            let type = try live.readBody().recordTypeBytes
-            plan.delete(item, in: zone, type: type, holding: nil, audience: place)
+            plan.delete(item, in: zone, type: body.recordTypeBytes, holding: nil, audience: place)
         }
     }
 }

@@ -103,10 +103,8 @@ extension BindingRules {
     /// Returns the bindings of a saved record after the save.
     private func bindingsAfterwards(_ index: Int) throws(SyncError) -> [Name: Binding]? {
         let save = request.saves[index]
-        let old = items[index].live
-        guard save.mayBind || old?.event.binds == true else { return nil }
-        let body = try save.body(over: old?.readBody())
-        return body.namedBindings
+        guard save.mayBind || items[index].wasBound else { return nil }
+        return save.body(over: items[index].liveBody).namedBindings
     }
 
     /// Returns the saves whose targets do not exist, or that the same request would delete.
@@ -119,7 +117,7 @@ extension BindingRules {
         // dictionary.
         for (index, targets) in bindings.sorted(by: { $0.key < $1.key }) {
             guard case .save = verdicts[index] else { continue }
-            let before = try items[index].live?.readBody().namedBindings ?? [:]
+            let before = items[index].liveBody?.namedBindings ?? [:]
             do throws(SyncError) {
                 let ordered = targets.sorted { $0.key < $1.key }
                 let new = ordered.filter { !(before[$0.key] ?? []).isSuperset(of: $0.value) }
@@ -163,10 +161,10 @@ extension BindingRules {
     ) throws(SyncError) -> Bool {
         if let index = named[target] {
             if case .save = verdicts[index] { return true }
-            guard items[index].live != nil else { return false }
+            guard items[index].isLive else { return false }
             return try !isHidden(items[index])
         }
-        guard let item = try neighbours.item(target), item.live != nil else { return false }
+        guard let item = try neighbours.item(target), item.isLive else { return false }
         return try !isHidden(item)
     }
 
@@ -191,7 +189,7 @@ extension BindingRules {
                 isShare = request.saves[other].isShare
                 next = bindings[other]?.first { $0.value.contains(.parent) }?.key
             } else {
-                let body = try neighbours.record(place)?.readBody()
+                let body = try neighbours.liveBody(of: place)
                 isShare = body?.isShare ?? false
                 next = body?.parentName.map { Name($0) }
             }

@@ -150,9 +150,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         for item in touched.items {
             guard let zone = zones.key(of: item.zone) else { continue }
             // A caller without read access does not change the record's tag either.
-            if let live = item.live,
-                try access?.refusal(of: .read, on: live.readBody()) != nil
-            {
+            if let body = item.liveBody, try access?.refusal(of: .read, on: body) != nil {
                 continue
             }
             try passages.touch(item, in: zone, as: zones.access(of: item.zone), &plan)
@@ -200,7 +198,7 @@ package struct RecordDecision: ~Copyable, Sendable {
             case .save:
                 concerns = concernsShares(request.saves, at: index)
             case .delete:
-                concerns = try items[index].live?.readBody().hasToDoWithShares ?? false
+                concerns = items[index].liveBody?.hasToDoWithShares ?? false
             case .nothingToDo, .refused, .conflict:
                 break
             }
@@ -208,7 +206,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         if !concerns { return nil }
         let changes: [PlannedChange] = verdicts.enumerated().map { index, verdict in
             switch verdict {
-            case .save: .save(request.saves[index], over: items[index].live)
+            case .save: .save(request.saves[index], over: items[index].liveBody)
             case .delete: .delete
             case .nothingToDo, .refused, .conflict: .nothing
             }
@@ -331,7 +329,7 @@ package struct RecordDecision: ~Copyable, Sendable {
             outcomes.removeAll(keepingCapacity: true)
             return
         }
-        try plan.save(items[index], in: zone, request.saves, at: index, author)
+        try plan.save(items, in: zone, request.saves, at: index, author)
         outcomes.append(.event(index))
         if index % Self.eventCountBetweenBlocks == Self.eventCountBetweenBlocks - 1 {
             plan.draft.compressCompleteBlocks()
@@ -343,10 +341,8 @@ package struct RecordDecision: ~Copyable, Sendable {
     private func concernsShares(_ saves: [RecordSave], at index: Int) -> Bool {
         saves[index].parent.isSet
             || saves[index].boxedShare.hasContent
-            || saves[index].typeName == Share.typeName
-            // Asked first, because the version is copied to be looked at.
-            || items[index].isLive
-                && items[index].bodyReadBefore?.hasToDoWithShares ?? false
+            || saves[index].typeName.isShareType
+            || items[index].liveBody?.hasToDoWithShares ?? false
     }
 
     /// Returns the error if the caller may not change an item's record at all; `nil` if the caller
@@ -360,8 +356,8 @@ package struct RecordDecision: ~Copyable, Sendable {
         // In this order, so that an error does not reveal more of the record than the caller may
         // know (semantics.md, "Roles").
         if let error = zones.error(of: zone) { return error }
-        if let access, let live = items[index].live,
-            let error = try access.refusal(of: .write, on: live.readBody())
+        if let access, let body = items[index].liveBody,
+            let error = try access.refusal(of: .write, on: body)
         {
             return error
         }
@@ -437,7 +433,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         let item = items[index]
         let zone = zoneKey(item.zone)
         if passages.rules == nil {
-            try plan.save(item, in: zone, request.saves, at: index, author)
+            try plan.save(items, in: zone, request.saves, at: index, author)
         } else {
             var save = request.saves[index]
             if let fields = passages.rules?.fields[index] { save.fields = fields }
@@ -468,7 +464,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         if let leave = passages.rules?.leaves[index] {
             try plan.save(item, in: zone, leave, author, audience: place)
         } else {
-            let type = try item.live?.readBody().recordTypeBytes ?? []
+            let type = item.liveBody?.recordTypeBytes ?? []
             let tag = request.deletions[index - request.saves.count].changeTag
             plan.delete(item, in: zone, type: type, holding: tag, audience: place)
         }
@@ -486,7 +482,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         let index = items.count + passages.cascadedCount
         passages.cascadedCount += 1
         let place = try passages.pass(item, index, in: zone, &plan, isDeletion: true)
-        let type = try item.live?.readBody().recordTypeBytes ?? []
+        let type = item.liveBody?.recordTypeBytes ?? []
         plan.delete(item, in: zone, type: type, holding: nil, audience: place)
     }
 

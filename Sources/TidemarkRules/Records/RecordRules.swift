@@ -55,11 +55,11 @@ package struct RecordRules: Sendable {
             return .refused(error)
         }
         let policy = saves[index].policy
-        guard let live = items[index].live else {
+        guard let body = items[index].liveBody else {
             if saves[index].changeTag == nil { return .save }
             return absentVerdict(on: saves[index].recordID, policy)
         }
-        let body = try live.readBody()
+        let sequence = items[index].previous
         let type = saves[index].typeName
         if !isImport, !body.hasType(type) {
             return .refused(
@@ -76,10 +76,10 @@ package struct RecordRules: Sendable {
             guard let held = saves[index].changeTag.flatMap({ TagContent($0) }) else {
                 return .conflict
             }
-            if !held.matches(live.sequence, in: line) {
-                guard policy == .merge,
+            if !held.matches(sequence, in: line) {
+                guard policy == .merge, let live = items[index].live,
                     let old = try facts.ancestor(held, of: items[index].name, before: live, line),
-                    try canMerge(saves[index], into: body, of: live.sequence, since: old)
+                    try canMerge(saves[index], into: body, of: sequence, since: old)
                 else { return .conflict }
             }
         }
@@ -148,10 +148,10 @@ package struct RecordRules: Sendable {
             return .refused(error)
         }
         // Deleting a record that does not exist succeeds (semantics.md, "Zones").
-        guard let live = item.live else { return .nothingToDo }
+        guard item.isLive else { return .nothingToDo }
         // A deletion without a tag deletes any version. One with a tag deletes only that version.
         if let tag = deletion.changeTag {
-            guard let held = TagContent(tag), held.matches(live.sequence, in: line) else {
+            guard let held = TagContent(tag), held.matches(item.previous, in: line) else {
                 return .conflict
             }
         }
@@ -175,11 +175,11 @@ extension RecordRules {
             try limits.check(recordName: saves[index].recordID.name)
         }
         if !isAdmitted { try limits.check(recordType: type) }
-        if !isImport, scope == .public || type == Schema.RecordType.usersName {
+        if !isImport, scope == .public || type.isUsersType {
             try checkUsers(saves[index])
         }
         if case .set(let parent) = saves[index].parent { try limits.check(recordName: parent) }
-        if type == Share.typeName {
+        if type.isShareType {
             try limits.check(fields.withoutShare())
         } else if !isAdmitted || !limits.allow(admitted: fields) {
             try limits.check(fields)

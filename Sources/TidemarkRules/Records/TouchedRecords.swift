@@ -33,13 +33,13 @@ struct TouchedRecords {
         for item in cascades.values.joined() { seen.insert(RecordPlace(item)) }
         for index in request.saves.indices {
             guard case .save = verdicts[index] else { continue }
-            let old = try named[index].live?.readBody()
+            let old = named[index].liveBody
             for name in request.saves[index].touchedNames(over: old) {
                 let place = RecordPlace(zone: named[index].zone, name: name)
                 // A missing target is looked up too. The plan then conflicts with a commit that
                 // creates it first.
                 guard seen.insert(place).inserted, let item = try consulted.item(place),
-                    item.live != nil
+                    item.isLive
                 else { continue }
                 items.append(item)
             }

@@ -11,7 +11,7 @@ extension RecordRules {
     func checkUsers(_ save: RecordSave) throws(SyncError) {
         // A shared database has no default zone, since default zones cannot be shared.
         let isDefault = scope != .shared && save.recordID.zone.name == ZoneID.default.name
-        if save.typeName == Schema.RecordType.usersName {
+        if save.typeName.isUsersType {
             guard isDefault, save.recordID.name == userName else {
                 throw .notOwnUserRecord(save.recordID)
             }
@@ -29,9 +29,8 @@ extension RecordRules {
     /// Rejects the deletion of a user's record.
     func checkUsers(_ deletion: RecordDeletion, _ item: ConsultedItem) throws(SyncError) {
         guard scope != .shared, deletion.recordID.zone.name == ZoneID.default.name,
-            let live = item.live
+            let type = item.liveBody?.recordTypeBytes
         else { return }
-        let type = try live.readBody().recordTypeBytes
         // The type is that of the existing record: a deletion does not state one.
         guard type.elementsEqual(Schema.RecordType.usersName.string.utf8) else { return }
         throw SyncError(

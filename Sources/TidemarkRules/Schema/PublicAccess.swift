@@ -34,7 +34,7 @@ package final class PublicAccess: Sendable {
     ///
     /// A user's own record counts as existing, and as created by the user.
     package func refusal(ofCreating type: Name) throws(SyncError) -> SyncError? {
-        type == Schema.RecordType.usersName
+        type.isUsersType
             ? try refusal(of: .write, on: type, createdBy: accessor.user)
             : try refusal(of: .create, on: type, createdBy: nil)
     }

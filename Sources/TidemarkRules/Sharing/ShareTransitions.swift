@@ -108,7 +108,7 @@ struct ShareTransitions {
             let item = change.item
             guard let zone = zones.key(of: item.zone) else { continue }
             guard let save = change.save else {
-                let type = try item.live?.readBody().recordTypeBytes ?? []
+                let type = item.liveBody?.recordTypeBytes ?? []
                 let place = try place(of: item, in: passage.from)
                 plan.delete(item, in: zone, type: type, holding: nil, audience: place)
                 continue
@@ -142,7 +142,9 @@ struct ShareTransitions {
         _ state: RecordState,
         _ plan: inout CommitPlan
     ) throws(SyncError) {
-        guard let place = try place(of: item, in: audience), let live = item.live else { return }
+        guard let place = try place(of: item, in: audience), let body = item.liveBody else {
+            return
+        }
         plan.move(
             item,
             in: zone,
@@ -150,9 +152,9 @@ struct ShareTransitions {
                 state: state,
                 probeCount: item.probeCount,
                 place: place,
-                version: live.sequence,
+                version: item.previous,
                 name: item.name,
-                type: Name(try live.readBody().recordType)
+                type: Name(body.recordType)
             )
         )
     }

@@ -32,7 +32,7 @@ extension SharedHierarchies {
                 passages[index] = Passage(from: before, to: after)
                 guard before != after else { continue }
                 let carried = Carried(place: place, audience: after, origin: index)
-                if linkByRoot[place] != nil || save.movesRecord(over: old?.bodyReadBefore) {
+                if linkByRoot[place] != nil || save.movesRecord(over: old) {
                     open.append(carried)
                 } else {
                     following.append(carried)
@@ -112,7 +112,7 @@ extension SharedHierarchies {
         }
         moves.removeAll { $0.from == $0.to }
         // In log order, so that a participant's first fetch reads each block once.
-        moves.sort { ($0.item.live?.sequence ?? .zero) < ($1.item.live?.sequence ?? .zero) }
+        moves.sort { $0.item.previous < $1.item.previous }
     }
 
     /// Returns the records that have another one as their parent after the commit.
@@ -126,7 +126,7 @@ extension SharedHierarchies {
         }
         for index in items.indices where items[index].zone == place.zone {
             if case .save(let save, let old) = changes[index],
-                save.parentName(over: old?.bodyReadBefore) == place.name
+                save.parentName(over: old) == place.name
             {
                 children.append(items[index])
             }
@@ -139,7 +139,7 @@ extension SharedHierarchies {
         _ place: RecordPlace
     ) throws(SyncError) -> Bool {
         if let link = linkByRoot[place] { return link != .removed }
-        return try item.live?.readBody().shareName != nil
+        return item.liveBody?.shareName != nil
     }
 
     private func before(_ item: ConsultedItem) throws(SyncError) -> AudienceRef {
@@ -195,11 +195,11 @@ extension SharedHierarchies {
         }
         guard let item = try item(place) else { return .under(.none) }
         if let index = named[place], case .save(let save, let old) = changes[index] {
-            let share = try item.live?.readBody().shareName
+            let share = item.liveBody?.shareName
             // A share's record and the root of a share that stays keep their audience, whatever
             // their parent.
             if save.isShare || link == nil && share != nil { return .under(try before(item)) }
-            return .asItsParent(save.parentName(over: old?.bodyReadBefore))
+            return .asItsParent(save.parentName(over: old))
         }
         if link == nil {
             // The record moves if one of its ancestors does, in any order of the items.
@@ -208,7 +208,7 @@ extension SharedHierarchies {
             }
             return .under(try before(item))
         }
-        return .asItsParent(try item.live?.readBody().parentName.map { Name($0) })
+        return .asItsParent(item.liveBody?.parentName.map { Name($0) })
     }
 
     /// Returns the parent of a record that the commit does not save, if it exists after the commit;
@@ -217,9 +217,9 @@ extension SharedHierarchies {
         of item: ConsultedItem,
         _ place: RecordPlace
     ) throws(SyncError) -> Name? {
-        guard let body = try item.live?.readBody(), body.shareName == nil,
-            let name = body.parentName
-        else { return nil }
+        guard let body = item.liveBody, body.shareName == nil, let name = body.parentName else {
+            return nil
+        }
         let parent = Name(name)
         return try isThere(RecordPlace(zone: place.zone, name: parent)) ? parent : nil
     }
@@ -234,11 +234,11 @@ extension SharedHierarchies {
         var moving: [Int] = []
         for index in items.indices {
             guard case .save(let save, let old) = changes[index] else { continue }
-            if save.movesRecord(over: old?.bodyReadBefore) { moving.append(index) }
+            if save.movesRecord(over: old) { moving.append(index) }
         }
         var treesMove = !linkByRoot.isEmpty
         for index in moving where !treesMove && moving.count > 1 {
-            treesMove = items[index].live != nil
+            treesMove = items[index].isLive
             if treesMove || shares != nil { continue }
             treesMove = try !neighbours.sources(of: RecordPlace(items[index])).isEmpty
         }
@@ -252,8 +252,8 @@ extension SharedHierarchies {
             let place = RecordPlace(items[index])
             guard case .save(let save, let old) = changes[index], !save.isShare,
                 linkByRoot[place] == nil,
-                let share = try items[index].live?.readBody().shareName,
-                let parent = save.parentName(over: old?.bodyReadBefore),
+                let share = items[index].liveBody?.shareName,
+                let parent = save.parentName(over: old),
                 try after(RecordPlace(zone: place.zone, name: parent)) != .none
             else { continue }
             refusals[index] = .alreadyShared(recordID(index), by: Name(share))
@@ -264,9 +264,9 @@ extension SharedHierarchies {
                 let index = named[RecordPlace(zone: root.zone, name: share)] ?? named[root],
                 let item = try item(root)
             else { continue }
-            var parent = try item.live?.readBody().parentName.map { Name($0) }
+            var parent = item.liveBody?.parentName.map { Name($0) }
             if let index = named[root], case .save(let save, let old) = changes[index] {
-                parent = save.parentName(over: old?.bodyReadBefore)
+                parent = save.parentName(over: old)
             }
             guard let parent else { continue }
             if try after(RecordPlace(zone: root.zone, name: parent)) != .none {

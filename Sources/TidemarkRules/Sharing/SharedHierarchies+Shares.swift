@@ -7,7 +7,7 @@ import TidemarkModel
 
 /// The shares that a commit begins, changes and ends.
 extension SharedHierarchies {
-    func settleSave(_ index: Int, _ save: RecordSave, over old: StoredRecord?) throws(SyncError) {
+    func settleSave(_ index: Int, _ save: RecordSave, over old: RecordBody?) throws(SyncError) {
         let id = recordID(index)
         guard save.isShare else {
             if save.share != nil {
@@ -31,10 +31,10 @@ extension SharedHierarchies {
         _ index: Int,
         _ save: RecordSave,
         _ id: RecordID,
-        over old: StoredRecord?
+        over old: RecordBody?
     ) throws(SyncError) {
         let zone = zones[items[index].zone].identity
-        let before = try old.flatMap { (old) throws(SyncError) in Share(try old.readBody().fields) }
+        let before = old.flatMap { Share($0.fields) }
         // Of a request only: the lines of an import hold the results of these rules.
         if var shares {
             shares.owner = zone.database.owner
@@ -148,7 +148,7 @@ extension SharedHierarchies {
             // The commit's own changes of the share and its root are already decided.
             if linkByRoot[root] != nil || named[place].map({ isChanged($0) }) ?? false { continue }
             guard let index = named[root], let item = try item(place),
-                let body = try item.live?.readBody(), let share = Share(body.fields),
+                let body = item.liveBody, let share = Share(body.fields),
                 share.root == root.name,
                 try audiences.key(ofShare: share.token, in: zones[root.zone].identity) == nil
             else { continue }
@@ -161,7 +161,7 @@ extension SharedHierarchies {
     }
 
     func settleDeletion(_ index: Int) throws(SyncError) {
-        guard let body = try items[index].live?.readBody() else { return }
+        guard let body = items[index].liveBody else { return }
         let id = recordID(index)
         // Without a name, which must not be revealed to a caller without read access.
         if access(index) != nil, isCascaded(index), body.isShare || body.shareName != nil {
@@ -197,11 +197,11 @@ extension SharedHierarchies {
                     break
                 }
             }
-            guard let record = try neighbours.item(sharePlace), let stored = record.live else {
+            guard let record = try neighbours.item(sharePlace), let shareBody = record.liveBody
+            else {
                 return
             }
             // The share ends with its root, and so does the share's record.
-            let shareBody = try stored.readBody()
             try end(Name(share), shareBody, index)
             implied.append((Implied(item: record, save: nil), Passage(from: .none, to: .none)))
         }
@@ -252,10 +252,10 @@ extension SharedHierarchies {
     /// Changes the root of a share that begins or ends, if the commit does not name the root.
     private func imply(_ link: ShareLink, onRoot place: RecordPlace) throws(SyncError) {
         // The save sets no field. It only changes the name of the share in the root's header.
-        guard let item = try neighbours.item(place), let live = item.live else { return }
+        guard let item = try neighbours.item(place), let body = item.liveBody else { return }
         let save = RecordSave(
             RecordID(recordName: place.name.string, zone: zones[place.zone].zone),
-            type: try live.readBody().recordType,
+            type: body.recordType,
             fields: Fields(),
             policy: .changedKeys
         )
@@ -276,10 +276,10 @@ extension SharedHierarchies {
             switch changes[index] {
             case .save: return true
             case .delete: return false
-            case .nothing: return items[index].live != nil
+            case .nothing: return items[index].isLive
             }
         }
-        return try neighbours.record(place) != nil
+        return try neighbours.liveBody(of: place) != nil
     }
 
     /// Returns true if an existing record is a share's record after the commit.
@@ -287,12 +287,11 @@ extension SharedHierarchies {
         if let index = named[place], case .save(let save, _) = changes[index] {
             return save.isShare
         }
-        return try item(place)?.live?.readBody().isShare ?? false
+        return try item(place)?.liveBody?.isShare ?? false
     }
 
     /// Returns the share that a record is the root of before the commit.
     private func shareName(of place: RecordPlace) throws(SyncError) -> Name? {
-        let stored = try item(place)?.live
-        return try stored?.readBody().shareName.map { Name($0) }
+        try item(place)?.liveBody?.shareName.map { Name($0) }
     }
 }

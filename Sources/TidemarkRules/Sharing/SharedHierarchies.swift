@@ -8,7 +8,7 @@ import TidemarkModel
 /// The commit's change of one record that it names.
 enum PlannedChange: Sendable {
     /// The record is saved; the save replaces a version or creates the record.
-    case save(RecordSave, over: StoredRecord?)
+    case save(RecordSave, over: RecordBody?)
     /// The record is deleted.
     case delete
     /// The record is unchanged.
@@ -98,11 +98,11 @@ final class SharedHierarchies {
                 // A record that neither has nor gets a parent, and is no root, cannot be under a
                 // share. So most saves end at the next line.
                 if save.hasToDoWithShares { return true }
-                if let old { return old.bodyReadBefore.hasToDoWithShares }
+                if let old { return old.hasToDoWithShares }
                 // A record that an import begins anew leaves the audience of its previous version.
-                return (try? item.live?.body().hasToDoWithShares) ?? false
+                return item.liveBody?.hasToDoWithShares ?? false
             case .delete:
-                return (try? item.live?.body().hasToDoWithShares) ?? false
+                return item.liveBody?.hasToDoWithShares ?? false
             case .nothing:
                 return false
             }

@@ -50,7 +50,7 @@ struct SharesEnd {
         let items = names.map {
             ConsultedItem(name: $0, zone: 0, slot: facts.hash.slot(ofName: $0))
         }
-        let found = try ConsultedItems(items, in: ConsultedZones([zone]), facts).items
-        return try found.compactMap(\.live).map { (live) throws(SyncError) in try live.readBody() }
+        return try ConsultedItems(items, in: ConsultedZones([zone]), facts).items
+            .compactMap(\.liveBody)
     }
 }

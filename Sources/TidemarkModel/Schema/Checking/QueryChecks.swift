@@ -7,7 +7,7 @@ extension Query {
     /// Either it is for records of users, or it makes no sense for the types of the fields. `type`
     /// returns the type of a field, or `nil` for an unknown field, which fits every query.
     package func refusal(_ type: (Name) -> FieldType?) -> SyncError? {
-        if Name(recordType) == Schema.RecordType.usersName { return .usersNotQueried }
+        if Name(recordType).isUsersType { return .usersNotQueried }
         if let problem = predicate.problem ?? predicate.mismatch(type) {
             return .invalidPredicate(predicate, problem)
         }
