@@ -76,8 +76,8 @@ package struct TokenContent: Hashable, Sendable {
 
 /// The defect of a change token.
 ///
-/// In each case, the client gets the error *change token expired*: it starts again without a token,
-/// and loses nothing.
+/// After most of them the client starts again without a token, and loses nothing: it gets the error
+/// *change token expired*. For `damaged`, `otherLevel` and `otherPlace` the request is invalid.
 package enum TokenDefect: Error, Hashable, Sendable {
     /// The bytes are not a token that this store made.
     case damaged

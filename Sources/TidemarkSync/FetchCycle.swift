@@ -110,7 +110,9 @@ struct FetchCycle: Sendable {
             // A page without zones needs no notice.
             if changed.isEmpty, deleted.isEmpty { return take(.done, &state) }
         case (.listing, .failed(let error)):
-            if error.code == .changeTokenExpired, state.databaseToken != nil, !restartedList {
+            if error.code == .changeTokenExpired, state.databaseToken != nil, !restartedList,
+                !isCancelled
+            {
                 // The stage stays, so the next step requests the whole list. The tokens of the
                 // zones are kept: each is checked by its own fetch.
                 restartedList = true
@@ -157,7 +159,7 @@ struct FetchCycle: Sendable {
     }
 
     private mutating func fail(_ zone: ZoneID, _ error: SyncError, _ state: inout SyncState) {
-        if error.code == .changeTokenExpired, state.zoneTokens[zone] != nil,
+        if error.code == .changeTokenExpired, state.zoneTokens[zone] != nil, !isCancelled,
             restartedZones.insert(zone).inserted
         {
             // The stage stays, so the next step fetches this zone again from its beginning.

@@ -10,8 +10,8 @@ extension SyncLoop {
 
     /// Returns the next step.
     ///
-    /// Returns the same step until ``take(_:at:)`` has received its outcome. The exceptions are
-    /// ``SyncStep/wait(until:)`` and ``SyncStep/finish(_:_:)``, which have no outcome.
+    /// Every step has an outcome but ``SyncStep/wait(until:)`` and ``SyncStep/finish(_:_:)``. The next
+    /// call must come after ``take(_:at:)`` has received it.
     public mutating func nextStep(at now: Int64) -> SyncStep {
         if let notice { return .tell(notice) }
         if case .none = activity, let accountNotice {
@@ -80,7 +80,8 @@ extension SyncLoop {
         }
     }
 
-    /// In the middle of something at once: it was the loop that changed the state.
+    /// Returns true if the app has to be told of a new state: at once during an activity, which has
+    /// changed it, else after `gatheringTime`.
     private mutating func isTimeToTell(at now: Int64) -> Bool {
         guard state.edition != toldEdition else { return false }
         if case .none = activity, calls.isEmpty, answers.isEmpty {
@@ -222,6 +223,9 @@ extension SyncLoop {
         accountNotice = .accountChanged(from: state.user, to: user)
         if state.user != nil { state.forget() }
         state.user = user
+        // The pause is the previous user's, and has no end if that subscription failed for good.
+        schedule.subscribeAt = 0
+        schedule.succeed(.subscribing)
         if isAutomatic, user != nil { schedule.fetchAt = 0 }
     }
 }

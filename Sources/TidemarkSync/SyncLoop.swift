@@ -127,7 +127,7 @@ extension SyncLoop {
         for record in records { state.outgoingRecords.remove(record) }
     }
 
-    /// Sets if the app has changes to send that it does not name; with `true`, also again, a send follows.
+    /// Sets whether the app has changes to send that it does not name; each `true` schedules a send.
     public mutating func setUntrackedChanges(_ isThere: Bool, at now: Int64) {
         if isThere { schedule.sendSoon(now) }
         guard state.hasUntrackedChanges != isThere else { return }

@@ -356,6 +356,28 @@ import TidemarkModel
         #expect(device.loop.nextStep(at: 1000) == .wait(until: 31_000))
     }
 
+    @Test func `A cancelled fetch does not begin anew`() throws {
+        let expired = SyncError(.changeTokenExpired, "Too old.")
+        for cancelsList in [true, false] {
+            var (server, device) = try Self.synchronized(1)
+            _ = try server.save(Self.id("x"), 1, tag: nil)
+            _ = device.loop.fetch()
+            func isCancelled(_ step: SyncStep) -> Bool {
+                if case .fetchZoneList = step { return cancelsList }
+                if case .fetchZoneChanges = step { return !cancelsList }
+                return false
+            }
+            while !isCancelled(device.loop.peek(at: 0)) { _ = try device.step(&server, at: 0) }
+            let step = device.loop.nextStep(at: 0)
+            // While the request is under way.
+            device.loop.cancel()
+            device.loop.take(.failed(expired), at: 0)
+            let steps = try Self.run(&device, &server, at: 0)
+            #expect(!steps.contains(where: isCancelled), "\(step) is not repeated")
+            #expect(device.answers.last?.error?.code == .operationCancelled)
+        }
+    }
+
     @Test func `Cancelling ends current operations and completes all calls`() throws {
         var server = try Self.server(9)
         var device = ModelDevice(isAutomatic: false)
@@ -393,6 +415,17 @@ import TidemarkModel
         try Self.run(&device, &server, at: 3000)
         #expect(device.notices.contains(.accountChanged(from: UserID("_bert"), to: nil)))
         #expect(device.answers.last?.error?.code == .notAuthenticated)
+    }
+
+    @Test func `A subscription that failed for good does not keep the next user from one`() throws {
+        var server = try Self.server(1)
+        var device = ModelDevice()
+        let failure = SyncError(.quotaExceeded, "No more.")
+        try Self.run(&device, &server, at: 0) { $0 == .subscribe ? failure : nil }
+        #expect(!(try Self.run(&device, &server, at: 100_000)).contains(.subscribe))
+        server.user = UserID("_bert")
+        device.loop.noteAccountChange()
+        #expect(try Self.run(&device, &server, at: 200_000).contains(.subscribe))
     }
 
     @Test func `The account is checked again if it changes during the check`() {

@@ -63,9 +63,8 @@ extension BlobStore {
     /// The first upload in a process removes the uploads that earlier processes did not finish.
     package func upload(to holder: BlobHolder, limit: UInt64) throws(BlobError) -> BlobUpload {
         do throws(FileError) {
-            let number = try state.withLock { state throws(FileError) in
-                if !state.isPrepared { try prepare() }
-                state.isPrepared = true
+            try prepareOnce()
+            let number = state.withLock { state in
                 state.incomingCount += 1
                 return state.incomingCount
             }
@@ -76,14 +75,19 @@ extension BlobStore {
         }
     }
 
-    private func prepare() throws(FileError) {
-        try fileSystem.createDirectory(folder)
-        try fileSystem.syncDirectory(store.path)
-        try fileSystem.createDirectory(incoming)
-        // This runs before the first upload of this process, and only one process may write. So all
-        // files here are leftovers.
-        for name in try fileSystem.list(incoming) {
-            try fileSystem.remove("\(incoming)/\(name)")
+    /// Prepares the folder of uploads and of taken blobs, if this process has not done so before.
+    func prepareOnce() throws(FileError) {
+        try state.withLock { state throws(FileError) in
+            if state.isPrepared { return }
+            try fileSystem.createDirectory(folder)
+            try fileSystem.syncDirectory(store.path)
+            try fileSystem.createDirectory(incoming)
+            // Only one process may write, and this one has uploaded and taken nothing. So all files
+            // here are leftovers.
+            for name in try fileSystem.list(incoming) {
+                try fileSystem.remove("\(incoming)/\(name)")
+            }
+            state.isPrepared = true
         }
     }
 
@@ -168,7 +172,8 @@ extension BlobStore {
     /// Removes a blob's name unless the blob was written after a time; returns true if the name was
     /// removed.
     ///
-    /// Excludes an upload of the same blob. ``finishTaking(_:)`` removes the bytes.
+    /// Excludes an upload of the same blob. ``finishTaking(_:)`` removes the bytes. The caller has called
+    /// ``prepareOnce()``.
     func take(_ blob: HeldBlob, writtenBefore time: Int64) throws(FileError) -> Bool {
         try state.withLock { state throws(FileError) in
             // Looked up again, under the lock: an upload of the same bytes may have replaced the
@@ -176,8 +181,6 @@ extension BlobStore {
             guard let status = try fileSystem.status(of: path(of: blob)), status.modified < time
             else { return false }
             if state.isClosed { return false }
-            if !state.isPrepared { try prepare() }
-            state.isPrepared = true
             state.incomingCount += 1
             state.sound[blob] = nil
             // The bytes stay in `incoming` until `finishTaking`. If the process stops before that,

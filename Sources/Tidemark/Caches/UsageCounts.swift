@@ -14,9 +14,8 @@ package struct UsageCounts: Sendable {
     private static let countLimit = 100_000
 
     private enum Count {
-        /// The count is running; the list holds the growth by commits since it began, by their last
-        /// position.
-        case begun([(sequence: SequenceNumber, growth: Int)])
+        /// The count is running.
+        case begun
         /// The sum, including reservations, of a count that read up to `bound`.
         case ended(byteCount: Int, bound: SequenceNumber)
     }
@@ -27,6 +26,8 @@ package struct UsageCounts: Sendable {
         /// A database that is counted again gets a new id.
         var id: UInt64
         var count: Count
+        /// The growth by commits since a running count began, by their last position.
+        var late: [(sequence: SequenceNumber, growth: Int)] = []
     }
 
     /// The bytes used by the databases of a container together.
@@ -42,6 +43,8 @@ package struct UsageCounts: Sendable {
     /// By container; of those alone that have a quota.
     private var sums: [ContainerID: Sum] = [:]
     private var lastID: UInt64 = 0
+    /// Those who wait for running counts, by the count's id: a count that is forgotten still ends.
+    private var waiting: [UInt64: [CheckedContinuation<Void, Never>]] = [:]
 
     package init() {}
 
@@ -126,8 +129,8 @@ package struct UsageCounts: Sendable {
         // The sum has included these bytes since the reservation.
         guard entry.id != reservation.id else { return }
         switch entry.count {
-        case .begun(let late):
-            entries[database]?.count = .begun(late + [(sequence, reservation.growth)])
+        case .begun:
+            entries[database]?.late.append((sequence, reservation.growth))
         // A count that read up to this position or beyond has included the commit already.
         case .ended(let byteCount, let bound) where sequence > bound:
             set(byteCount.clampedSum(reservation.growth), instead: byteCount, bound, database)
@@ -162,22 +165,52 @@ package struct UsageCounts: Sendable {
         sums[container] = sum
     }
 
-    /// Begins to count a database, or joins a running count; returns the count's id, `nil` if the
-    /// database has been counted meanwhile.
+    /// Begins to count a database; returns the count's id, `nil` if the database is being counted or
+    /// has been counted meanwhile.
+    ///
+    /// The caller calls ``end(_:of:byteCount:bound:)`` or ``abandon(_:of:)`` with the id.
     package mutating func begin(_ database: DatabaseID) -> UInt64? {
-        if let entry = entries[database] {
-            if case .ended = entry.count { return nil }
-            return entry.id
-        }
+        if entries[database] != nil { return nil }
         // The sum of a container stands for as long as all of its databases are remembered.
         if entries.count >= Self.countLimit, sums.isEmpty { entries = [:] }
         lastID += 1
-        entries[database] = Entry(id: lastID, count: .begun([]))
+        entries[database] = Entry(id: lastID, count: .begun)
         return lastID
     }
 
-    /// Ends a count that looked as far as a bound, unless it was forgotten or ended already.
+    /// Waits for the end of a running count, whatever its outcome; returns false if there is none.
+    package mutating func wait(
+        for database: DatabaseID,
+        _ continuation: CheckedContinuation<Void, Never>
+    ) -> Bool {
+        guard let entry = entries[database], case .begun = entry.count else { return false }
+        waiting[entry.id, default: []].append(continuation)
+        return true
+    }
+
+    /// Ends a count that failed; returns those who waited for it.
+    package mutating func abandon(
+        _ id: UInt64,
+        of database: DatabaseID
+    ) -> [CheckedContinuation<Void, Never>] {
+        if entries[database]?.id == id { entries[database] = nil }
+        return waiting.removeValue(forKey: id) ?? []
+    }
+
+    /// Ends a count that looked as far as a bound; returns those who waited for it.
+    ///
+    /// It has no effect on the sums if the database was forgotten meanwhile.
     package mutating func end(
+        _ id: UInt64,
+        of database: DatabaseID,
+        byteCount: Int,
+        bound: SequenceNumber
+    ) -> [CheckedContinuation<Void, Never>] {
+        take(id, of: database, byteCount: byteCount, bound: bound)
+        return waiting.removeValue(forKey: id) ?? []
+    }
+
+    private mutating func take(
         _ id: UInt64,
         of database: DatabaseID,
         byteCount: Int,
@@ -185,11 +218,13 @@ package struct UsageCounts: Sendable {
     ) {
         // The id differs if the database was forgotten and counted again during this count. Its
         // commits were then reported to the other count.
-        guard let entry = entries[database], entry.id == id, case .begun(let late) = entry.count
-        else { return }
+        guard let entry = entries[database], entry.id == id, case .begun = entry.count else {
+            return
+        }
         // Commits up to `bound` were read by the count itself; adding them again would count them
         // twice.
-        let missed = late.reduce(0) { $0.clampedSum($1.sequence > bound ? $1.growth : 0) }
+        let missed = entry.late.reduce(0) { $0.clampedSum($1.sequence > bound ? $1.growth : 0) }
+        entries[database]?.late = []
         set(byteCount.clampedSum(missed), instead: 0, bound, database)
         sums[database.container]?.uncounted.remove(database)
     }

@@ -109,15 +109,17 @@ extension Writer {
             sight,
             picture.facts
         )
+        let positions = zip(request.saves, answer.outcomes).compactMap { _, outcome in
+            if case .event(let event) = outcome { answer.first + event } else { nil }
+        }
+        // One for each position, in the same order.
+        var saved = try reader.views.records(at: positions)[...]
         for (index, outcome) in answer.outcomes.enumerated() {
             let isSave = index < request.saves.count
             switch outcome {
-            case .event(let event) where isSave:
-                let position = answer.first + event
-                let stored = try reader.views.records(at: [position])[0]
-                result.saves.append(
-                    .success(try reader.record(stored, in: request.saves[index].recordID.zone))
-                )
+            case .event where isSave:
+                let zone = request.saves[index].recordID.zone
+                result.saves.append(.success(try reader.record(saved.removeFirst(), in: zone)))
             case .event, .nothingToDo:
                 result.deletions.append(.success(request.record(at: index)))
             case .refused(let code, let message, let against):

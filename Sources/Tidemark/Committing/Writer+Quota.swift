@@ -131,16 +131,33 @@ extension Writer {
         }
     }
 
+    /// Counts a database, or waits until another commit has counted it: a count reads the whole
+    /// database.
     private func count(_ database: DatabaseID, _ committer: Committer) async throws(SyncError) {
-        guard let id = usages.withLock({ $0.begin(database) }) else { return }
-        // Commits that were appended before the count began are not reported to it, so it must read
-        // them.
-        let appended = reader.views.overlay.withLock { $0.appended }
-        try await committer.waitUntilDurable(appended)
-        let picture = try reader.picture(.visible)
-        let byteCount = try reader.usage(of: database, picture).total.byteCount
-        usages.withLock {
-            $0.end(id, of: database, byteCount: byteCount, bound: picture.bound)
+        guard let id = usages.withLock({ $0.begin(database) }) else {
+            return await withCheckedContinuation { continuation in
+                let waits = usages.withLock { $0.wait(for: database, continuation) }
+                if !waits { continuation.resume() }
+            }
+        }
+        do throws(SyncError) {
+            // Commits that were appended before the count began are not reported to it, so it must
+            // read them.
+            let appended = reader.views.overlay.withLock { $0.appended }
+            try await committer.waitUntilDurable(appended)
+            let waiting = try await reader.blockingWork.run { () throws(SyncError) in
+                let picture = try self.reader.picture(.visible)
+                let byteCount = try self.reader.usage(of: database, picture).total.byteCount
+                return self.usages.withLock {
+                    $0.end(id, of: database, byteCount: byteCount, bound: picture.bound)
+                }
+            }
+            for continuation in waiting { continuation.resume() }
+        } catch {
+            // Those who waited count again.
+            let waiting = usages.withLock { $0.abandon(id, of: database) }
+            for continuation in waiting { continuation.resume() }
+            throw error
         }
     }
 }

@@ -11,6 +11,31 @@ extension Upkeep {
 
     /// See ``Store/collectAssets(isDryRun:)``.
     func collectAssets(isDryRun: Bool) async throws(SyncError) -> [StoredAsset] {
+        if !isDryRun, try isRead() {
+            throw SyncError(
+                .zoneBusy,
+                "Another process, or a call that follows the log, reads the store, and may need assets "
+                    + "that its records named before. Collect them when it has ended."
+            )
+        }
+        return try await collect(isDryRun: isDryRun)
+    }
+
+    /// Collects assets at the end of a compaction; returns none while the log is being read, as a backup
+    /// does: like replaced segments, their bytes stay for a later run.
+    func collectAfterCompaction() async throws(SyncError) -> [StoredAsset] {
+        try isRead() ? [] : await collect(isDryRun: false)
+    }
+
+    /// True if somebody may read segments that compaction has replaced, whose events name other assets.
+    ///
+    /// Who begins to read later finds the segments that are searched below.
+    private func isRead() throws(SyncError) -> Bool {
+        let log = try writer().log
+        return try SyncError.wrapping { () throws(LogError) in try log.isRead() }
+    }
+
+    private func collect(isDryRun: Bool) async throws(SyncError) -> [StoredAsset] {
         let committer = try writer().committer
         let limit = reader.now() - Self.assetGrace
         // Listed first: a store without old blobs then reads no log.
@@ -77,6 +102,7 @@ extension Upkeep {
     ) throws(SyncError) -> [StoredAsset] {
         do throws(FileError) {
             var taken: [StoredAsset] = []
+            try reader.blobs.prepareOnce()
             for asset in garbage {
                 // Only a rename, and nothing that waits, because the lock is the serialization
                 // point.

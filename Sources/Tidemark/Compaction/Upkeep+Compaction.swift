@@ -82,7 +82,7 @@ extension Upkeep {
         var report = try await reader.blockingWork.run { () throws(SyncError) in
             try self.rewrite(marks, begun.plan, through: begun.first, bytesPerSecond)
         }
-        report.assetByteCount = try await collectAssets(isDryRun: false)
+        report.assetByteCount = try await collectAfterCompaction()
             .reduce(0) { $0 + $1.byteCount }
         return report
     }

@@ -6,8 +6,6 @@ import TidemarkLog
 import TidemarkModel
 import TidemarkViews
 
-/// A request's id, and what was asked under it.
-
 extension Reader {
     /// The envelope of the commit whose first event is at a position, and when it was received.
     func envelope(

@@ -89,7 +89,7 @@ extension Reader {
         return found
     }
 
-    /// Returns the key of a share's audience; `nil` once the share is gone.
+    /// Returns the key of a share's audience, also after its end.
     private func audience(
         of part: Participation,
         in home: DatabaseID,

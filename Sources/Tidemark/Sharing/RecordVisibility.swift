@@ -144,7 +144,8 @@ extension Reader {
     ) throws(SyncError) -> [AudienceRecord.Membership] {
         var found: [AudienceRecord.Membership] = []
         var next = part.sequence
-        while next != .zero, let record = try? views.records(at: [next])[0] {
+        while next != .zero {
+            let record = try views.records(at: [next])[0]
             let body = record.event.state == .live ? try record.readBody() : nil
             let shows = body.flatMap { ShareRecords.participation(in: $0)?.showsSomething }
             found.append(.init(sequence: next, showsSomething: shows ?? false))

@@ -91,6 +91,7 @@ struct SharedDelta: ZoneDelta {
             try reader.checkErasures(since: position, as: caller, picture)
         }
         try noteWalks()
+        try checkWalks()
         try checkHorizonOfWalks()
     }
 
@@ -239,6 +240,20 @@ extension SharedDelta {
             }
             return horizon
         }
+    }
+
+    /// Rejects a token of another participant, whose walks would show records that the caller must not
+    /// see.
+    ///
+    /// A token names no user. Beyond its walks it shows only what the caller's own shares show.
+    private func checkWalks() throws(SyncError) {
+        let own = Set(parts.compactMap(\.audience))
+        let areOwn = start.walks.allSatisfy { walk in
+            walk.isLeaving
+                ? own.contains(walk.audience)
+                : zoneAccess.participations[walk.audience] != nil
+        }
+        guard areOwn else { throw .tokenExpired("it belongs to another participant of the zone") }
     }
 
     /// Rejects a token from before the horizon of an audience that the caller left, because

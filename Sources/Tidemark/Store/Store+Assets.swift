@@ -99,7 +99,8 @@ extension Store {
     /// than a day ago.
     ///
     /// Returns the removed assets; with `isDryRun`, those that would be removed. Commits continue
-    /// meanwhile. If there are assets of that age, this reads the whole log.
+    /// meanwhile. If there are assets of that age, this reads the whole log. Throws `zoneBusy` while
+    /// another process, or a call that follows the log, reads the store.
     @discardableResult
     public func collectAssets(isDryRun: Bool = false) async throws(SyncError) -> [StoredAsset] {
         try await parts.upkeep.collectAssets(isDryRun: isDryRun)

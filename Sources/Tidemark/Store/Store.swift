@@ -255,8 +255,9 @@ extension Store: DatabaseService {
     /// of a commit where possible. The cost depends on the number of changes, not on the size of
     /// the zone or the log.
     ///
-    /// Throws `zoneNotFound`; `changeTokenExpired` for a token that cannot be answered exactly;
-    /// `invalidArguments` for a damaged token, or one of another zone or caller.
+    /// Throws `zoneNotFound`; `changeTokenExpired` for a token that cannot be answered exactly, which may
+    /// be one of another participant of a share; `invalidArguments` for a damaged token, or one of
+    /// another zone or kind of changes.
     public func zoneChanges(
         _ request: ZoneChangesRequest,
         as caller: Caller

@@ -151,24 +151,25 @@ extension SegmentLog {
                 fail(error)
                 throw error
             }
-        }
-        // Readers switch after the edit is durable. The old files stay until no process reads them.
-        let replaced = Set(written.flatMap(\.group).map(\.id))
-        files.update { segments in
-            let fresh = written.map { segment in
-                LogFiles.Segment(
-                    id: segment.id,
-                    last: segment.group.last?.last,
-                    framesEnd: segment.framesEnd,
-                    isSealed: true
-                )
+            // Readers switch after the edit is durable, and before anything else may remove the
+            // old files, which stay until no process reads them.
+            let replaced = Set(written.flatMap(\.group).map(\.id))
+            files.update { segments in
+                let fresh = written.map { segment in
+                    LogFiles.Segment(
+                        id: segment.id,
+                        last: segment.group.last?.last,
+                        framesEnd: segment.framesEnd,
+                        isSealed: true
+                    )
+                }
+                // Neighbors, which the written ones succeed at the same place.
+                guard let start = segments.firstIndex(where: { replaced.contains($0.id) }) else {
+                    return
+                }
+                segments.removeAll { replaced.contains($0.id) }
+                segments.insert(contentsOf: fresh, at: start)
             }
-            // Neighbors, which the written ones succeed at the same place.
-            guard let start = segments.firstIndex(where: { replaced.contains($0.id) }) else {
-                return
-            }
-            segments.removeAll { replaced.contains($0.id) }
-            segments.insert(contentsOf: fresh, at: start)
         }
     }
 }

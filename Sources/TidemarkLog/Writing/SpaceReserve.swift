@@ -78,6 +78,7 @@ extension SegmentLog {
     /// Ends the use of the reserved space, and reserves it again if possible.
     package func restoreReserve() {
         isUsingReserve.store(false, ordering: .relaxed)
-        inBackground { self.growReserve() }
+        // `close` ends the log under the same lock, and then waits for the work in the background.
+        try? whileOpen { inBackground { self.growReserve() } }
     }
 }

@@ -88,10 +88,10 @@ struct SparePreparation: Sendable {
             if isNew, try fileSystem.exists(path) { try fileSystem.remove(path) }
             // The first 256 bytes stay zero until `becomeSegment`, so a file outside of the log has
             // no header.
-            let file = try fileSystem.open(path, isNew ? .create : .readWrite)
-            // It may be long until the next part, or until the segment is needed.
-            defer { file.close() }
             do throws(FileError) {
+                let file = try fileSystem.open(path, isNew ? .create : .readWrite)
+                // It may be long until the next part, or until the segment is needed.
+                defer { file.close() }
                 try file.allocate(to: UInt64(byteCount))
                 if !dictionary.isEmpty {
                     let offset = UInt64(Layout.fileHeaderByteCount)

@@ -55,8 +55,8 @@ package struct KnownParticipation: Sendable {
     package var sequence: SequenceNumber
     /// The position of the previous event of this participation; zero if there is none.
     package var previous: SequenceNumber
-    /// The key of the share's audience, or of the zone if the zone is shared as a whole; `nil`
-    /// after the share or the zone was deleted.
+    /// The key of the share's audience, or of the zone if the zone is shared as a whole, also after its
+    /// end; `nil` if the log has lost it.
     package var audience: ZoneKey?
 
     package init(

@@ -289,8 +289,11 @@ extension BindingRules {
             if let index = named[RecordPlace(item)], case .save = verdicts[index] { continue }
             bound.append((item, stored))
         }
-        for (index, targets) in bindings where items[index].zone == target.zone {
-            guard case .save = verdicts[index], let binding = targets[target.name] else { continue }
+        // In the order of the items, because an error names the first of them.
+        for index in items.indices where items[index].zone == target.zone {
+            guard case .save = verdicts[index], let binding = bindings[index]?[target.name] else {
+                continue
+            }
             bound.append((items[index], binding))
         }
         return bound

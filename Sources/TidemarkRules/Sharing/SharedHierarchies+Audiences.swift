@@ -124,14 +124,22 @@ extension SharedHierarchies {
             if let index = named[RecordPlace(item)], isChanged(index) { continue }
             children.append(item)
         }
-        for index in items.indices where items[index].zone == place.zone {
-            if case .save(let save, let old) = changes[index],
-                save.parentName(over: old) == place.name
-            {
-                children.append(items[index])
-            }
-        }
+        for index in itemsByParent()[place] ?? [] { children.append(items[index]) }
         return children
+    }
+
+    /// Returns the indexes of the items that are saved under each parent.
+    private func itemsByParent() -> [RecordPlace: [Int]] {
+        if let known = knownItemsByParent { return known }
+        var found: [RecordPlace: [Int]] = [:]
+        for index in items.indices {
+            guard case .save(let save, let old) = changes[index],
+                let parent = save.parentName(over: old)
+            else { continue }
+            found[RecordPlace(zone: items[index].zone, name: parent), default: []].append(index)
+        }
+        knownItemsByParent = found
+        return found
     }
 
     private func isRootAfterwards(

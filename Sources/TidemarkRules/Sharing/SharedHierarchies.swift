@@ -82,6 +82,8 @@ final class SharedHierarchies {
     var audiences: Audiences
     /// The known audiences of records after the commit.
     var settled: [RecordPlace: AudienceRef] = [:]
+    /// The cached result of `itemsByParent()`.
+    var knownItemsByParent: [RecordPlace: [Int]]?
     /// The cached result of `treesMove()`.
     var knownToMoveTrees: Bool?
     /// The changes of shares, by the place of the root.

@@ -42,6 +42,18 @@ import Testing
         try log.close()
     }
 
+    @Test func `A log that was closed reserves nothing any more`() throws {
+        let disk = SimulatedFileSystem()
+        let (log, _) = try CrashWorkload.open(disk, seed: 1)
+        var drafts = DraftSource(seed: 1)
+        while try !disk.exists(path) { try log.commit(drafts.draft(payload: 300...900)) }
+        #expect(try log.useReserve())
+        try log.close()
+        // As by a compaction that notices the end of the store only now.
+        log.restoreReserve()
+        #expect(try !disk.exists(path))
+    }
+
     @Test func `The next segment is prepared again after a compaction`() throws {
         let disk = SimulatedFileSystem()
         let (log, _) = try CrashWorkload.open(disk, seed: 1)

@@ -46,6 +46,30 @@ import TidemarkModel
         #expect(try scratch.store.assets().count == 4)
     }
 
+    /// A backup that began before a compaction copies segments whose events name other assets.
+    @Test func `Nothing is collected while another reads the log`() async throws {
+        let scratch = try ScratchAssets()
+        let anna = scratch.client()
+        for byte: UInt8 in [1, 2] {
+            let asset = try await anna.upload([byte])
+            _ = try await anna.attach(asset, to: "a").get()
+        }
+        scratch.wait(2 * ScratchAssets.day)
+        let reader = try scratch.reading()
+        var policy = CompactionPolicy()
+        policy.history = .none
+        #expect(try await scratch.store.compact(policy).assetByteCount == 0)
+        let error = await #expect(throws: SyncError.self) {
+            try await scratch.store.collectAssets()
+        }
+        #expect(error?.code == .zoneBusy)
+        #expect(try await scratch.store.collectAssets(isDryRun: true).count == 1)
+        #expect(try scratch.store.assets().count == 2)
+        try reader.close()
+        #expect(try await scratch.store.collectAssets().count == 1)
+        #expect(try await anna.download("a") == [2])
+    }
+
     @Test func `Uploading an asset again keeps it for another day`() async throws {
         let scratch = try ScratchAssets()
         let anna = scratch.client()

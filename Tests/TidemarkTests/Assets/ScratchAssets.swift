@@ -20,6 +20,7 @@ final class ScratchAssets: Sendable {
     /// What the store has for a disk.
     let files: HookedFileSystem
     let store: Store
+    private let environment: StoreEnvironment
     private let clock = Clock()
 
     private final class Clock: Sendable {
@@ -41,6 +42,7 @@ final class ScratchAssets: Sendable {
         environment.log.uptime = nil
         environment.openIndex = { _, _, _ in index }
         self.disk = disk
+        self.environment = environment
         disk.setClock(clock.time.withLock { $0 })
         store = try Store.open(
             at: "s",
@@ -48,6 +50,14 @@ final class ScratchAssets: Sendable {
             options: options,
             environment: environment
         )
+    }
+
+    /// Opens the store once more, for reading.
+    func reading() throws -> Store {
+        let index = MemoryViewIndex()
+        var environment = environment
+        environment.openIndex = { _, _, _ in index }
+        return try Store.open(at: "s", access: .reading, environment: environment)
     }
 
     /// Lets time pass, in milliseconds.

@@ -48,4 +48,40 @@ import TidemarkModel
         if byteLimit != nil { #expect(pageCount > 3) }
         try world.store.close()
     }
+
+    /// A token that was given to another participant in the midst of records that it alone may see.
+    @Test func `A token shows nobody the records of another participant`() async throws {
+        let world = try await SharingWorld()
+        let (anna, bob, carol) = (world.anna, world.guest("bob"), world.guest("carol"))
+        for tree in ["a", "b", "c"] {
+            try await anna.modify([
+                try anna.node(tree), try anna.node(tree + "1", under: tree),
+                try anna.node(tree + "2", under: tree),
+            ])
+        }
+        let shares = [("sa", "a", "bob"), ("sb", "b", "bob"), ("sc", "c", "carol")]
+        for (share, root, guest) in shares {
+            try await anna.modify([try anna.share(share, of: root, with: [(guest, .readWrite)])])
+        }
+        try await bob.accept("sb", of: anna)
+        try await carol.accept("sc", of: anna)
+        let before = try await bob.changes().token
+        try await bob.accept("sa", of: anna)
+        let joining = try await bob.page(since: before, limit: 1)
+        #expect(joining.moreComing && joining.changes.count == 1)
+        let joined = try await bob.delta(since: joining.token)
+        try await bob.modify([], delete: [RecordDeletion(bob.id("sa"))])
+        let leaving = try await bob.page(since: joined.token, limit: 1)
+        #expect(leaving.moreComing && leaving.changes.count == 1)
+        for token in [joining.token, leaving.token] {
+            let error = await #expect(throws: SyncError.self) {
+                try await carol.changes(since: token)
+            }
+            #expect(error?.code == .changeTokenExpired)
+        }
+        // Without such a rest, the token of another participant is a place in the log like any other.
+        #expect(try await carol.delta(since: before).changed.isEmpty)
+        #expect(try await bob.delta(since: leaving.token).deleted.count == 3)
+        try world.store.close()
+    }
 }

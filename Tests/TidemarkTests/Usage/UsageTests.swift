@@ -3,6 +3,7 @@
 
 import TestSupport
 import Testing
+import TidemarkLock
 import TidemarkLog
 import TidemarkModel
 
@@ -405,9 +406,9 @@ import TidemarkModel
         let wanted = UsageCounts.Reservation(.standard, growth: 10)
         #expect(counts.reserve(wanted, quota: 100) == .notCounted)
         let id = counts.begin(.standard)
-        #expect(counts.begin(.standard) == id)
+        #expect(counts.begin(.standard) == nil, "it is being counted")
         for sequence: SequenceNumber in [5, 6] { counts.settle(wanted, at: sequence) }
-        counts.end(id ?? 0, of: .standard, byteCount: 50, bound: 5)
+        _ = counts.end(id ?? 0, of: .standard, byteCount: 50, bound: 5)
         #expect(counts.begin(.standard) == nil)
         #expect(counts.reserve(wanted, quota: 60) == .refused(byteCount: 60))
         guard case .reserved(let reservation) = counts.reserve(wanted, quota: 100) else {
@@ -422,16 +423,41 @@ import TidemarkModel
         #expect(counts.reserve(wanted, quota: 60) == .refused(byteCount: 70))
     }
 
+    @Test func `A count that fails begins anew for those who wait for it`() async {
+        let counts = Lock(UsageCounts())
+        let first = counts.withLock { $0.begin(.standard) }
+        #expect(first != nil)
+        await withCheckedContinuation { continuation in
+            #expect(counts.withLock { $0.wait(for: .standard, continuation) })
+            let waiting = counts.withLock { $0.abandon(first ?? 0, of: .standard) }
+            #expect(waiting.count == 1)
+            for continuation in waiting { continuation.resume() }
+        }
+        let second = counts.withLock { $0.begin(.standard) }
+        #expect(second != nil && second != first)
+        // Also if the database was forgotten meanwhile, and is counted by others.
+        await withCheckedContinuation { continuation in
+            #expect(counts.withLock { $0.wait(for: .standard, continuation) })
+            counts.withLock { $0.forgetAll() }
+            #expect(counts.withLock { $0.begin(.standard) } != nil)
+            let waiting = counts.withLock {
+                $0.end(second ?? 0, of: .standard, byteCount: 1, bound: 1)
+            }
+            #expect(waiting.count == 1)
+            for continuation in waiting { continuation.resume() }
+        }
+    }
+
     @Test func `A count that was discarded has no effect`() {
         var counts = UsageCounts()
         let id = counts.begin(.standard)
         counts.forget(.standard)
-        counts.end(id ?? 0, of: .standard, byteCount: 50, bound: 5)
+        _ = counts.end(id ?? 0, of: .standard, byteCount: 50, bound: 5)
         let wanted = UsageCounts.Reservation(.standard, growth: 10)
         #expect(counts.reserve(wanted, quota: 100) == .notCounted)
         let next = counts.begin(.standard)
         #expect(next != id)
-        counts.end(id ?? 0, of: .standard, byteCount: 50, bound: 5)
+        _ = counts.end(id ?? 0, of: .standard, byteCount: 50, bound: 5)
         #expect(counts.reserve(wanted, quota: 100) == .notCounted)
     }
 }

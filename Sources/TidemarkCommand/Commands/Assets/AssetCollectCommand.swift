@@ -13,7 +13,8 @@ struct AssetCollectCommand: AsyncParsableCommand {
         discussion: """
               tidemark asset collect notes.tide --dry-run
 
-            Prints what was removed, of all databases. Reads the whole log.
+            Prints what was removed, of all databases. Reads the whole log. Fails while a backup or \
+            another process reads the store.
             """
     )
 
