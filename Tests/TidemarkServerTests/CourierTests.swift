@@ -209,6 +209,27 @@ import TidemarkLock
         }
     }
 
+    @Test func `A courier whose session ends while it waits delivers nothing more`() async throws {
+        try await ServerUnderTest.run(options: Self.options) { server in
+            let web = try await server.signIn("ann")
+            try await server.subscribe(web)
+            let courier = try await server.courier(web, client: "b")
+            let waiting = try RawSocket(port: try #require(server.client.port))
+            try waiting.send("GET \(courier) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            // The server has the request, and finds no news.
+            try await waitUntil { server.server.push.hub.count == 1 }
+            let account = try #require(
+                try await server.server.directory.account(email: "ann@example.org")
+            )
+            try await server.server.directory.endSessions(ofAccount: account.id.text)
+            let again = try await server.signIn("ann")
+            try await server.save(["n1"], again, client: "a")
+            let answer = try await waiting.answer(within: 30_000)
+            #expect(answer.hasPrefix("HTTP/1.1 403"), "\(answer)")
+            #expect(!answer.contains("n1"))
+        }
+    }
+
     @Test func `The search for ended couriers is not a use of their sessions`() async throws {
         try await ServerUnderTest.run(.router, options: Self.options) { server in
             let web = try await server.signIn("ann")

@@ -34,6 +34,46 @@ import TidemarkWire
 
     // MARK: Who asks
 
+    /// An operator's command without `--owner` writes to this database, as the README does.
+    @Test func `The database of the default owner is open to nobody who has signed in`()
+        async throws
+    {
+        try await ServerUnderTest.run(.router) { server in
+            let own = Caller(
+                database: .standard,
+                user: .current,
+                authentication: .administrator(id: "test")
+            )
+            let id = RecordID(recordName: "secret")
+            try await server.store.saveNote(id, ["text": "hidden"], as: own)
+            let web = try await server.signIn("ben")
+            let fetch = try WireCoding.bytes(of: FetchRecordsRequest([id]))
+            let changes = try WireCoding.bytes(of: ZoneChangesRequest(zone: .default))
+            let owner = try #require(HTTPField.Name(HeaderValue.owner))
+            for scope in ["private", "shared"] {
+                for (method, body) in [("fetchRecords", fetch), ("zoneChanges", changes)] {
+                    let answer = try await server.request(
+                        "/tidemark/1/iCloud.tidemark/development/\(scope)/\(method)"
+                            + "?ckAPIToken=\(server.token)&ckWebAuthToken=\(web)",
+                        .post,
+                        body,
+                        [owner: "__defaultOwner__", .contentType: WireForm.json.mediaType]
+                    )
+                    #expect(!answer.text.contains("\"body\""), "\(scope) \(method)")
+                    if scope == "private" { #expect(answer.status == 200, "\(answer.text)") }
+                }
+            }
+            // Nor does the store let a server ask for it.
+            var caller = try await server.caller(web)
+            caller.authentication = .session(id: "x")
+            caller.database = .standard
+            let refused = await #expect(throws: SyncError.self) {
+                try await server.store.fetchRecords(FetchRecordsRequest([id]), as: caller)
+            }
+            #expect(refused?.code == .permissionFailure)
+        }
+    }
+
     @Test(arguments: [ServerHost.router, .socketJSON])
     func `No caller can impersonate a user or read their database`(host: ServerHost) async throws {
         try await host.run { hosted in

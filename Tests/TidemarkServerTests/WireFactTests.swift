@@ -7,6 +7,7 @@ import HTTPTypes
 import Testing
 import TidemarkDatabase
 import TidemarkModel
+import TidemarkWire
 
 @testable import TidemarkServer
 
@@ -638,6 +639,41 @@ import TidemarkModel
             let echo = result["shortGUID"] as? [String: Any]
             #expect(echo?["shouldFetchRootRecord"] as? Bool == true)
             #expect(result["rootRecord"] is [String: Any])
+        }
+    }
+
+    @Test func `Several links can be accepted under one request id, and again`() async throws {
+        try await ServerUnderTest.run(.router) { server in
+            let ann = try await server.signIn("ann")
+            try await server.createZone(ann)
+            _ = try await server.saveNotes(["r0", "r1"], ann)
+            let operations = (0...1).map { number in
+                """
+                {"operationType":"create","record":{"recordType":"cloudkit.share",\
+                "recordName":"s\(number)","fields":{},"forRecord":{"recordName":"r\(number)"},\
+                "publicPermission":"READ_ONLY"}}
+                """
+            }
+            let shared = try await server.send(
+                "private/records/modify",
+                #"{"zoneID":{"zoneName":"Notes"},"operations":[\#(operations.joined(separator: ","))]}"#,
+                web: ann
+            )
+            let links = shared.list("records").compactMap { $0["shortGUID"] as? String }
+                .map { #"{"value":"\#($0)"}"# }
+            #expect(links.count == 2)
+            let ben = try await server.signIn("ben")
+            let id = try #require(HTTPField.Name(HeaderValue.requestID))
+            for _ in 1...2 {
+                let answer = try await server.send(
+                    "public/records/accept",
+                    #"{"shortGUIDs":[\#(links.joined(separator: ","))]}"#,
+                    web: ben,
+                    headers: [id: "acc-1"]
+                )
+                #expect(answer.status == 200, "\(answer.text)")
+                #expect(answer.list("results").count == 2)
+            }
         }
     }
 

@@ -47,6 +47,9 @@ package final class BlobStore: Sendable {
     /// The folder of all blobs.
     package var folder: String { store.assets }
 
+    /// Returns true if an upload has ever begun.
+    func exist() throws(FileError) -> Bool { try fileSystem.exists(folder) }
+
     private var incoming: String { folder + "/incoming" }
 
     private func path(of holder: BlobHolder) -> String { "\(folder)/\(holder.folderName)" }

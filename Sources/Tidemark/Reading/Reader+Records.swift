@@ -138,12 +138,24 @@ extension Reader {
         // no account whose status could forbid something.
         if user == .current { return }
         let database = caller.database
-        if database.scope != .public, database.owner != .current, user != database.owner {
+        // A database of `__defaultOwner__` is open to all callers of an embedded store, and to none
+        // whose user was authenticated.
+        let isOfAnyone = database.owner == .current && !isAuthenticated(caller)
+        if database.scope != .public, !isOfAnyone, user != database.owner {
             throw .permissionFailure(
                 "The \(database.scope.name) database of \(database.owner.userRecordName) is not "
                     + "open to \(user.userRecordName)."
             )
         }
         if let error = try accountRefusal(of: caller, writes: writes) { throw error }
+    }
+
+    /// Returns true if a server, and not a program that has the store open, knows who asks.
+    private func isAuthenticated(_ caller: Caller) -> Bool {
+        guard options.requiresAuthentication else { return false }
+        return switch caller.authentication {
+        case .inProcess, .administrator: false
+        case .session, .serverKey, .identityProvider: true
+        }
     }
 }

@@ -83,6 +83,11 @@ extension Store {
         try parts.reader.openAsset(asset, of: database, range: range)
     }
 
+    /// True if the store holds or held bytes of assets.
+    ///
+    /// One call of the file system.
+    package var hasHeldAssets: Bool { (try? parts.reader.blobs.exist()) ?? true }
+
     /// The assets whose bytes a database holds, in the order of their checksums.
     ///
     /// O(assets).

@@ -17,15 +17,25 @@ public struct StoreAdministration: AdministrationService {
     let openStore: Store?
     /// The id of the administrator's credential; `nil` for a process that has the files.
     let administrator: String?
+    /// Returns true once calls that follow the log should end.
+    let isEnding: @Sendable () -> Bool
 
     /// Describes the administration of a store, or of its files alone.
     ///
     /// Without an open store calls are answered that read files: of the log, and backups.
     /// `administrator` is the id of a credential.
-    public init(of store: Store?, at path: String, by administrator: String? = nil) {
+    ///
+    /// A call that follows the log ends soon after `isEnding` has begun to return true.
+    public init(
+        of store: Store?,
+        at path: String,
+        by administrator: String? = nil,
+        isEnding: @escaping @Sendable () -> Bool = { false }
+    ) {
         openStore = store
         self.path = path
         self.administrator = administrator
+        self.isEnding = isEnding
     }
 
     /// The store; throws where it is not open here.

@@ -99,7 +99,7 @@ public struct EventsCall: StoreCall {
             }
             decoder = found.decoder
             unknown += found.unknown
-            guard follows == true, !isFinal, left > 0 else { break }
+            guard follows == true, !isFinal, left > 0, !administration.isEnding() else { break }
             // Everything through `last` was read, even if the last positions hold no events.
             next = max(next, last.next)
             do {

@@ -41,6 +41,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var isLast = false
     /// True once the last answer was sent before the end of its request: the rest is dropped.
     private var drops = false
+    /// The limit of the connection with TLS.
+    private var idleLimit: IdleLimit?
     /// The requests whose answers have not been sent to their end.
     private var openCount = 0
 
@@ -50,6 +52,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
+        idleLimit = IdleLimit.of(context.channel)
+        idleLimit?.open()
         OldVersionHandler.add(to: context.pipeline.syncOperations)
     }
 
@@ -163,6 +167,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
+        idleLimit?.close()
         stop(&bodyDeadline)
         stop(&answerDeadline)
     }

@@ -66,8 +66,18 @@ struct LoopChannel<Base: ServerChildChannel>: ServerChildChannel {
     let base: Base
     /// The requests that Hummingbird does not see; `nil` for channels on which it sees all.
     var direct: DirectAnswers?
+    /// The time for which a channel with TLS may be open without a request.
+    var idleTime: TimeAmount?
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        if let idleTime {
+            do {
+                // In front of the handler of TLS, so that it sees connections without a handshake.
+                try channel.pipeline.syncOperations.addHandler(IdleLimit(idleTime))
+            } catch {
+                return channel.eventLoop.makeFailedFuture(error)
+            }
+        }
         let value = base.setup(channel: channel, logger: logger)
         guard let direct else { return value }
         // `base` is set up at once, and the channel reads nothing before this returns.

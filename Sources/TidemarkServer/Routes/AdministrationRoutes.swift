@@ -7,6 +7,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import ServiceLifecycle
 import Tidemark
 import TidemarkAdministration
 import TidemarkDatabase
@@ -109,7 +110,9 @@ extension Server {
         try await keep(call, by: administrator)
         let line = SentLine(line, metrics, requestLog)
         let service = ServerAdministration(
-            of: StoreAdministration(of: store, at: folder, by: administrator.id),
+            of: StoreAdministration(of: store, at: folder, by: administrator.id) {
+                Task.isShuttingDownGracefully
+            },
             directory,
             endWebhooks: push.webhooks.reload
         )

@@ -112,7 +112,9 @@ extension Server {
         try await pass(
             request.caller.database.container,
             scans: endpoint.scans,
+            // Each asset in an answer takes a signature: a short request may name thousands.
             isLong: endpoint.path == "records/query" || request.body.count > Self.longRequest
+                || store.hasHeldAssets
         ) { () async throws(WebError) in
             try await WebServices(store, host: host).answer(request)
         }

@@ -205,8 +205,8 @@ public final class Server: Sendable {
         var configuration = ServiceGroupConfiguration(
             // The first service is stopped last: spans of the last requests are posted too.
             // Push is stopped first: it ends streams and couriers, which the application would wait
-            // for.
-            services: [tracer as? OTLPTracer, application, reloader, administration()]
+            // for. A long call of an administrator keeps nobody else from being told to end.
+            services: [tracer as? OTLPTracer, administration(), application, reloader]
                 .compactMap { $0 } + [push],
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
@@ -282,13 +282,19 @@ public final class Server: Sendable {
             // Both make their own instance, because the argument is an autoclosure.
             streamConfiguration: connection
         )
-        return HTTPServerBuilder { responder in
+        var encryption = try TLSConfiguration.makeServerConfiguration(
+            certificateReloader: reloader
+        )
+        encryption.minimumTLSVersion = .tlsv12
+        let idleTime = TimeAmount(options.idleTimeout)
+        return HTTPServerBuilder { [encryption] responder in
             LoopChannel(
                 base: try HTTP2UpgradeChannel(
-                    tlsConfiguration: .makeServerConfiguration(certificateReloader: reloader),
+                    tlsConfiguration: encryption,
                     configuration: secure,
                     responder: responder
-                )
+                ),
+                idleTime: idleTime
             )
         }
     }

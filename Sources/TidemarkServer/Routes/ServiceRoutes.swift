@@ -201,7 +201,9 @@ extension Server {
                 "The request is for the user \(user), who has not signed in on this connection."
             )
         }
-        if let owner = text(.tidemarkOwner) {
+        // `__defaultOwner__` is the caller, whose database is known. The store has a database of this
+        // owner too, which is open to all of its own callers (semantics.md, "Who asks").
+        if let owner = text(.tidemarkOwner), UserID(owner) != .current {
             // The store checks the access to the database.
             caller.database = DatabaseID(
                 container: place.container,

@@ -79,10 +79,10 @@ public struct Patience: Sendable {
         return asked
     }
 
-    /// Waits before a repetition, at least as long as the server asked; returns false if the task
-    /// is cancelled.
+    /// Waits before a repetition, as long as the server asked, but not longer than the longest wait;
+    /// returns false if the task is cancelled.
     func pause(before repetition: Int, atLeast asked: Duration? = nil) async -> Bool {
-        await pause(max(wait(before: repetition), asked ?? .zero))
+        await pause(max(wait(before: repetition), min(asked ?? .zero, longestWait)))
     }
 
     private func pause(_ time: Duration) async -> Bool {

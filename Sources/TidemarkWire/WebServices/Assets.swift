@@ -67,6 +67,7 @@ extension WebServices {
             let name = field.recordName ?? ""
             switch result {
             case .failure(let error): writer.failure(WebError(error), ofRecord: name)
+            case .success where writer.isFull: writer.failure(.answerIsFull, ofRecord: name)
             case .success(let record):
                 let assets = record[field.fieldName]?.assets ?? []
                 guard !assets.isEmpty else {

@@ -17,7 +17,7 @@ extension WebServices {
         }
         let links = try checked(given, "shortGUIDs")
         var found: [(ShareLink, ShareMetadata)] = []
-        for link in links {
+        for (index, link) in links.enumerated() {
             // A link determines its database, whatever database the path names.
             var caller = request.caller
             caller.database = DatabaseID(
@@ -26,6 +26,8 @@ extension WebServices {
                 scope: .shared,
                 owner: caller.user ?? .current
             )
+            // One id for each link, because the service compares what is asked under an id.
+            if links.count > 1 { caller.requestID = caller.requestID.map { "\($0)#\(index)" } }
             let asking = caller
             // An error of one link fails the request. Links before it stay accepted.
             let metadata = try await ask { (it) throws(SyncError) in

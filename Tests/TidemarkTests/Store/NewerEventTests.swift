@@ -112,6 +112,9 @@ import TidemarkModel
         anna.caller.trace = TraceContext(
             traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         )
+        // The database that an embedded store opens to all callers.
+        #expect(await refusal { try await anna.createZone() } == .permissionFailure)
+        anna.caller.database = DatabaseID(owner: UserID("_anna"))
         try await anna.createZone()
         let reader = Caller(database: DatabaseID(scope: .public), user: nil)
         let found = try await store.fetchRecords(FetchRecordsRequest([]), as: reader)
