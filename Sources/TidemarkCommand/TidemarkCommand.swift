@@ -82,7 +82,6 @@ struct TidemarkCommand: AsyncParsableCommand {
         } catch let error as LogError {
             end(with: CommandError(error.text.printable))
         } catch let error as SyncError {
-            // It may quote names from untrusted input.
             end(with: CommandError(error.description.withWholeCommands.printable))
         } catch {
             end(with: error)

@@ -63,8 +63,9 @@ public struct FieldsBuilder: Sendable {
         add(start: start, nameByteCount: nameByteCount, type: FieldEntry.invalid, flags: 0)
     }
 
-    /// Sets a field to the bytes that it has among others.
-    mutating func copy(_ field: Fields.Element) {
+    /// Sets a field to the bytes that it has among others, also to a value that cannot be stored, which a
+    /// save then refuses.
+    package mutating func copy(_ field: Fields.Element) {
         let start = scratch.count
         scratch.append(contentsOf: field.nameBytes)
         let nameByteCount = scratch.count - start

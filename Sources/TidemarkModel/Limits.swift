@@ -26,10 +26,15 @@ public struct Limits: Hashable, Sendable {
     public var bytesPerAsset = 50_000_000
     /// The maximum number of fields of one record, including removed ones.
     ///
-    /// CloudKit documents no limit. Values above 32,767 are reduced to 32,767, so that the combined
-    /// fields of two versions can be written.
+    /// CloudKit documents no limit. Values above 32,640 are reduced to 32,640, so that the combined
+    /// fields of two versions can be counted in 16 bits, with the removals that a version keeps.
     public var fieldsPerRecord = 1_000 {
-        didSet { fieldsPerRecord = min(fieldsPerRecord, Int(Int16.max)) }
+        didSet {
+            fieldsPerRecord = min(
+                fieldsPerRecord,
+                (Int(UInt16.max) - Fields.keptRemovalCount) / 2
+            )
+        }
     }
     /// The maximum number of elements of one list.
     ///

@@ -99,6 +99,11 @@ import Tidemark
         let long = String(repeating: "x", count: 300)
         let cases: [(Fields, String)] = [
             (["n": Double.nan], "The field \"n\" holds nan"),
+            // Beside a reference that is stored in another form.
+            (
+                ["n": Double.nan, "to": Reference(recordName: "x", zone: garden.zone.id)],
+                "The field \"n\" holds nan"
+            ),
             (["p": Location(latitude: 91, longitude: 0)], "The field \"p\" holds a location"),
             ([long: 1], "xxx"), (["": 1], "name"),
         ]

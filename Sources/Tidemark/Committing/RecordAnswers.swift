@@ -143,10 +143,9 @@ extension Writer {
         let code = SyncError.Code(rawValue: code) ?? .internalError
         // Zero in the envelope means that the item did not fail because of a conflict.
         guard against != .zero else { return SyncError(code, message) }
-        // Compaction keeps the events that requests made, but not those that they conflicted with.
-        if against <= reader.source.compactedThrough, try reader.source.event(at: against) == nil {
-            return SyncError(code, message)
-        }
+        // Compaction keeps the events that requests made, but not those that they conflicted with, and
+        // a salvage may have lost one.
+        if try reader.source.event(at: against) == nil { return SyncError(code, message) }
         let server = try reader.views.records(at: [against])[0]
         let records = try conflicts.records(at: index, against: server)
         return SyncError(code, message, conflict: records)

@@ -86,6 +86,10 @@ private final class RecordMending: SalvageMending {
     private var views: (any ViewSnapshot)?
     /// The last surviving event of each record, in its zone and in each of its audiences.
     private var last: [ViewKey: (sequence: SequenceNumber, state: RecordState)] = [:]
+    private var lost: [ClosedRange<SequenceNumber>] = []
+    private var droppedThrough = SequenceNumber.zero
+    /// The position of the last surviving event that begins a compaction.
+    private var lastCompaction = SequenceNumber.zero
 
     init(_ folder: StoreFolder, _ environment: StoreEnvironment) {
         self.folder = folder
@@ -97,12 +101,20 @@ private final class RecordMending: SalvageMending {
         views = try? environment.openIndex(folder.views, .readingStill, store).snapshot()
     }
 
+    func take(lost: [ClosedRange<SequenceNumber>], droppedThrough: SequenceNumber) {
+        self.lost = lost
+        self.droppedThrough = droppedThrough
+    }
+
     var lastKnown: SequenceNumber { views?.checkpoint?.sequence ?? .zero }
 
     func amended(_ event: LogEvent) -> [UInt8]? {
         switch event.kind {
         case .recordSaved, .recordDeleted, .recordTouched: return amendedRecord(event)
         case .audienceEntered, .audienceLeft: return amendedMove(event)
+        case .compactionBegun:
+            lastCompaction = event.sequence
+            return nil
         default: return nil
         }
     }
@@ -121,18 +133,22 @@ private final class RecordMending: SalvageMending {
         var record = old
         // Events arrive in log order, so this is the nearest earlier one that survives.
         let previous = take(change.slot, in: change.zone, change.sequence, change.state)
-        record.previous = previous?.sequence ?? 0
-        record.previousState = previous?.state
-        // The flag says that the commit deleted a live version first (events.md, "Record saved").
-        // Without a surviving live version there is none to delete.
-        record.isRecreation = old.isRecreation && previous?.state == .live
-        // The flag says that the client held the version that this event replaced. It is not known
-        // if the client held the version that now takes its place.
-        if record.previous != old.previous, record.held == .previous { record.held = .none }
+        if !wasDropped(old.previous, previous?.sequence) {
+            record.previous = previous?.sequence ?? 0
+            record.previousState = previous?.state
+            // The flag says that the commit deleted a live version first (events.md, "Record
+            // saved"). Without a surviving live version there is none to delete.
+            record.isRecreation = old.isRecreation && previous?.state == .live
+            // The flag says that the client held the version that this event replaced. It is not
+            // known if the client held the version that now takes its place.
+            if record.previous != old.previous, record.held == .previous { record.held = .none }
+        }
         if let place = old.audience {
             let previous = take(change.slot, in: place.key, change.sequence, change.state)
-            record.audience?.previous = previous?.sequence ?? 0
-            record.audience?.previousState = previous?.state
+            if !wasDropped(place.previous, previous?.sequence) {
+                record.audience?.previous = previous?.sequence ?? 0
+                record.audience?.previousState = previous?.state
+            }
         }
         guard record != old else { return nil }
         var amended: [UInt8] = []
@@ -145,6 +161,7 @@ private final class RecordMending: SalvageMending {
         var moved = old
         let slot = hash.slot(ofName: old.name).probed(old.probeCount)
         let previous = take(slot, in: old.place.key, event.sequence, old.state)
+        if wasDropped(old.place.previous, previous?.sequence) { return nil }
         moved.place.previous = previous?.sequence ?? 0
         moved.place.previousState = previous?.state
         guard moved != old else { return nil }
@@ -163,6 +180,44 @@ private final class RecordMending: SalvageMending {
         let place = ViewKey(zone: zone, slot: slot)
         defer { last[place] = (sequence, state) }
         return last[place]
+    }
+
+    /// Returns true if compaction has dropped the event that another one names as its predecessor; the
+    /// other one keeps the name, which shows that something came before it.
+    private func wasDropped(_ named: SequenceNumber, _ survivor: SequenceNumber?) -> Bool {
+        named > .zero && named != survivor && named <= droppedThrough
+            && !lost.overlap(named...named)
+    }
+
+    func closing(
+        droppedThrough last: SequenceNumber,
+        isCutOff: Bool,
+        notBefore time: Int64
+    ) -> CommitDraft? {
+        let isRecorded = last == .zero || lastCompaction > last
+        guard !isRecorded || isCutOff else { return nil }
+        let now = environment.log.now()
+        var draft = CommitDraft(
+            time: max(time, now),
+            received: now,
+            envelope: CommitEnvelope().bytes
+        )
+        draft.append(zone: 0) { payload in
+            if isRecorded {
+                payload.append(contentsOf: [EventKind.requestNoted.rawValue, 0, 0, 0])
+            } else {
+                run(through: last).append(to: &payload)
+            }
+        }
+        return draft
+    }
+
+    /// The limits of the last compaction, by the views; without them, those of one that dropped
+    /// everything up to a position.
+    private func run(through last: SequenceNumber) -> CompactionRun {
+        let known = try? views?.value(in: .zones, for: .compaction)
+        return known.flatMap { try? CompactionRun($0) }
+            ?? CompactionRun(history: last, tombstones: last, requests: 0)
     }
 
     func creation(of zone: ZoneKey, before commit: LogCommit) -> CommitDraft? {

@@ -53,7 +53,16 @@ package struct ViewsCheck {
             damage.append(finding("lock.mdb is a folder, where a file is expected."))
             return
         }
-        guard (try? files.exists("\(path)/data.mdb")) == true else { return }
+        do throws(LogError) {
+            let exists = try LogError.wrapping { () throws(FileError) in
+                try files.exists("\(path)/data.mdb")
+            }
+            guard exists else { return }
+        } catch {
+            outcome = .unreadable
+            damage.append(error)
+            return
+        }
         // The checks are made last and removed first.
         guard (try? files.exists("\(path)/checks")) == true else {
             outcome = .unfinished

@@ -316,6 +316,8 @@ actor Notifier {
             lastChange <= position
         {
             following?.position = max(position, first.previous)
+            // They follow the events that are left out here, so they are looked up anew.
+            following?.sharers = Sharers()
         }
         lastChange = max(lastChange, last)
         wakeup.arm(true)

@@ -329,8 +329,11 @@ extension CKOperation {
             try await perform(session)
             keepAnswer(nil)
         } catch {
-            // A request that did not reach the service has no response: it is sent again.
-            if !error.isOfWholeRequest { keepAnswer(error) }
+            // A request that did not reach the service, or whose response was lost, has no response:
+            // it is sent again.
+            if !error.isOfWholeRequest, error.code != .serverResponseLost, error.code != .zoneBusy {
+                keepAnswer(error)
+            }
             throw error
         }
     }

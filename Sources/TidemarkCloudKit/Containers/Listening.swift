@@ -42,8 +42,8 @@ final class Listening: Sendable {
             var feeds = [
                 Self.feed(statuses) { () async throws(SyncError) in
                     try await service.accountStatuses(as: caller)
-                } taking: { statuses in
-                    await Self.post(statuses, by: owner)
+                } taking: { statuses, isAgain in
+                    try await Self.post(statuses, isAgain, by: owner)
                 }
             ]
             if let handler, caller.user != nil, let places = owner()?.places {
@@ -51,8 +51,15 @@ final class Listening: Sendable {
                 feeds.append(
                     Self.feed(pushes) { () async throws(SyncError) in
                         try await places.notifications(of: service, as: caller)
-                    } taking: { pushes in
-                        await Self.deliver(pushes, to: handler, by: owner, places, as: caller, end)
+                    } taking: { pushes, _ in
+                        try await Self.deliver(
+                            pushes,
+                            to: handler,
+                            by: owner,
+                            places,
+                            as: caller,
+                            end
+                        )
                     }
                 )
             }
@@ -76,32 +83,40 @@ final class Listening: Sendable {
         }
     }
 
-    /// Takes the elements of a stream, or of a stream that begins later if the first try failed.
+    /// Takes the elements of a stream, and of those that begin later if it fails or the first try has
+    /// failed.
     private static func feed<Element: Sendable>(
         _ first: AsyncThrowingStream<Element, any Error>?,
         orLater begin:
             @escaping @Sendable () async throws(SyncError) -> AsyncThrowingStream<
                 Element, any Error
             >,
-        taking take: @escaping @Sendable (AsyncThrowingStream<Element, any Error>) async -> Void
+        taking take:
+            @escaping @Sendable (
+                AsyncThrowingStream<Element, any Error>, _ isAgain: Bool
+            ) async throws -> Void
     ) -> Task<Void, Never> {
         Task(executorPreference: OwnThreads.shared) {
-            if let first {
-                await take(first)
-            } else if let (late, _) = await beginHearing(begin) {
-                await take(late)
+            var first = first
+            var hasTaken = false
+            await keepHearing { () async throws(SyncError) in
+                defer { first = nil }
+                return if let first { first } else { try await begin() }
+            } _: { stream, _ in
+                defer { hasTaken = true }
+                try await take(stream, hasTaken)
             }
         }
     }
 
     private static func post(
         _ statuses: AsyncThrowingStream<AccountStatus, any Error>,
+        _ isAgain: Bool,
         by owner: Owner
-    ) async {
-        // The first status is the current one, not a change.
-        var isFirst = true
-        // A feed that fails is over: the device listens again when its user changes.
-        try? await statuses.takeAll { _ in
+    ) async throws {
+        // The first status is the current one, not a change, unless a feed before has failed.
+        var isFirst = !isAgain
+        try await statuses.takeAll { _ in
             if !isFirst { owner()?.postAccountChanged() }
             isFirst = false
         }
@@ -114,9 +129,9 @@ final class Listening: Sendable {
         _ places: NotificationPlaces,
         as caller: Caller,
         _ end: End
-    ) async {
+    ) async throws {
         let queue = DispatchQueue(label: "CloudKit.remoteNotifications")
-        try? await pushes.takeAll { push in
+        try await pushes.takeAll { push in
             guard !Task.isCancelled else { return }
             let device = owner()
             // The handler is the program's and may block, so it does not run on `OwnThreads`.

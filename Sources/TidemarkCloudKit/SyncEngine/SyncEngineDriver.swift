@@ -367,26 +367,25 @@ extension SyncEngineDriver {
         guard look({ $0.isAutomatic }), device.userID != nil else { return }
         let scope = database.databaseScope.model
         let listening = Task(executorPreference: OwnThreads.shared) { [weak self, device] in
-            let heard = await beginHearing { () async throws(SyncError) in
+            await keepHearing { () async throws(SyncError) in
                 let caller = try await device.caller(of: database.container, .private)
                 let service = try await device.cloud.service()
                 return (try await service.notifications(as: caller), caller.user)
-            }
-            guard let ((pushes, user), isLate) = heard else { return }
-            // Changes before this point were not reported. A list of zones that was fetched meanwhile may be
-            // older than the feed.
-            let hasFetched = self?.guarded.withLock(\.zoneListCount) != zoneListCount
-            if isLate || isAgain || hasFetched { self?.change { $0.noteServerChange(at: $1) } }
-            do {
+            } _: { feed, hasMissed in
+                let (pushes, user) = feed
+                // Changes before this point were not reported. A list of zones that was fetched meanwhile
+                // may be older than the feed.
+                let hasFetched = self?.guarded.withLock(\.zoneListCount) != zoneListCount
+                if hasMissed || isAgain || hasFetched {
+                    self?.change { $0.noteServerChange(at: $1) }
+                }
                 for try await push in pushes where push.notification.user == user {
                     guard let self, !Task.isCancelled else { return }
                     // A pruned notification has no scope. A fetch without changes is better than a
                     // missed change.
                     let pushed = push.notification.scope ?? scope
-                    if pushed == scope { change { $0.noteServerChange(at: $1) } }
+                    if pushed == scope { self.change { $0.noteServerChange(at: $1) } }
                 }
-            } catch {
-                // The service was closed: there are no more changes to receive.
             }
         }
         guarded.withLock { guarded in

@@ -107,10 +107,18 @@ extension LoggedEvent {
 
 extension String {
     /// The text without control characters, which a terminal might obey.
-    var printable: String {
+    var printable: String { withoutControls(but: []) }
+
+    /// The same for a text of several lines.
+    var printableLines: String { withoutControls(but: ["\n", "\t"]) }
+
+    private func withoutControls(but kept: [Unicode.Scalar]) -> String {
         String(
             String.UnicodeScalarView(
-                unicodeScalars.map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 }
+                unicodeScalars.map { scalar in
+                    let isControl = scalar.properties.generalCategory == .control
+                    return isControl && !kept.contains(scalar) ? "\u{FFFD}" : scalar
+                }
             )
         )
     }

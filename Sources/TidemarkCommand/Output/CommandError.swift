@@ -16,8 +16,9 @@ struct CommandError: Error, CustomStringConvertible {
     /// A description of the error: its cause, its subject and its remedy.
     let description: String
 
+    /// Takes a text that may quote names from untrusted input.
     init(_ description: String) {
-        self.description = description
+        self.description = description.printableLines
     }
 
     /// Describes a failed system call: the attempt, the system's message and, if known, a remedy.
@@ -39,7 +40,7 @@ func describe(_ errorNumber: Int32) -> String {
 func note(_ text: String) {
     // A message that cannot be delivered has no other place to go.
     try? writeAll(
-        Array("\(text.bounded(echoing: []))\n".utf8)[...],
+        Array("\(text.printableLines.bounded(echoing: []))\n".utf8)[...],
         to: STDERR_FILENO,
         name: "standard error"
     )

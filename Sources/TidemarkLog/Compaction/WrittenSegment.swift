@@ -172,4 +172,25 @@ extension SegmentLog {
             }
         }
     }
+
+    /// Lists the finished segments up to a position as compacted: they may lack events.
+    func noteCompacted(through last: SequenceNumber) throws(LogError) {
+        try manifest.append { manifest in
+            manifest.segments.flatMap { segment -> [ManifestEdit] in
+                guard let end = segment.last, end <= last, end >= segment.id.first else {
+                    return []
+                }
+                var edits: [ManifestEdit] = [
+                    .compacted(segment.id, segment.incarnation, last: end)
+                ]
+                if let framesEnd = segment.framesEnd {
+                    edits.append(.ended(segment.id, last: end, framesEnd: framesEnd))
+                }
+                if let fileByteCount = segment.fileByteCount {
+                    edits.append(.sealed(segment.id, fileByteCount: fileByteCount))
+                }
+                return edits
+            }
+        }
+    }
 }

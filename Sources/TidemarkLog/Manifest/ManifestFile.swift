@@ -74,7 +74,13 @@ final class ManifestFile: Sendable {
 
     /// Appends edits and makes them durable, all or nothing.
     func append(_ edits: [ManifestEdit]) throws(LogError) {
+        try append { _ in edits }
+    }
+
+    /// Does the same with edits that depend on the current state.
+    func append(_ made: (Manifest) -> [ManifestEdit]) throws(LogError) {
         try state.withLock { (state) throws(LogError) in
+            let edits = made(state.manifest)
             // The edits are applied to a copy. If the write fails, the state in memory stays that
             // of the last synced frame.
             var next = state.manifest

@@ -6,17 +6,22 @@ struct Gathering {
     let copy: SegmentLog
     private(set) var eventCount: UInt64 = 0
     private(set) var commitCount: UInt64 = 0
-    private(set) var lost: [ClosedRange<SequenceNumber>] = []
+    private(set) var positions = LostPositions()
     private(set) var incomplete: [SequenceNumber] = []
     /// Commits that lack events, which were dropped or lost.
     private var partial: [LogCommit] = []
-    /// The position up to which the lost events are known.
-    private var surveyed = SequenceNumber.zero
     private(set) var mendedZones: [ZoneKey] = []
     private(set) var failure: LogError?
     /// Zones whose creation event must be recreated, ascending; a zone is removed when that is
     /// done.
     var lostZones: [ZoneKey] = []
+    /// The last position whose event compaction may have dropped; zero without a compaction.
+    let droppedThrough: SequenceNumber
+    /// The end of the segments that may lack events which compaction dropped, once the next one has
+    /// begun; zero before.
+    private(set) var compactedThrough = SequenceNumber.zero
+    private var hasAppended = false
+    private var lastTime = Int64.min
     private let mending: (any SalvageMending)?
     private var draft: CommitDraft?
     private var commit: LogCommit?
@@ -28,14 +33,19 @@ struct Gathering {
     /// The maximum of those bytes, which are in memory until they are on disk.
     private static let leadByteCount = 8 << 20
 
-    init(copy: SegmentLog, _ mending: (any SalvageMending)?) {
+    init(
+        copy: SegmentLog,
+        droppedThrough: SequenceNumber,
+        _ mending: (any SalvageMending)?
+    ) {
         self.copy = copy
+        self.droppedThrough = droppedThrough
         self.mending = mending
         next = copy.lastSequence.next
     }
 
     /// Returns true if all lost events up to a position are known.
-    func hasSurveyed(through end: SequenceNumber) -> Bool { surveyed >= end }
+    func hasSurveyed(through end: SequenceNumber) -> Bool { positions.surveyed >= end }
 
     mutating func add(_ event: LogEvent) {
         // A segment may exist twice under two names; copied events are not copied again.
@@ -57,7 +67,7 @@ struct Gathering {
         // A commit that a recreated zone splits in two counts once.
         if event.commit.first != commit?.first { commitCount += 1 }
         finish()
-        if event.sequence > copy.lastSequence.next { mendZones(before: event) }
+        mendZones(before: event)
         // After a recreated event in the middle of a commit, the rest becomes a commit of its own.
         let first = max(event.commit.first, copy.lastSequence.next)
         part = CommitDraft.Part(
@@ -88,7 +98,7 @@ struct Gathering {
             else { continue }
             skip(to: zone.creation)
             do throws(LogError) {
-                _ = try copy.append(draft)
+                try append(draft)
                 mendedZones.append(zone)
             } catch {
                 failure = error
@@ -103,27 +113,48 @@ struct Gathering {
         missing: [ClosedRange<SequenceNumber>]
     ) {
         finish()
-        note(lost: surveyed.next, through: min(first.previous, end))
-        for run in missing { note(lost: run.lowerBound, through: min(run.upperBound, end)) }
-        surveyed = max(surveyed, end)
+        positions.survey(from: first, through: end, missing: missing)
         // The copy skips these positions with the next event. A gap that no event follows is never
         // written, and closing would wait for it.
-        next = max(next, surveyed.next)
+        next = max(next, positions.surveyed.next)
         for commit in partial where incomplete.last != commit.first {
-            if lost.overlap(commit.first...commit.last) { incomplete.append(commit.first) }
+            if positions.runs.overlap(commit.first...commit.last) {
+                incomplete.append(commit.first)
+            }
         }
         partial = []
     }
 
-    private mutating func note(lost first: SequenceNumber, through last: SequenceNumber) {
-        let first = max(first, surveyed.next)
-        guard first <= last else { return }
-        surveyed = last
-        if let run = lost.last, run.upperBound.next == first {
-            lost[lost.count - 1] = run.lowerBound...last
-        } else {
-            lost.append(first...last)
-        }
+    /// Appends a commit after all others, if the copy needs one: no event of it records what compaction
+    /// has dropped, or the last commit names positions after its end, which would be given out again.
+    mutating func close() throws(LogError) {
+        let end = max(positions.surveyed, commit?.last ?? .zero)
+        guard hasAppended,
+            let draft = mending?.closing(
+                droppedThrough: droppedThrough,
+                isCutOff: commit.map { $0.last > copy.lastSequence } ?? false,
+                notBefore: lastTime
+            )
+        else { return }
+        // The positions up to here were given out.
+        if copy.lastSequence < end { skip(to: end.next) }
+        try append(draft)
+    }
+
+    /// Appends a commit; the first one after the events of which compaction may have dropped some begins
+    /// a segment, so that the segments before can be listed as compacted.
+    @discardableResult
+    private mutating func append(
+        _ draft: consuming CommitDraft
+    ) throws(LogError) -> SequenceNumber {
+        let last = copy.lastSequence
+        let isNext =
+            hasAppended && compactedThrough == .zero && droppedThrough > .zero
+            && last >= droppedThrough
+        if isNext { compactedThrough = last }
+        hasAppended = true
+        lastTime = max(lastTime, draft.time)
+        return try copy.append(draft, beginsSegment: isNext)
     }
 
     private mutating func skip(to sequence: SequenceNumber) {
@@ -147,8 +178,9 @@ struct Gathering {
         }
         if draft.events.count != part.eventCount { draft.part = part }
         do throws(LogError) {
-            let first = try copy.append(draft)
-            waitingByteCount += draft.payloads.count + draft.envelope.count
+            let byteCount = draft.payloads.count + draft.envelope.count
+            let first = try append(draft)
+            waitingByteCount += byteCount
             if waitingByteCount > Self.leadByteCount {
                 waitingByteCount = 0
                 // Otherwise the queue would hold in memory all that the source yields faster than

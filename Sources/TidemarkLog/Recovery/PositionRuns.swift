@@ -6,7 +6,7 @@ extension [ClosedRange<SequenceNumber>] {
     /// Returns true if a run has a position in a range.
     ///
     /// O(log runs).
-    func overlap(_ range: ClosedRange<SequenceNumber>) -> Bool {
+    package func overlap(_ range: ClosedRange<SequenceNumber>) -> Bool {
         let index = endOfPrefix { $0.upperBound < range.lowerBound }
         return index < count && self[index].lowerBound <= range.upperBound
     }

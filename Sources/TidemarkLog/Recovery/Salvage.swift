@@ -90,6 +90,47 @@ package struct Salvage: Sendable {
         // Before the open, which would write into an existing store.
         try unfinished.folder.checkFree(forCopyOf: store, environment.fileSystem)
         try unfinished.clear()
+        let copy = try makeCopy(unfinished, of: store, environment)
+        let ours = segments.filter { $0.header.store == store }
+        let dropped = try droppedThrough(ours)
+        var gathering = Gathering(copy: copy, droppedThrough: dropped, mending)
+        let stretches = try stretches(of: ours)
+        if let mending {
+            let losses = try losses(in: stretches)
+            gathering.lostZones = losses.zones
+            mending.take(lost: losses.positions, droppedThrough: dropped)
+        }
+        // An unlisted segment whose positions are all accounted for can add no event, and its
+        // damage does not matter.
+        for stretch in stretches
+        where stretch.source.isListed || !gathering.hasSurveyed(through: stretch.last) {
+            try copyEvents(of: stretch, with: &gathering)
+        }
+        if !gathering.hasSurveyed(through: end) {
+            gathering.finish(from: end.next, through: end, missing: [])
+        }
+        try gathering.close()
+        eventCount = gathering.eventCount
+        commitCount = gathering.commitCount
+        lost = gathering.positions.runs
+        incomplete = gathering.incomplete
+        mendedZones = gathering.mendedZones
+        // Releases the lock on the source's manifest. All segments have been read.
+        manifest = nil
+        // As in the damaged store, what lacks events is listed as compacted.
+        if gathering.compactedThrough > .zero {
+            try copy.blockUntilDurable(copy.lastSequence)
+            try copy.noteCompacted(through: gathering.compactedThrough)
+        }
+        try copy.close()
+    }
+
+    /// Creates the empty log of the copy, which is not a store yet.
+    private func makeCopy(
+        _ unfinished: UnfinishedStore,
+        of store: StoreID,
+        _ environment: LogEnvironment
+    ) throws(LogError) -> SegmentLog {
         var configuration = LogConfiguration()
         configuration.permissions = try LogError.wrapping { () throws(FileError) in
             try fileSystem.status(of: source.segments)?.permissions ?? .owner
@@ -109,42 +150,40 @@ package struct Salvage: Sendable {
             )
         }
         try unfinished.hide()
-        let copy = SegmentLog(
+        return SegmentLog(
             opened: opened,
             configuration: configuration,
             environment: opening.environment,
             onDurable: { _ in }
         )
-        let ours = segments.filter { $0.header.store == store }
-        var gathering = Gathering(copy: copy, mending)
-        let stretches = try stretches(of: ours)
-        if mending != nil { gathering.lostZones = try lostZones(in: stretches) }
-        // An unlisted segment whose positions are all accounted for can add no event, and its
-        // damage does not matter.
-        for stretch in stretches
-        where stretch.source.isListed || !gathering.hasSurveyed(through: stretch.last) {
-            try copyEvents(of: stretch, with: &gathering)
-        }
-        if !gathering.hasSurveyed(through: end) {
-            gathering.finish(from: end.next, through: end, missing: [])
-        }
-        eventCount = gathering.eventCount
-        commitCount = gathering.commitCount
-        lost = gathering.lost
-        incomplete = gathering.incomplete
-        mendedZones = gathering.mendedZones
-        // Releases the lock on the source's manifest. All segments have been read.
-        manifest = nil
-        try copy.close()
     }
 
-    /// Returns the keys of zones that events refer to and no event creates, ascending.
-    private func lostZones(in stretches: [Stretch]) throws(LogError) -> [ZoneKey] {
+    /// Returns the last position whose event compaction may have dropped; zero without a compaction.
+    private func droppedThrough(_ segments: [Source]) throws(LogError) -> SequenceNumber {
+        if let manifest = manifest, manifest.damage == nil {
+            return manifest.manifest.compactedThrough
+        }
+        // Without a manifest, only the names tell: compaction gives a new segment the next generation.
+        // So does an open that replaces an empty segment, which then counts as compacted too.
+        var last = SequenceNumber.zero
+        for segment in segments where segment.header.generation > 0 {
+            last = max(last, try lastKnown(of: segment))
+        }
+        return last
+    }
+
+    /// Returns the keys of zones that events refer to and no event creates, and the positions whose
+    /// events are lost; both ascend.
+    private func losses(
+        in stretches: [Stretch]
+    ) throws(LogError) -> (zones: [ZoneKey], positions: [ClosedRange<SequenceNumber>]) {
         var named: Set<ZoneKey> = []
         var created: Set<ZoneKey> = []
+        var positions = LostPositions()
         for stretch in stretches {
             var fold = Self.fold(of: stretch.source, meet: { _ in })
             try fold.walkAll(
+                promised: stretch.source.framesEnd,
                 meet: { _ in },
                 visit: { event in
                     guard stretch.holds(event) else { return }
@@ -155,8 +194,18 @@ package struct Salvage: Sendable {
                     }
                 }
             )
+            // As in the copying that follows.
+            if stretch.source.isListed || positions.surveyed < stretch.last {
+                var errors: [LogError] = []
+                var (fillers, missing) = try fillers(of: stretch, &errors)
+                if stretch.others.isEmpty { missing = fold.unread }
+                positions.survey(from: stretch.first, through: stretch.last, missing: missing)
+                for event in fillers where event.zone.creation == event.sequence {
+                    created.insert(event.zone)
+                }
+            }
         }
-        return named.subtracting(created).sorted()
+        return (named.subtracting(created).sorted(), positions.runs)
     }
 
     /// A segment whose header is sound.
@@ -210,20 +259,45 @@ package struct Salvage: Sendable {
                     try fileSystem.open(source.segment(id), .read)
                 }
                 let header = try FileHeader.read(from: file, kind: .segment)
+                let isNamed = header.first == id.first && header.generation == id.generation
                 sources.append(
                     Source(
                         file: file,
                         header: header,
-                        framesEnd: ends[id],
-                        isListed: known.contains(id)
+                        framesEnd: isNamed ? ends[id] : nil,
+                        isListed: isNamed && known.contains(id)
                     )
                 )
+                if known.contains(id) { try checkListed(file, header, isNamed, isSealed(id)) }
             } catch {
                 // An unlisted segment may be damaged: it was no longer needed.
                 if ids.isEmpty || known.contains(id) { damage.append(error) }
             }
         }
         return sources
+    }
+
+    private func isSealed(_ id: SegmentID) -> Bool {
+        manifest?.manifest.segments.contains { $0.id == id && $0.fileByteCount != nil } ?? false
+    }
+
+    /// Throws the damage of a listed segment that does not keep its events from being read: another
+    /// segment's file under its name, or an unreadable footer.
+    private func checkListed(
+        _ file: any LogFile,
+        _ header: FileHeader,
+        _ isNamed: Bool,
+        _ isSealed: Bool
+    ) throws(LogError) {
+        guard isNamed else {
+            throw LogError(
+                .foreignFile,
+                "The file is that of the segment that begins with event \(header.first), generation "
+                    + "\(header.generation). Its events are used where no other segment has them.",
+                path: file.path
+            )
+        }
+        if isSealed { _ = try SegmentReader.footer(of: file, header: header) }
     }
 
     /// The positions that are read from one segment, and other segments that hold or held some of
@@ -385,6 +459,10 @@ package protocol SalvageMending: AnyObject {
     /// Receives the log's store, before any other call.
     func begin(store: StoreID)
 
+    /// Receives the positions of the lost events, and the last one whose event compaction may have
+    /// dropped, before any event.
+    func take(lost: [ClosedRange<SequenceNumber>], droppedThrough: SequenceNumber)
+
     /// The last known position of the store, by its files outside of the log; zero if unknown.
     var lastKnown: SequenceNumber { get }
 
@@ -392,6 +470,16 @@ package protocol SalvageMending: AnyObject {
     ///
     /// Called for every readable event, in log order.
     func amended(_ event: LogEvent) -> [UInt8]?
+
+    /// Returns the commit that follows all events; `nil` if none is needed.
+    ///
+    /// It records what compaction has dropped up to a position, if no event does. Otherwise it has no
+    /// effect, and is only needed if the last commit is cut off.
+    func closing(
+        droppedThrough last: SequenceNumber,
+        isCutOff: Bool,
+        notBefore time: Int64
+    ) -> CommitDraft?
 
     /// Returns a commit of one event that recreates a lost zone; `nil` to leave the position empty.
     ///

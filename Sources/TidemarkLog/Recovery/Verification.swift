@@ -40,8 +40,6 @@ extension LogReader {
                 }
                 try verify(segment, into: &result, visit)
             } catch {
-                // A failed read says nothing about the bytes on disk; it may succeed later.
-                if error.code == .unreadable { throw error }
                 if !result.damage.contains(error) { result.damage.append(error) }
             }
             // Also after damage within the segment: the manifest says where the next one begins.

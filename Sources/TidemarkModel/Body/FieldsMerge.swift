@@ -96,8 +96,8 @@ extension Fields {
         _ theirs: UnsafeRawBufferPointer,
         to buffer: UnsafeMutableRawBufferPointer
     ) {
-        // `Limits.fieldsPerRecord` is at most 32,767, so the combined fields of two versions fit 16
-        // bits.
+        // `Limits.fieldsPerRecord` is such that the combined fields of two versions, and the removals
+        // that one keeps, fit 16 bits.
         let count = UInt16(truncatingIfNeeded: outcomes.count)
         buffer.storeBytes(of: count.littleEndian, as: UInt16.self)
         let dataStart = FieldEntry.tableOffset + outcomes.count * FieldEntry.byteCount

@@ -173,7 +173,7 @@ extension Share {
         var builder = FieldsBuilder()
         // A client that sends a fetched share back sends these fields too. Their content is
         // determined by `Share` only.
-        try builder.set(own.withoutShare())
+        for field in try own.withoutShare() { builder.copy(field) }
         try encode(into: &builder)
         return try builder.finish()
     }
@@ -184,18 +184,8 @@ extension Fields {
     package func withoutShare() throws(SyncError) -> Fields {
         guard contains(where: { Share.isOwnField($0.nameBytes) }) else { return self }
         var builder = FieldsBuilder()
-        for field in self where !Share.isOwnField(field.nameBytes) {
-            try builder.set(field.name, field.value, isEncrypted: field.isEncrypted)
-        }
+        for field in self where !Share.isOwnField(field.nameBytes) { builder.copy(field) }
         return try builder.finish()
-    }
-}
-
-extension FieldsBuilder {
-    fileprivate mutating func set(_ fields: Fields) throws(SyncError) {
-        for field in fields {
-            try set(field.name, field.value, isEncrypted: field.isEncrypted)
-        }
     }
 }
 

@@ -78,8 +78,9 @@ struct QueryStatement: Sendable {
         var conditions = [condition]
         if let cursor {
             // A field with values of several kinds has more sort terms than one with values of one
-            // kind.
-            guard cursor.values.count == order.count else { return nil }
+            // kind. Cursors of versions before 0.2 lack the zone if there was only one.
+            let isOfOneZone = zones.count == 1 && cursor.values.count == order.count - 1
+            guard cursor.values.count == order.count || isOfOneZone else { return nil }
             conditions.append(place(after: cursor.values, in: order))
         }
         // With an inexact condition, the check of the bodies leaves out rows, and SQLite does not
@@ -90,7 +91,8 @@ struct QueryStatement: Sendable {
             values: order.map(\.expression),
             hasZones: zones.count > 1,
             conditions: [isInZones] + conditions,
-            order: order.map(\.text),
+            // Of one zone, all rows have the same.
+            order: (zones.count > 1 ? order[...] : order.dropLast()).map(\.text),
             limit: limit,
             sets: sets,
             isExact: isExact
@@ -142,8 +144,8 @@ struct QueryStatement: Sendable {
         var text: String { isAscending ? expression : expression + " DESC" }
     }
 
-    /// Returns the sort terms of the rows; the last ones are the name and, if there are several, the
-    /// zone, so that the order is total.
+    /// Returns the sort terms of the rows; the last ones are the name and the zone, so that the order is
+    /// total, and that of one zone is continued when there are several.
     private mutating func order(
         by descriptors: [Query.SortDescriptor]
     ) throws(SyncError) -> [Term] {
@@ -165,7 +167,7 @@ struct QueryStatement: Sendable {
         }
         if terms.isEmpty { need(.column(table: type.name, name: "name")) }
         terms.append(Term(expression: "name", isAscending: true))
-        if zones.count > 1 { terms.append(Term(expression: "zone", isAscending: true)) }
+        terms.append(Term(expression: "zone", isAscending: true))
         return terms
     }
 

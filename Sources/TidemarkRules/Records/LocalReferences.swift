@@ -46,12 +46,14 @@ extension Fields {
         }
         var builder = FieldsBuilder()
         for field in self {
-            let value: FieldValue? =
-                switch field.value {
-                case .reference(let link): .reference(local(link))
-                case .referenceList(let links): .referenceList(links.map(local))
-                case let other: other
-                }
+            let value: FieldValue
+            switch field.value {
+            case .reference(let link): value = .reference(local(link))
+            case .referenceList(let links): value = .referenceList(links.map(local))
+            default:
+                builder.copy(field)
+                continue
+            }
             try builder.set(field.name, value, isEncrypted: field.isEncrypted)
         }
         return try builder.finish()

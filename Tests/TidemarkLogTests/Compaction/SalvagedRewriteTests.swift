@@ -254,7 +254,7 @@ import Testing
                     let folder = StoreFolder(CrashWorkload.salvagedPath)
                     if try found.exists(folder.unfinishedCurrent) {
                         // A longer one keeps room back as every store does.
-                        try found.make(folder.reserve, [0])
+                        if try !found.exists(folder.reserve) { try found.make(folder.reserve, [0]) }
                         reserveCount += 1
                     }
                     try salvage(found)

@@ -133,6 +133,28 @@ import TidemarkModel
         }
     }
 
+    @Test(arguments: [true, false])
+    func `A cursor over all zones survives that one is added or removed`(
+        _ isSorted: Bool
+    ) async throws {
+        var query = Query(recordType: "Note")
+        if isSorted { query.sortDescriptors = [Query.SortDescriptor("n", ascending: false)] }
+        var other = anna
+        other.zone = ZoneID(zoneName: "Other")
+        for isAdded in [true, false] {
+            if !isAdded { try await other.put("c", ["text": "cat", "n": 0]) }
+            var request = QueryRequest(query, in: nil)
+            request.limit = 1
+            let first = try await store.query(request, as: anna.caller)
+            if isAdded { try await other.createZone() } else { try await other.deleteZone() }
+            request.cursor = first.cursor
+            request.limit = nil
+            let rest = try await store.query(request, as: anna.caller)
+            let names = (first.records + rest.records).map(\.recordID.recordName)
+            #expect(names == (isSorted ? ["b", "a"] : ["a", "b"]))
+        }
+    }
+
     @Test func `References are sorted by their names, also those of system fields`() async throws {
         for (name, target) in [("x", "2"), ("y", "1"), ("z", "1")] {
             let link = FieldValue.reference(Reference(recordName: target))

@@ -68,6 +68,26 @@ import TidemarkModel
         #expect(try await bob.heard(since: heard.token).notifications.isEmpty)
     }
 
+    @Test func `Participations that change while nobody subscribes are known afterwards`()
+        async throws
+    {
+        try await anna.modify([try anna.share("t", of: "other", with: [("bob", .readWrite)])])
+        _ = try await anna.modify([try anna.node("leaf", under: "root", ["n": 2])]).saves[0].get()
+        #expect(try await bob.heard().notifications.count == 1)
+        // The store's only subscriptions. Nobody reads what follows.
+        try await bob.unsubscribe("shared", "tasks")
+        _ = try await anna.modify([try anna.share("s", of: "root")]).saves[0].get()
+        try await bob.accept("t", of: anna)
+        try await bob.subscribe(Subscription("again", .database()))
+        let token = try await bob.heard().token
+        _ = try await anna.modify([try anna.node("leaf", under: "root", ["n": 3])]).saves[0].get()
+        #expect(try await bob.heard(since: token).notifications.isEmpty, "he was removed")
+        _ = try await anna.modify([try anna.node("other", ["n": 3])]).saves[0].get()
+        #expect(
+            try await bob.heard(since: token).notifications.map(\.summary) == ["again database"]
+        )
+    }
+
     @Test
     func `A subscription with a reused ID gets no notification of its predecessor`() async throws {
         try await world.guest("dave").subscribe(Subscription("his", .database()))

@@ -23,7 +23,7 @@ struct LogSalvageCommand: FolderCommand {
             damaged store. Events keep their sequence numbers. The copy is a new incarnation, so \
             every device fetches everything again, and none misses what was lost. A zone whose \
             creation is lost is created again, with its name from the views or as salvaged-NUMBER. \
-            Undamaged asset bytes are copied.
+            Undamaged asset bytes are copied; `tidemark log verify` names those that are missing.
 
             Prints what was copied, and which sequence numbers are lost. The status is 1 if \
             anything was damaged or lost. The copy cannot be opened until the command has ended; \

@@ -42,7 +42,7 @@ struct SchemaDiffCommand: AsyncParsableCommand {
                     try await service.answer(SchemaCall(of: container, in: .production))
                         .changes(to: development)
                 }
-            try options.print(changes.map { "\($0)" })
+            try options.print(changes.map { "\($0)".printable })
         }
     }
 }

@@ -34,7 +34,7 @@ struct SchemaValidateCommand: AsyncParsableCommand, FolderCommand {
         for (problem, position) in problems {
             try printer.print(
                 json: { $0.append(json: problem, at: position) },
-                lines: { _ in ["\(text.name):\(position): \(problem)"] }
+                lines: { _ in ["\(text.name):\(position): \(problem)".printable] }
             )
         }
         try printer.flush()
