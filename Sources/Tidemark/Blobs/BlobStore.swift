@@ -81,7 +81,8 @@ extension BlobStore {
     /// Prepares the folder of uploads and of taken blobs, if this process has not done so before.
     func prepareOnce() throws(FileError) {
         try state.withLock { state throws(FileError) in
-            if state.isPrepared { return }
+            // After the close, the files may be those of the next owner.
+            if state.isPrepared || state.isClosed { return }
             try fileSystem.createDirectory(folder)
             try fileSystem.syncDirectory(store.path)
             try fileSystem.createDirectory(incoming)
@@ -187,7 +188,7 @@ extension BlobStore {
             state.incomingCount += 1
             state.sound[blob] = nil
             // The bytes stay in `incoming` until `finishTaking`. If the process stops before that,
-            // `prepare` of the next one removes them.
+            // `prepareOnce` of the next one removes them.
             try fileSystem.rename(
                 path(of: blob),
                 to: "\(incoming)/\(Self.takenPrefix)\(state.incomingCount)"

@@ -58,6 +58,8 @@ extension Upkeep {
         }
         let garbage = candidates.values.sorted { $0.path < $1.path }
         if isDryRun { return garbage }
+        // Again: somebody may have begun to read before a compaction replaced what the search read.
+        if try isRead() { return [] }
         return try await reader.blockingWork.run { () throws(SyncError) in
             try self.take(garbage, writtenBefore: limit)
         }

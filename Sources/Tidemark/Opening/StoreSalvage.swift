@@ -88,8 +88,11 @@ private final class RecordMending: SalvageMending {
     private var last: [ViewKey: (sequence: SequenceNumber, state: RecordState)] = [:]
     private var lost: [ClosedRange<SequenceNumber>] = []
     private var droppedThrough = SequenceNumber.zero
-    /// The position of the last surviving event that begins a compaction.
-    private var lastCompaction = SequenceNumber.zero
+    /// The limits of the last compaction whose event survives.
+    private var lastRun: CompactionRun?
+    /// True if the event that began the last rewriting of segments survives: that of a compaction, or of
+    /// an erasure, which drops no history.
+    private var hasBeginning = false
 
     init(_ folder: StoreFolder, _ environment: StoreEnvironment) {
         self.folder = folder
@@ -109,11 +112,12 @@ private final class RecordMending: SalvageMending {
     var lastKnown: SequenceNumber { views?.checkpoint?.sequence ?? .zero }
 
     func amended(_ event: LogEvent) -> [UInt8]? {
+        if event.sequence == droppedThrough.next { hasBeginning = true }
         switch event.kind {
         case .recordSaved, .recordDeleted, .recordTouched: return amendedRecord(event)
         case .audienceEntered, .audienceLeft: return amendedMove(event)
         case .compactionBegun:
-            lastCompaction = event.sequence
+            lastRun = (try? CompactionRun(event.payload.span.bytes)) ?? lastRun
             return nil
         default: return nil
         }
@@ -194,8 +198,8 @@ private final class RecordMending: SalvageMending {
         isCutOff: Bool,
         notBefore time: Int64
     ) -> CommitDraft? {
-        let isRecorded = last == .zero || lastCompaction > last
-        guard !isRecorded || isCutOff else { return nil }
+        let unrecorded = last == .zero ? nil : unrecordedRun(through: last)
+        guard unrecorded != nil || isCutOff else { return nil }
         let now = environment.log.now()
         var draft = CommitDraft(
             time: max(time, now),
@@ -203,21 +207,29 @@ private final class RecordMending: SalvageMending {
             envelope: CommitEnvelope().bytes
         )
         draft.append(zone: 0) { payload in
-            if isRecorded {
-                payload.append(contentsOf: [EventKind.requestNoted.rawValue, 0, 0, 0])
+            if let unrecorded {
+                unrecorded.append(to: &payload)
             } else {
-                run(through: last).append(to: &payload)
+                payload.append(contentsOf: [EventKind.requestNoted.rawValue, 0, 0, 0])
             }
         }
         return draft
     }
 
-    /// The limits of the last compaction, by the views; without them, those of one that dropped
-    /// everything up to a position.
-    private func run(through last: SequenceNumber) -> CompactionRun {
-        let known = try? views?.value(in: .zones, for: .compaction)
-        return known.flatMap { try? CompactionRun($0) }
-            ?? CompactionRun(history: last, tombstones: last, requests: 0)
+    /// The limits of the last compaction, if its event is lost: those in the views, or without views
+    /// those of a compaction that dropped everything up to a position.
+    private func unrecordedRun(through last: SequenceNumber) -> CompactionRun? {
+        // A compaction drops nothing before the views have its event.
+        if let views, views.checkpoint != nil {
+            do throws(ViewIndexError) {
+                guard let value = try views.value(in: .zones, for: .compaction) else { return nil }
+                let known = try CompactionRun(value)
+                return known == lastRun ? nil : known
+            } catch {
+                // As without views.
+            }
+        }
+        return hasBeginning ? nil : CompactionRun(history: last, tombstones: last, requests: 0)
     }
 
     func creation(of zone: ZoneKey, before commit: LogCommit) -> CommitDraft? {

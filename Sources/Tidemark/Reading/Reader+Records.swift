@@ -65,10 +65,10 @@ extension Reader {
             if let error = zones.error(of: item.zone), !zones[item.zone].identity.isImplicit {
                 answers.append(.failure(error))
                 refused.append(SyncError.ItemError(.record(record), error))
-            } else if let live = item.live, let body = item.liveBody,
-                try mayRead(item, zones, &audiences)
-            {
-                if let error = try access?.refusal(of: .read, on: body) {
+            } else if let live = item.live, try mayRead(item, zones, &audiences) {
+                if let access, let body = item.liveBody,
+                    let error = try access.refusal(of: .read, on: body)
+                {
                     answers.append(.failure(error))
                     refused.append(SyncError.ItemError(.record(record), error))
                     continue

@@ -329,8 +329,8 @@ extension CKOperation {
             try await perform(session)
             keepAnswer(nil)
         } catch {
-            // A request that did not reach the service, or whose response was lost, has no response:
-            // it is sent again.
+            // A request that did not reach the service, that was refused only for now, or whose
+            // response was lost, has no response: it is sent again.
             if !error.isOfWholeRequest, error.code != .serverResponseLost, error.code != .zoneBusy {
                 keepAnswer(error)
             }

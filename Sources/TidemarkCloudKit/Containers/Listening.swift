@@ -47,19 +47,30 @@ final class Listening: Sendable {
                 }
             ]
             if let handler, caller.user != nil, let places = owner()?.places {
+                // One for all feeds: the handler is called once at a time.
+                let queue = DispatchQueue(label: "CloudKit.remoteNotifications")
                 let pushes = try? await places.notifications(of: service, as: caller)
                 feeds.append(
                     Self.feed(pushes) { () async throws(SyncError) in
                         try await places.notifications(of: service, as: caller)
                     } taking: { pushes, _ in
-                        try await Self.deliver(
-                            pushes,
-                            to: handler,
-                            by: owner,
-                            places,
-                            as: caller,
-                            end
-                        )
+                        // The next feed begins behind what this one has delivered.
+                        do {
+                            try await Self.deliver(
+                                pushes,
+                                to: handler,
+                                by: owner,
+                                places,
+                                as: caller,
+                                on: queue,
+                                end
+                            )
+                        } catch {
+                            await withCheckedContinuation { continuation in
+                                queue.async { continuation.resume() }
+                            }
+                            throw error
+                        }
                     }
                 )
             }
@@ -128,9 +139,9 @@ final class Listening: Sendable {
         by owner: Owner,
         _ places: NotificationPlaces,
         as caller: Caller,
+        on queue: DispatchQueue,
         _ end: End
     ) async throws {
-        let queue = DispatchQueue(label: "CloudKit.remoteNotifications")
         try await pushes.takeAll { push in
             guard !Task.isCancelled else { return }
             let device = owner()

@@ -126,7 +126,8 @@ struct Gathering {
     }
 
     /// Appends a commit after all others, if the copy needs one: no event of it records what compaction
-    /// has dropped, or the last commit names positions after its end, which would be given out again.
+    /// has dropped, or the last commit names positions after its end, which would be given out again as
+    /// if they were its own.
     mutating func close() throws(LogError) {
         let end = max(positions.surveyed, commit?.last ?? .zero)
         guard hasAppended,

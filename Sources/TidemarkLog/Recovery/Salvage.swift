@@ -160,12 +160,10 @@ package struct Salvage: Sendable {
 
     /// Returns the last position whose event compaction may have dropped; zero without a compaction.
     private func droppedThrough(_ segments: [Source]) throws(LogError) -> SequenceNumber {
-        if let manifest = manifest, manifest.damage == nil {
-            return manifest.manifest.compactedThrough
-        }
+        var last = manifest?.manifest.compactedThrough ?? .zero
+        if let manifest, manifest.damage == nil { return last }
         // Without a manifest, only the names tell: compaction gives a new segment the next generation.
         // So does an open that replaces an empty segment, which then counts as compacted too.
-        var last = SequenceNumber.zero
         for segment in segments where segment.header.generation > 0 {
             last = max(last, try lastKnown(of: segment))
         }

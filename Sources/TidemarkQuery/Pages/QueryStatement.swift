@@ -78,9 +78,15 @@ struct QueryStatement: Sendable {
         var conditions = [condition]
         if let cursor {
             // A field with values of several kinds has more sort terms than one with values of one
-            // kind. Cursors of versions before 0.2 lack the zone if there was only one.
-            let isOfOneZone = zones.count == 1 && cursor.values.count == order.count - 1
-            guard cursor.values.count == order.count || isOfOneZone else { return nil }
+            // kind. The last value is the zone; cursors of versions before 0.2 end with the name if
+            // there was only one zone.
+            let valueCount: Int
+            switch cursor.values.last {
+            case .int: valueCount = order.count
+            case .blob where zones.count == 1: valueCount = order.count - 1
+            default: return nil
+            }
+            guard cursor.values.count == valueCount else { return nil }
             conditions.append(place(after: cursor.values, in: order))
         }
         // With an inexact condition, the check of the bodies leaves out rows, and SQLite does not

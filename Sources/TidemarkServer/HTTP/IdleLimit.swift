@@ -7,8 +7,8 @@ import NIOCore
 /// Closes a connection with TLS that has no request for a time: one without a handshake, one that sends no
 /// request after it, and one of HTTP/2 without an open stream.
 ///
-/// Hummingbird measures the idle time of a connection of HTTP/1.1, and of each stream of HTTP/2, from the
-/// end of the handshake on.
+/// Hummingbird measures the idle time of connections from the end of the handshake on. It asks a client of
+/// HTTP/2 to agree to the end, and waits for the answer. So this limit is somewhat longer.
 final class IdleLimit: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -18,8 +18,8 @@ final class IdleLimit: ChannelInboundHandler {
     /// The open streams, or the one connection of HTTP/1.1, which has its own limit.
     private var openCount = 0
 
-    init(_ time: TimeAmount) {
-        self.time = time
+    init(_ idleTime: TimeAmount) {
+        time = idleTime + min(idleTime, .seconds(10))
     }
 
     func handlerAdded(context: ChannelHandlerContext) {

@@ -159,16 +159,14 @@ extension Server {
         courier.wait(with: listener)
         defer { courier.stopWaiting(listener) }
         var isLast = false
-        var hasWaited = false
         while true {
-            // The credentials were checked before the wait, and may have ended meanwhile.
-            if hasWaited, try await !directory.isGood(courier.token, isUse: false) {
+            // They may have ended since the request began.
+            if try await !directory.isGood(courier.token, isUse: false) {
                 throw SyncError(.changeTokenExpired, "The credentials of the courier have ended.")
             }
             if let handout = try await courier.take(from: store) { return handout }
             if isLast { return nil }
             let marks = await listener.takeMarks()
-            hasWaited = true
             guard marks.contains(.news), !marks.contains(.end) else { return nil }
             // The beat is the time limit of the request. News that arrived together with it gets
             // one more search.

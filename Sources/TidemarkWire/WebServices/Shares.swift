@@ -26,8 +26,10 @@ extension WebServices {
                 scope: .shared,
                 owner: caller.user ?? .current
             )
-            // One id for each link, because the service compares what is asked under an id.
-            if links.count > 1 { caller.requestID = caller.requestID.map { "\($0)#\(index)" } }
+            // An id of its own for each link, because the service compares what is asked under an id.
+            if accepting, index > 0 {
+                caller.requestID = caller.requestID.map { "\($0)#\(index)" }
+            }
             let asking = caller
             // An error of one link fails the request. Links before it stay accepted.
             let metadata = try await ask { (it) throws(SyncError) in

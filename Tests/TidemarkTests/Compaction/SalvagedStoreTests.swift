@@ -120,6 +120,35 @@ import TidemarkViews
         try again.close()
     }
 
+    /// An erasure writes all segments anew, and drops nobody else's history.
+    @Test(arguments: [true, false])
+    func `The salvage of a store with an erased user keeps its history`(
+        _ hasViews: Bool
+    ) async throws {
+        let folder = try ScratchFolder()
+        let store = try Store.open(at: folder.path(), access: .creating)
+        let bob = UserID("_bob")
+        let home = Caller(database: DatabaseID(owner: bob), user: bob)
+        try await Client(store: store, caller: home, zone: .default).put("his", ["n": 1])
+        let anna = Client(store: store, zone: .default)
+        for number in 1...3 as ClosedRange<Int64> {
+            try await anna.modify([try anna.save("r", ["n": .int64(number)], policy: .changedKeys)])
+        }
+        let early = store.lastSequence.previous
+        try store.close()
+        _ = try Store.erase(.user(bob), at: folder.path())
+        if !hasViews { try FileManager.default.removeItem(atPath: folder.path() + "/views") }
+
+        let copy = folder.path("copy.tide")
+        #expect(try Store.salvage(from: folder.path(), to: copy).damage == [])
+        let restored = folder.path("restored.tide")
+        #expect(try Store.restore(from: copy, to: restored, through: early).lastSequence == early)
+        let again = try Store.open(at: restored)
+        let record = try await Client(store: again, zone: .default).fetch("r")[0].get()
+        #expect(record["n"] == .int64(2))
+        try again.close()
+    }
+
     @Test func `A zone whose creation an older segment has splits no commits`() async throws {
         let folder = try ScratchFolder()
         let store = try Store.open(at: folder.path(), access: .creating)
@@ -167,7 +196,9 @@ import TidemarkViews
             var cursor = BlockCursor(try segment.decode(block))
             var hasCreation = false
             while try cursor.advance() { hasCreation = hasCreation || cursor.sequence == creation }
-            if hasCreation { try damage(source.segment(compacted.id), at: UInt64(block.offset) + 2) }
+            if hasCreation {
+                try damage(source.segment(compacted.id), at: UInt64(block.offset) + 2)
+            }
         }
 
         let salvaged = try Store.salvage(from: folder.path(), to: folder.path("copy.tide"))

@@ -155,6 +155,32 @@ import TidemarkModel
         }
     }
 
+    @Test func `A cursor is refused once its field has values of another kind`() async throws {
+        var options = StoreOptions()
+        options.checksSchema = false
+        let store = try Store.open(
+            at: folder.path("mixed.tide"),
+            access: .creating,
+            options: options
+        )
+        let ben = Client(store: store)
+        try await ben.createZone()
+        var query = Query(recordType: "Note")
+        query.sortDescriptors = [Query.SortDescriptor("mixed")]
+        for name in ["c", "d"] { try await ben.put(name, ["mixed": .string(name)]) }
+        var request = QueryRequest(query, in: ben.zone)
+        request.limit = 1
+        request.cursor = try await store.query(request, as: ben.caller).cursor
+        #expect(request.cursor != nil)
+        try await ben.put("e", ["mixed": .stringList(["z"])])
+        let continued = request
+        let error = await #expect(throws: SyncError.self) {
+            try await store.query(continued, as: ben.caller)
+        }
+        #expect(error?.code == .invalidArguments)
+        try store.close()
+    }
+
     @Test func `References are sorted by their names, also those of system fields`() async throws {
         for (name, target) in [("x", "2"), ("y", "1"), ("z", "1")] {
             let link = FieldValue.reference(Reference(recordName: target))
