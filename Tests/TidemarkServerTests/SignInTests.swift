@@ -5,6 +5,8 @@
 import Foundation
 import HTTPTypes
 import Testing
+import Tidemark
+import TidemarkModel
 import TidemarkWire
 
 @testable import TidemarkServer
@@ -132,8 +134,20 @@ import TidemarkWire
                 var form = ["email": email, "password": "verysecret+1", "new": "1"]
                 if consent { form["discoverable"] = "1" }
                 #expect(try await post(server, address, form).status == 200)
-                let account = try await server.server.directory.account(email: email)
-                #expect(account?.isDiscoverable == consent)
+                let directory = server.server.directory
+                let account = try #require(try await directory.account(email: email))
+                // In other containers, and until the next answer, nothing changes.
+                let other = ContainerID("iCloud.other")
+                _ = try await directory.signIn(account, to: other, in: .development)
+                _ = try await directory.signIn(account, to: .standard, in: .development)
+                for (container, expected) in [(.standard, consent), (other, false)] {
+                    let told = try server.store.account(
+                        of: account.user(in: container),
+                        of: container,
+                        in: .development
+                    )
+                    #expect(told?.isDiscoverable == expected, "\(container)")
+                }
             }
         }
     }

@@ -20,7 +20,7 @@ public struct Account: RecordCodable, Sendable {
     public var familyName: String
     /// The password's hash.
     public var password: String
-    /// True if others may find the person.
+    /// True if others may find the person in containers that did not ask.
     public var isDiscoverable = false
     /// True if signing in is refused.
     public var isLocked = false

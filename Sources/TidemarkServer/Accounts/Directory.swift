@@ -369,15 +369,6 @@ public final class Directory: Sendable {
         if isLocked { try await endSessions(ofAccount: account.id.text) }
     }
 
-    /// Sets if other users can find an account.
-    func setDiscoverable(_ isDiscoverable: Bool, _ account: inout Account) async throws {
-        guard account.isDiscoverable != isDiscoverable else { return }
-        account.isDiscoverable = isDiscoverable
-        try await registry.accounts.update(Account.self, account.id) {
-            $0.isDiscoverable = isDiscoverable
-        }
-    }
-
     private static func noAccount(_ email: String) -> SyncError {
         SyncError(
             .unknownItem,
@@ -389,13 +380,24 @@ public final class Directory: Sendable {
     // MARK: Sessions
 
     /// Signs a user in to a container, and returns the first token of the session.
+    ///
+    /// `isDiscoverable` is the person's answer whether others may find them in this container; without
+    /// an answer, the one before remains.
     public func signIn(
         _ account: Account,
         to container: ContainerID,
         in environment: Environment,
-        isKept: Bool = false
+        isKept: Bool = false,
+        isDiscoverable: Bool? = nil
     ) async throws -> String {
-        try await signIn(account, to: container, in: environment, isKept: isKept, session: nil)
+        try await signIn(
+            account,
+            to: container,
+            in: environment,
+            isKept: isKept,
+            isDiscoverable: isDiscoverable,
+            session: nil
+        )
     }
 
     /// Signs a user in, in a session with an id of 32 hexadecimal digits.
@@ -406,6 +408,7 @@ public final class Directory: Sendable {
         to container: ContainerID,
         in environment: Environment,
         isKept: Bool,
+        isDiscoverable: Bool? = nil,
         session: String?
     ) async throws -> String {
         let user = account.user(in: container)
@@ -418,7 +421,7 @@ public final class Directory: Sendable {
             isKept: isKept,
             session: id
         )
-        try await introduce(account, as: user, container, environment)
+        try await introduce(account, as: user, container, environment, isDiscoverable)
         return token
     }
 
@@ -477,15 +480,21 @@ public final class Directory: Sendable {
         _ account: Account,
         as user: UserID,
         _ container: ContainerID,
-        _ environment: Environment
+        _ environment: Environment,
+        _ isDiscoverable: Bool?
     ) async throws {
         // The rest of the store's account, which this server does not set, is kept.
-        var told =
-            try store.account(of: user, of: container, in: environment) ?? UserAccount(user)
-        let before = told
+        let known = try store.account(of: user, of: container, in: environment)
+        let before = known ?? UserAccount(user)
+        var told = before
         told.emails = [account.email]
         told.name = account.personName
-        told.isDiscoverable = account.isDiscoverable
+        // Not the account's, which is for containers that the person has not answered for.
+        if let isDiscoverable {
+            told.isDiscoverable = isDiscoverable
+        } else if known == nil {
+            told.isDiscoverable = account.isDiscoverable
+        }
         if told != before { try await store.setUser(told, of: container, in: environment) }
     }
 

@@ -230,6 +230,7 @@ public final class Server: Sendable {
         // Programs that check whether a server runs often send HEAD.
         let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
         addRoutes(to: router)
+        let connectionLimit = connectionLimit()
         var logger = logger
         logger.logLevel = .warning
         return Application(
@@ -239,7 +240,7 @@ public final class Server: Sendable {
                 address: .hostname(options.host, port: options.port),
                 serverName: nil,
                 backlog: 1024,
-                availableConnectionsDelegate: .maximum(options.connectionLimit, logger: logger)
+                availableConnectionsDelegate: .maximum(connectionLimit, logger: logger)
             ),
             onServerRunning: { channel in
                 let port = channel.localAddress?.port ?? 0
@@ -249,6 +250,20 @@ public final class Server: Sendable {
             },
             logger: logger
         )
+    }
+
+    /// Returns the number of connections that leave descriptors for the store's files.
+    private func connectionLimit() -> Int {
+        guard let fileLimit = OpenFileLimit.raise() else { return options.connectionLimit }
+        let room = fileLimit - min(fileLimit / 2, 512)
+        guard room < options.connectionLimit else { return options.connectionLimit }
+        logger.warning(
+            """
+            The system allows \(fileLimit) open files, so the server takes \(room) connections and \
+            not \(options.connectionLimit): raise the hard limit of open files
+            """
+        )
+        return room
     }
 
     func serverBuilder(

@@ -115,9 +115,14 @@ private struct ServiceListening: Sendable {
     /// (`ConnectionOptions.streamTimeout`), so two of three beats may be late.
     var beat: Duration { min(.seconds(20), server.options.heartbeat) }
 
+    /// The place of its user's notifications, by which streams are counted; those without a user count
+    /// together, by their container.
+    private var collection: DatabaseID {
+        found.caller.notificationCollection ?? found.caller.database.sibling(.public, of: .current)
+    }
+
     /// Throws if the user has too many streams for another one.
     func check() throws(SyncError) {
-        guard let collection = found.caller.notificationCollection else { return }
         do throws(ListenerHub.Refusal) {
             try server.push.hub.check(collection)
         } catch {
@@ -126,13 +131,12 @@ private struct ServiceListening: Sendable {
         }
     }
 
-    /// Adds the stream to the listeners of its user; returns `nil` for a stream without a user.
+    /// Adds the stream to the listeners of its user.
     ///
     /// Throws a `SyncError` for the client if the user has too many streams, and another error if
     /// the server is stopping.
-    func begin() throws -> Listener? {
+    func begin() throws -> Listener {
         if let connection { ConnectionWatch.begin(on: connection) }
-        guard let collection = found.caller.notificationCollection else { return nil }
         do throws(ListenerHub.Refusal) {
             return try server.push.hub.add(for: collection)
         } catch {
@@ -142,8 +146,8 @@ private struct ServiceListening: Sendable {
     }
 
     /// Removes the stream from the listeners.
-    func end(_ listener: Listener?) {
-        if let listener { server.push.hub.remove(listener) }
+    func end(_ listener: Listener) {
+        server.push.hub.remove(listener)
     }
 
     /// Throws a `SyncError` if the credentials with which the stream began are no longer valid, and

@@ -64,15 +64,12 @@ extension Server {
             // one account.
             try limits.take(.signIn, of: incoming.address)
             try limits.take(.signIn, of: form["email"].map { Account.normalized($0) })
-            var account = try await account(form)
+            let account = try await account(form)
             // After the password is checked, so a person can correct a wrong one on the same page.
             guard signIns.begins(state.nonce, until: state.end) else {
                 throw WebError.notFound(
                     "This page has already been used. Go back to the app and sign in from there."
                 )
-            }
-            if found.asksDiscoverable {
-                try await directory.setDiscoverable(form["discoverable"] != nil, &account)
             }
             guard let environment = TidemarkModel.Environment(rawValue: found.environment) else {
                 throw WebError.authenticationFailed
@@ -81,7 +78,8 @@ extension Server {
                 account,
                 to: ContainerID(found.container),
                 in: environment,
-                isKept: form["keep"] != nil
+                isKept: form["keep"] != nil,
+                isDiscoverable: found.asksDiscoverable ? form["discoverable"] != nil : nil
             )
             return finished(web, found, state.origin, environment)
         } catch {
