@@ -38,6 +38,10 @@ enum AssetFile {
         defer { close(descriptor) }
         do {
             try await write(call, from: service, to: descriptor, path)
+            // An export renames the file, and takes one of that name as complete.
+            guard fsync(descriptor) == 0 else {
+                throw CommandError(attempt: "\(path) cannot be written", errno)
+            }
         } catch {
             // The last piece arrives only if the whole asset matches its checksum, so an error may
             // come after nearly all bytes were written.

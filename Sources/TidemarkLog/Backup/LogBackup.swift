@@ -134,6 +134,9 @@ package struct LogBackup {
             try folder.checkHoldsNoCommits(fileSystem)
             return try LogError.wrapping { () throws(FileError) in
                 try fileSystem.open(folder.copying, .create).sync()
+                // Before anything else is made here: without this name, the next attempt refuses the
+                // folder.
+                try fileSystem.syncDirectory(folder.path)
             }
         }
         guard names.contains("segments") else { return }

@@ -19,7 +19,11 @@ extension [UInt8] {
 
     /// Appends a field's value, with its type if the value does not imply it.
     package mutating func append(json field: Fields.Element) {
-        guard let type = field.type else { return }
+        // Of a value that cannot be stored, or of a type that this version does not know.
+        guard let type = field.type else {
+            append(literal: "null")
+            return
+        }
         if type == .string, !field.isEncrypted {
             field.valueBytes.withUnsafeBufferPointer { append(jsonUTF8: $0) }
             return
