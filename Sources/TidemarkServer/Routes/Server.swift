@@ -197,7 +197,12 @@ public final class Server: Sendable {
     public func run(onListening: @escaping @Sendable (Int) async -> Void = { _ in }) async throws {
         // Before the first connection: each connection needs a file.
         let openFileLimit = OpenFileLimit.raise()
-        logger.info("start", metadata: ["openFiles": "\(openFileLimit ?? 0)"])
+        logger.info(
+            "start",
+            metadata: [
+                "openFiles": "\(openFileLimit ?? 0)", "connections": "\(connectionLimit)",
+            ]
+        )
         let reloader = try options.certificateReloader(logger)
         let application = try makeApplication(reloader, onListening: onListening)
         var logger = logger
@@ -230,7 +235,6 @@ public final class Server: Sendable {
         // Programs that check whether a server runs often send HEAD.
         let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
         addRoutes(to: router)
-        let connectionLimit = connectionLimit()
         var logger = logger
         logger.logLevel = .warning
         return Application(
@@ -252,18 +256,10 @@ public final class Server: Sendable {
         )
     }
 
-    /// Returns the number of connections that leave descriptors for the store's files.
-    private func connectionLimit() -> Int {
+    /// The number of connections at one time, which leave descriptors for the store's files.
+    private var connectionLimit: Int {
         guard let fileLimit = OpenFileLimit.raise() else { return options.connectionLimit }
-        let room = fileLimit - min(fileLimit / 2, 512)
-        guard room < options.connectionLimit else { return options.connectionLimit }
-        logger.warning(
-            """
-            The system allows \(fileLimit) open files, so the server takes \(room) connections and \
-            not \(options.connectionLimit): raise the hard limit of open files
-            """
-        )
-        return room
+        return min(options.connectionLimit, fileLimit - min(fileLimit / 2, 512))
     }
 
     func serverBuilder(
