@@ -29,7 +29,7 @@ extension Upkeep {
 
     /// True if somebody may read segments that compaction has replaced, whose events name other assets.
     ///
-    /// Who begins to read later finds the segments that are searched below.
+    /// A reader that begins later finds the segments that the collection searches.
     private func isRead() throws(SyncError) -> Bool {
         let log = try writer().log
         return try SyncError.wrapping { () throws(LogError) in try log.isRead() }

@@ -211,6 +211,7 @@ package struct CommitPlan: Sendable {
         let policy = saves[index].policy
         let place = items[index].place
         let isNew = anew || !items[index].isLive
+        // For `encode`: an optional body that it captured would be destroyed by the runtime.
         let oldBytes = items[index].liveBytes
         let old: RecordBody? = isNew ? nil : RecordBody(sound: oldBytes)
         let (name, type) = (items[index].name, saves[index].typeName)
