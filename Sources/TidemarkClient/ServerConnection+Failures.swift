@@ -24,7 +24,7 @@ extension ServerConnection {
         // A Tidemark server sends its whole error. Anything else is the answer of a proxy or of
         // another program, of which only the status is understood.
         if let error = SyncError(wire: body) { return error }
-        let wait = answer.header("Retry-After").flatMap { Int($0) }.map { Duration.seconds($0) }
+        var wait = answer.header("Retry-After").flatMap { Int($0) }.map { Duration.seconds($0) }
         let (code, remedy): (SyncError.Code, String?) =
             switch answer.status {
             case 401, 421: (.notAuthenticated, nil)
@@ -33,15 +33,16 @@ extension ServerConnection {
             case 429: (.requestRateLimited, nil)
             // A proxy got no answer, so it is unknown if the request arrived.
             case 502, 504: (.networkFailure, nil)
-            // With `Retry-After`, this is repeated; without it, it is thrown to the app
-            // (`Patience`).
-            case 503: (.serviceUnavailable, nil)
+            case 408, 425, 500, 503, 520...: (.serviceUnavailable, nil)
             default:
                 (
                     .incompatibleVersion,
                     "Check that \(address) is a Tidemark server, and that it is not older than this client."
                 )
             }
+        // With a short `Retry-After`, the call is repeated. Without one the error is thrown to the app at
+        // once (`Patience`), and what runs by itself tries again later.
+        if code == .serviceUnavailable { wait = wait ?? .seconds(15) }
         return SyncError(
             code,
             "The server at \(address) answered with status \(answer.status), without an error text.",

@@ -9,6 +9,8 @@ struct FetchCycle: Sendable {
     struct Page: Sendable {
         var token: ChangeToken
         var moreComing: Bool
+        /// The zones that the device has, and that the whole list of zones lacks.
+        var missing: [ZoneID] = []
     }
 
     /// A request that follows the question for the app's options.
@@ -45,7 +47,8 @@ struct FetchCycle: Sendable {
     ///
     /// Each zone is restarted only once, so that the fetch always ends.
     private var restartedZones: Set<ZoneID> = []
-    private var restartedList = false
+    /// The zones in the list since it was restarted, because its token had expired.
+    private var relisted: Set<ZoneID>?
     var stage = Stage.announcing
     private(set) var failure: SyncError?
     /// The first failure that may pass.
@@ -65,6 +68,9 @@ struct FetchCycle: Sendable {
         isCancelled = true
     }
 
+    /// True if the list of zones was restarted.
+    var hasRestarted: Bool { relisted != nil }
+
     private mutating func note(_ error: SyncError) {
         failure = failure ?? error
         if error.code.isPassing { passingFailure = passingFailure ?? error }
@@ -76,7 +82,7 @@ struct FetchCycle: Sendable {
         case .announcing: .tell(.willFetch(reason, scope))
         case .askingOptions: .askFetchOptions(reason, scope)
         case .listing: .fetchZoneList(since: state.databaseToken)
-        case .tellingList: .tell(.fetchedZoneList)
+        case .tellingList(let page, _, _): .tell(.fetchedZoneList(missing: page.missing))
         case .announcingZone(let zone): .tell(.willFetchZone(zone))
         case .fetchingZone(let zone): .fetchZoneChanges(zone, since: state.zoneTokens[zone])
         case .tellingZone(let zone, _): .tell(.fetchedZoneChanges(zone))
@@ -105,17 +111,22 @@ struct FetchCycle: Sendable {
         case (.askingOptions(let request), _):
             stage = self.stage(of: request, state)
         case (.listing, .zoneList(let changed, let deleted, let token, let moreComing)):
-            let page = Page(token: token, moreComing: moreComing)
-            stage = .tellingList(page, changed: changed, deleted: deleted)
+            relisted?.formUnion(changed)
+            var page = Page(token: token, moreComing: moreComing)
+            if !moreComing, let relisted {
+                page.missing = state.knownZones.subtracting(relisted).subtracting(deleted).sorted()
+            }
+            stage = .tellingList(page, changed: changed, deleted: deleted + page.missing)
             // A page without zones needs no notice.
-            if changed.isEmpty, deleted.isEmpty { return take(.done, &state) }
+            if changed.isEmpty, deleted.isEmpty, page.missing.isEmpty { return take(.done, &state) }
         case (.listing, .failed(let error)):
-            if error.code == .changeTokenExpired, state.databaseToken != nil, !restartedList,
+            if error.code == .changeTokenExpired, state.databaseToken != nil, !hasRestarted,
                 !isCancelled
             {
-                // The stage stays, so the next step requests the whole list. The tokens of the
-                // zones are kept: each is checked by its own fetch.
-                restartedList = true
+                // The stage stays, so the next step requests the whole list. It has no zones that have
+                // ended: those are the ones that it lacks. The tokens of the others are kept: each
+                // is checked by its own fetch.
+                relisted = []
                 state.databaseToken = nil
             } else {
                 note(error)
@@ -172,6 +183,9 @@ struct FetchCycle: Sendable {
             state.zoneTokens[zone] = nil
         } else {
             note(error)
+            // The next fetch begins with the other zones: this one may fail each time.
+            state.unfetchedZones.removeAll { $0 == zone }
+            state.unfetchedZones.append(zone)
         }
         stage = .concludingZone(zone, error)
     }
@@ -209,6 +223,9 @@ struct FetchCycle: Sendable {
 }
 
 extension SyncState {
+    /// The zones that were fetched or are to be.
+    fileprivate var knownZones: Set<ZoneID> { Set(zoneTokens.keys).union(unfetchedZones) }
+
     /// Takes a page of the list of changed zones.
     ///
     /// The default zone is left out: its changes cannot be fetched from a token.

@@ -25,6 +25,11 @@ struct Outbox<Change: Identifiable & Hashable & Sendable>: Sendable where Change
 
     var isEmpty: Bool { places.isEmpty }
 
+    /// Returns true if a change is pending, and no other for its zone or record.
+    func contains(_ change: Change) -> Bool {
+        places[change.id].map { entries[$0]?.change == change } ?? false
+    }
+
     /// Adds a change, replacing an earlier one for the same zone or record.
     mutating func add(_ change: Change) {
         edition += 1

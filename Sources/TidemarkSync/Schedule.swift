@@ -49,6 +49,11 @@ struct Schedule: Sendable {
         sendAt = failureCounts[Work.sending.rawValue] > 1 ? sendAt ?? soon : soon
     }
 
+    /// Lets a send operation that is due wait until the server accepts requests again.
+    mutating func postponeSending() {
+        sendAt = sendAt.map { max($0, notBefore) }
+    }
+
     /// Cancels all scheduled work until there is news.
     mutating func cancel() {
         // `notBefore` stays: a cancellation by the app does not change what the server accepts.
@@ -86,12 +91,13 @@ extension SyncError.Code {
     /// True if a sync loop retries by itself after an error with this code.
     ///
     /// Errors with any other code are for the app to handle. From Apple's sample for
-    /// `CKSyncEngine`.
+    /// `CKSyncEngine`, and `serverResponseLost`: if the lost answer was of a save that the server
+    /// has made, the retry is a conflict, which the app handles as any other.
     var isPassing: Bool {
         switch self {
         case .notAuthenticated, .accountTemporarilyUnavailable, .networkFailure,
             .networkUnavailable, .requestRateLimited, .serviceUnavailable, .zoneBusy,
-            .operationCancelled:
+            .operationCancelled, .serverResponseLost:
             true
         default: false
         }

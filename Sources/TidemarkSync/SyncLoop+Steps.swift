@@ -57,11 +57,15 @@ extension SyncLoop {
                     ? schedule.retryTime(of: .subscribing, after: error, at: now) : .max
             } else {
                 schedule.succeed(.subscribing)
-                state.isSubscribed = true
+                isSubscribed = true
+                // Changes before the subscription caused no notification.
+                schedule.fetchSoon(now)
             }
         case .fetching(var cycle):
             let isOver = cycle.take(outcome, &state)
             activity = isOver ? .none : .fetching(cycle)
+            // What expires the token, such as a restore, may have removed the subscription as well.
+            if cycle.hasRestarted { isSubscribed = false }
             if isOver { end(cycle, at: now) }
         case .sending(var cycle):
             let isOver = cycle.take(outcome, &state)
@@ -133,7 +137,7 @@ extension SyncLoop {
     private mutating func beginScheduled(at now: Int64) {
         // Before the fetch: a change between a fetch and a later subscription would cause no
         // notification.
-        if !state.isSubscribed, schedule.subscribeAt <= now {
+        if !isSubscribed, schedule.subscribeAt <= now {
             activity = .subscribing
         } else if let time = schedule.fetchAt, time <= now {
             // Before a send operation that is due: changes that the app has merged cause no
@@ -153,7 +157,7 @@ extension SyncLoop {
         if let changedAt { times.append(changedAt + Self.gatheringTime) }
         if isAutomatic, account == .usable {
             times += [schedule.fetchAt, schedule.sendAt].compactMap(\.self)
-            if !state.isSubscribed, schedule.subscribeAt < .max {
+            if !isSubscribed, schedule.subscribeAt < .max {
                 times.append(schedule.subscribeAt)
             }
         } else if isAutomatic, let time = schedule.accountAt {
@@ -169,8 +173,9 @@ extension SyncLoop {
         if !cycle.isCancelled, let failure = cycle.passingFailure {
             let time = schedule.retryTime(of: .fetching, after: failure, at: now)
             schedule.fetchAt = time
-            // The same error would probably stop a send operation, so that waits as well.
-            schedule.sendAt = schedule.sendAt.map { max($0, time) }
+            // A send operation that is due comes before the next try. If each fetch fails, as those of
+            // large pages over a slow network do, changes are still sent.
+            schedule.postponeSending()
         }
     }
 
@@ -199,9 +204,8 @@ extension SyncLoop {
                 account = .usable
             }
         case .failed(let error):
-            if error.code.isPassing {
-                schedule.accountAt = schedule.retryTime(of: .account, after: error, at: now)
-            }
+            // Also after an error that does not pass by itself: nothing else would check the account again.
+            schedule.accountAt = schedule.retryTime(of: .account, after: error, at: now)
             refuse(error)
         default:
             preconditionFailure("The account cannot be \(outcome).")
@@ -223,6 +227,7 @@ extension SyncLoop {
         accountNotice = .accountChanged(from: state.user, to: user)
         if state.user != nil { state.forget() }
         state.user = user
+        isSubscribed = false
         // The pause is the previous user's, and has no end if that subscription failed for good.
         schedule.subscribeAt = 0
         schedule.succeed(.subscribing)

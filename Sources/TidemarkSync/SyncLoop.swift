@@ -41,6 +41,11 @@ public struct SyncLoop: Sendable {
     /// Answers to calls.
     var answers: [SyncStep] = []
     var schedule = Schedule()
+    /// True if the server has the subscription to changes, as far as the loop knows.
+    ///
+    /// Not part of the state: a restore of the server, or another device of the user, may have removed
+    /// the subscription since the last run.
+    var isSubscribed = false
 
     /// The status of the account since the loop began, or since the account may have changed.
     enum Account: Hashable, Sendable {
@@ -123,8 +128,13 @@ extension SyncLoop {
 
     /// Removes pending changes; a change that is being sent is still sent.
     public mutating func remove(zones: [OutgoingZone] = [], records: [OutgoingRecord] = []) {
-        for zone in zones { state.outgoingZones.remove(zone) }
-        for record in records { state.outgoingRecords.remove(record) }
+        // A removal of what is not pending is no change of the state, and has no notice.
+        for zone in zones where state.outgoingZones.contains(zone) {
+            state.outgoingZones.remove(zone)
+        }
+        for record in records where state.outgoingRecords.contains(record) {
+            state.outgoingRecords.remove(record)
+        }
     }
 
     /// Sets whether the app has changes to send that it does not name; each `true` schedules a send.

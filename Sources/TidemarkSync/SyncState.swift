@@ -52,8 +52,6 @@ public struct SyncState: Sendable {
     var outgoingRecords = Outbox<OutgoingRecord>() { didSet { edition += 1 } }
     /// True if the app has changes to send that it did not name.
     var hasUntrackedChanges = false { didSet { edition += 1 } }
-    /// True if the server has this device's subscription to changes.
-    var isSubscribed = false { didSet { edition += 1 } }
 
     /// The number of changes of the state since it was created or read.
     private(set) var edition = 0
@@ -70,7 +68,6 @@ public struct SyncState: Sendable {
         outgoingZones = Outbox()
         outgoingRecords = Outbox()
         hasUntrackedChanges = false
-        isSubscribed = false
     }
 }
 
@@ -79,7 +76,7 @@ extension SyncState: Codable {
 
     private enum CodingKeys: String, CodingKey {
         case version, user, databaseToken, zoneTokens, unfetchedZones, outgoingZones
-        case outgoingRecords, hasUntrackedChanges, isSubscribed
+        case outgoingRecords, hasUntrackedChanges
     }
 
     private struct CodedZone: Codable {
@@ -146,7 +143,6 @@ extension SyncState: Codable {
         try container.encode(zones, forKey: .outgoingZones)
         try container.encode(CodedRecords(outgoingRecords.changes), forKey: .outgoingRecords)
         try container.encode(hasUntrackedChanges, forKey: .hasUntrackedChanges)
-        try container.encode(isSubscribed, forKey: .isSubscribed)
     }
 
     /// Reads a state; throws `DecodingError` for another version, or for anything else.
@@ -191,6 +187,5 @@ extension SyncState: Codable {
             outgoingRecords.add(record.isDeletion == true ? .delete(id) : .save(id))
         }
         hasUntrackedChanges = try container.decode(Bool.self, forKey: .hasUntrackedChanges)
-        isSubscribed = try container.decode(Bool.self, forKey: .isSubscribed)
     }
 }

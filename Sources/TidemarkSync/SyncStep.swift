@@ -42,8 +42,9 @@ public enum SyncNotice: Hashable, Sendable {
     case accountChanged(from: UserID?, to: UserID?)
     /// A fetch begins.
     case willFetch(SyncReason, FetchScope)
-    /// A page of the list of changed zones was fetched.
-    case fetchedZoneList
+    /// A page of the list of changed zones was fetched; `missing` are zones that have ended and that a
+    /// list without a token does not report.
+    case fetchedZoneList(missing: [ZoneID])
     /// A zone's changes are being fetched.
     case willFetchZone(ZoneID)
     /// A page of a zone's changes was fetched.

@@ -146,8 +146,8 @@ struct ModelDevice {
         case .accountChanged(let old, let new):
             if old != nil { records = [:] }
             user = new
-        case .fetchedZoneList:
-            for zone in deletedZones {
+        case .fetchedZoneList(let missing):
+            for zone in deletedZones + missing {
                 records = records.filter { $0.key.zone != zone || $0.value.isDirty }
             }
         case .fetchedZoneChanges:

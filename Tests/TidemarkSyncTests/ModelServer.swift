@@ -39,6 +39,11 @@ struct ModelServer {
         return values
     }
 
+    /// Tokens of the list of zones from before it are expired.
+    private var listEpoch = 0
+
+    mutating func expireListTokens() { listEpoch = tick() }
+
     mutating func expireTokens(of zone: ZoneID) {
         let time = tick()
         zones[zone]?.epoch = time
@@ -100,8 +105,11 @@ struct ModelServer {
     }
 
     func zoneList(since token: ChangeToken?) -> SyncOutcome {
-        let start = content(token).place
-        let found = zones.filter { $0.value.head > start }.sorted { $0.value.head < $1.value.head }
+        let (start, time) = content(token)
+        if time < listEpoch { return .failed(SyncError(.changeTokenExpired, "Too old.")) }
+        // A list without a token leaves out what has ended.
+        let found = zones.filter { $0.value.head > start && !(token == nil && $0.value.isDeleted) }
+            .sorted { $0.value.head < $1.value.head }
         let page = found.prefix(2)
         let moreComing = found.count > page.count
         return .zoneList(

@@ -56,7 +56,8 @@ import TidemarkModel
         #expect(
             heard == [
                 .accountChanged(from: nil, to: UserID("_anna")),
-                .willFetch(.manual, .all), .fetchedZoneList, .willFetchZone(Self.zone),
+                .willFetch(.manual, .all), .fetchedZoneList(missing: []),
+                .willFetchZone(Self.zone),
                 .fetchedZoneChanges(Self.zone), .fetchedZoneChanges(Self.zone),
                 .didFetchZone(Self.zone, nil), .didFetch(.manual, .all),
             ]
@@ -142,6 +143,120 @@ import TidemarkModel
         #expect(loop.outgoingRecords.count == 2)
         loop.remove(records: [.delete(Self.id("a"))])
         #expect(loop.outgoingRecords == [.save(Self.id("b"))])
+    }
+
+    @Test func `Removing what is not pending has no notice`() throws {
+        var (server, device) = try Self.synchronized(1)
+        device.edit(Self.id("x"), 1, at: 0)
+        device.loop.remove(records: [.delete(Self.id("x")), .save(Self.id("y"))])
+        #expect(device.loop.outgoingRecords == [.save(Self.id("x"))])
+        try Self.run(&device, &server, at: 1000)
+        device.loop.remove(zones: [.save(Self.zone)], records: [.save(Self.id("x"))])
+        #expect(device.loop.nextStep(at: 2000) == .wait(until: nil))
+    }
+
+    @Test func `Changes whose answer was lost are sent again`() throws {
+        var (server, device) = try Self.synchronized(0)
+        device.edit(Self.id("x"), 1, at: 0)
+        device.loop.add(zones: [.save(ZoneID(zoneName: "new"))], at: 0)
+        let failure = SyncError(.serverResponseLost, "Nobody answered in time.")
+        var failureCount = 0
+        try Self.run(&device, &server, at: 1000) { step in
+            switch step {
+            case .sendBatch, .sendZones:
+                failureCount += 1
+                return failureCount < 3 ? failure : nil
+            default: return nil
+            }
+        }
+        try Self.run(&device, &server, at: 100_000)
+        #expect(failureCount == 2)
+        #expect(server.values == [Self.id("x"): 1])
+        #expect(server.zones.count == 2)
+        #expect(device.loop.outgoingRecords.isEmpty && device.loop.outgoingZones.isEmpty)
+    }
+
+    @Test func `Zones that ended while the list's token expired are reported`() throws {
+        var (server, device) = try Self.synchronized(2)
+        let other = ZoneID(zoneName: "other")
+        _ = server.apply([ModelServer.OutgoingZoneRequest(zone: other)])
+        _ = try server.save(RecordID(recordName: "o", zone: other), 1, tag: nil)
+        device.loop.noteServerChange(at: 1000)
+        try Self.run(&device, &server, at: 1000)
+        #expect(device.records.count == 3)
+        _ = server.apply([ModelServer.OutgoingZoneRequest(zone: Self.zone, isDeletion: true)])
+        server.expireListTokens()
+        device.loop.noteServerChange(at: 2000)
+        let steps = try Self.run(&device, &server, at: 2000)
+        #expect(device.notices.contains(.fetchedZoneList(missing: [Self.zone])))
+        #expect(device.records.map(\.key.zone) == [other])
+        // What expired the token may have removed the subscription, and what came before the new one
+        // caused no notification.
+        let subscribed = try #require(steps.firstIndex(of: .subscribe))
+        #expect(steps[subscribed...].contains(.tell(.willFetch(.scheduled, .all))))
+        let count = device.notices.count
+        device.loop.noteServerChange(at: 3000)
+        try Self.run(&device, &server, at: 3000)
+        #expect(!device.notices[count...].contains(.fetchedZoneList(missing: [Self.zone])))
+    }
+
+    @Test func `Every run makes sure of the subscription`() throws {
+        var (server, device) = try Self.synchronized(1)
+        try device.restart(at: 1000)
+        let steps = try Self.run(&device, &server, at: 1000)
+        #expect(steps.count { $0 == .subscribe } == 1)
+        // It is no change of the state.
+        #expect(!steps.prefix { $0 != .subscribe }.contains(.tell(.stateChanged)))
+    }
+
+    @Test func `Changes are sent although each fetch fails`() throws {
+        var (server, device) = try Self.synchronized(1)
+        _ = try server.save(Self.id("r1"), 1, tag: nil)
+        device.edit(Self.id("x"), 1, at: 0)
+        device.loop.noteServerChange(at: 1000)
+        let failure = SyncError(.networkFailure, "Cut off.")
+        try Self.run(&device, &server, at: 1000) { step in
+            if case .fetchZoneChanges = step { failure } else { nil }
+        }
+        #expect(server.values[Self.id("x")] == 1)
+        // The limit of a server holds for both.
+        device.edit(Self.id("y"), 2, at: 400_000)
+        device.loop.noteServerChange(at: 400_000)
+        let limit = SyncError(.requestRateLimited, "Slower.", retryAfter: .seconds(30))
+        try Self.run(&device, &server, at: 400_000) { step in
+            if case .fetchZoneList = step { limit } else { nil }
+        }
+        try Self.run(&device, &server, at: 429_999)
+        #expect(server.values[Self.id("y")] == nil)
+        try Self.run(&device, &server, at: 430_000)
+        #expect(server.values[Self.id("y")] == 2)
+    }
+
+    @Test func `A zone that cannot be fetched keeps no other zone from it`() throws {
+        var server = try Self.server(2)
+        let other = ZoneID(zoneName: "other")
+        _ = server.apply([ModelServer.OutgoingZoneRequest(zone: other)])
+        _ = try server.save(RecordID(recordName: "o", zone: other), 1, tag: nil)
+        var device = ModelDevice()
+        let failure = SyncError(.networkFailure, "Cut off.")
+        for time in [Int64(0), 10_000] {
+            try Self.run(&device, &server, at: time) { step in
+                guard case .fetchZoneChanges(Self.zone, _) = step else { return nil }
+                return failure
+            }
+        }
+        #expect(device.records.map(\.key.zone) == [other])
+        #expect(device.loop.unfetchedZones == [Self.zone])
+    }
+
+    @Test func `An account is checked again after any error`() throws {
+        var server = try Self.server(1)
+        var device = ModelDevice()
+        let failure = SyncError(.incompatibleVersion, "A proxy has answered.")
+        try Self.run(&device, &server, at: 0) { $0 == .checkAccount ? failure : nil }
+        #expect(device.records.isEmpty)
+        try Self.run(&device, &server, at: 300_000)
+        #expect(device.records.count == 1)
     }
 
     @Test func `Temporary failures are retried with increasing delays`() throws {
@@ -488,7 +603,6 @@ import TidemarkModel
         state.outgoingRecords.add(.save(Self.id("b")))
         state.outgoingRecords.add(.delete(RecordID(recordName: "a")))
         state.hasUntrackedChanges = true
-        state.isSubscribed = true
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         let bytes = try encoder.encode(state)
@@ -499,7 +613,7 @@ import TidemarkModel
         #expect(read.unfetchedZones == state.unfetchedZones)
         #expect(read.outgoingZones.changes == state.outgoingZones.changes)
         #expect(read.outgoingRecords.changes == state.outgoingRecords.changes)
-        #expect(read.hasUntrackedChanges && read.isSubscribed)
+        #expect(read.hasUntrackedChanges)
         #expect(try encoder.encode(read) == bytes)
         let later = String(decoding: bytes, as: UTF8.self)
             .replacing("\"version\":1", with: "\"version\":2")

@@ -171,7 +171,11 @@ extension CKSyncEngine {
                 if recordsToSave.count + recordIDsToDelete.count == Self.maximumCount { break }
                 switch change {
                 case .saveRecord(let id):
-                    if let record = await recordProvider(id) { recordsToSave.append(record) }
+                    // A record with another name would stay pending under this one, and be sent again
+                    // and again.
+                    if let record = await recordProvider(id), record.isNamed(id) {
+                        recordsToSave.append(record)
+                    }
                 case .deleteRecord(let id):
                     recordIDsToDelete.append(id)
                 }
@@ -183,5 +187,12 @@ extension CKSyncEngine {
             recordsToSave.map { .save($0.recordID.model) }
                 + recordIDsToDelete.map { .delete($0.model) }
         }
+    }
+}
+
+extension CKRecord {
+    /// Returns true if the record has these names; the owner of a zone has two spellings.
+    fileprivate func isNamed(_ id: CKRecord.ID) -> Bool {
+        recordID.recordName == id.recordName && recordID.zoneID.zoneName == id.zoneID.zoneName
     }
 }

@@ -473,9 +473,14 @@ extension SyncEngineDriver {
             return .accountChange(.init(changeType: .init(from: old, to: new)))
         case .willFetch(let reason, let scope):
             return .willFetchChanges(.init(context: fetchContext(reason, scope)))
-        case .fetchedZoneList:
-            guard case .zoneList(let event) = content else { break }
-            return .fetchedDatabaseChanges(event)
+        case .fetchedZoneList(let missing):
+            guard case .zoneList(let page) = content else { break }
+            let ended = missing.map { zone in
+                CKDatabase.DatabaseChange.Deletion(zoneID: CKRecordZone.ID(zone), reason: .deleted)
+            }
+            return .fetchedDatabaseChanges(
+                .init(modifications: page.modifications, deletions: page.deletions + ended)
+            )
         case .willFetchZone(let zone):
             return .willFetchRecordZoneChanges(.init(zoneID: CKRecordZone.ID(zone)))
         case .fetchedZoneChanges:

@@ -204,7 +204,7 @@ extension Response {
 
     /// Returns a stream as lines, with an empty one after some time without an element.
     ///
-    /// It ends without a last line when the server shuts down, so that clients reconnect. It ends
+    /// It ends without a last line when the store or the server does, so that clients reconnect. It ends
     /// with an error when the client's credentials do, at the latest at the next empty line.
     fileprivate static func lines<Element: Codable & Sendable>(
         _ stream: AsyncThrowingStream<Element, any Error>,
@@ -231,10 +231,10 @@ extension Response {
                         try await writer.write(ByteBuffer(string: "\n"))
                         continue
                     }
-                    try await writer.write(ByteBuffer(bytes: line.bytes()))
-                    // The beats never end, so the merged stream does not end by itself after the
-                    // last line.
+                    // The beats never end, so the merged stream does not end by itself. It ends with
+                    // the store, and a server may open that again, as after a reset.
                     if case .end = line { return }
+                    try await writer.write(ByteBuffer(bytes: line.bytes()))
                 }
             } catch let error as SyncError {
                 let line = try StreamLine<Element>.failure(error).bytes()
