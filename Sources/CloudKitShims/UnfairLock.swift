@@ -31,6 +31,23 @@ public struct OSAllocatedUnfairLock<State>: @unchecked Sendable {
         try storage.lock.withLock { try body(&storage.state) }
     }
 
+    /// Runs a body with the state if the lock is free, without checking that the result can be sent;
+    /// returns `nil` if the lock is taken.
+    public func withLockIfAvailableUnchecked<Result>(
+        _ body: (inout State) throws -> Result
+    ) rethrows -> Result? {
+        guard storage.lock.try() else { return nil }
+        defer { storage.lock.unlock() }
+        return try body(&storage.state)
+    }
+
+    /// Runs a body with the state if the lock is free; returns `nil` if it is taken.
+    public func withLockIfAvailable<Result: Sendable>(
+        _ body: @Sendable (inout State) throws -> Result
+    ) rethrows -> Result? {
+        try withLockIfAvailableUnchecked(body)
+    }
+
     /// Runs a body with the state.
     public func withLock<Result: Sendable>(
         _ body: @Sendable (inout State) throws -> Result
@@ -60,6 +77,18 @@ extension OSAllocatedUnfairLock where State == Void {
 
     /// Takes the lock if it is free, and returns true if it did.
     public func lockIfAvailable() -> Bool { storage.lock.try() }
+
+    /// Runs a body under the lock, without checking that the result can be sent.
+    public func withLockUnchecked<Result>(_ body: () throws -> Result) rethrows -> Result {
+        try withLockUnchecked { _ in try body() }
+    }
+
+    /// Runs a body under the lock if it is free; returns `nil` if it is taken.
+    public func withLockIfAvailable<Result: Sendable>(
+        _ body: @Sendable () throws -> Result
+    ) rethrows -> Result? {
+        try withLockIfAvailableUnchecked { _ in try body() }
+    }
 
     /// Runs a body under the lock.
     public func withLock<Result: Sendable>(

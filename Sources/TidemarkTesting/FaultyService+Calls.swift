@@ -103,7 +103,7 @@ extension FaultyService: DatabaseService {
         _ request: DownloadAssetRequest,
         as caller: Caller
     ) async throws(SyncError) -> AssetDownload {
-        try await pass(.other) { (service) throws(SyncError) in
+        try await pass(.download) { (service) throws(SyncError) in
             try await service.downloadAsset(request, as: caller)
         }
     }

@@ -21,6 +21,8 @@ public final class FaultyService: Sendable {
         case fetch
         /// Records, zones or subscriptions are saved or deleted.
         case save
+        /// Fetching the bytes of an asset.
+        case download
         /// Any other call.
         case other
     }

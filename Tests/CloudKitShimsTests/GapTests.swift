@@ -57,7 +57,12 @@ struct GapTests {
         let lock = OSAllocatedUnfairLock()
         lock.lock()
         #expect(!lock.lockIfAvailable())
+        #expect(lock.withLockIfAvailable { 3 } == nil)
         lock.unlock()
         #expect(lock.withLock { 3 } == 3)
+        #expect(lock.withLockUnchecked { 3 } == 3)
+        #expect(lock.withLockIfAvailable { 3 } == 3)
+        #expect(count.withLockIfAvailable { $0 + 1 } == 101)
+        #expect(count.withLockIfAvailableUnchecked { $0 + 1 } == 101)
     }
 }

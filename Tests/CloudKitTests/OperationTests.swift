@@ -3,6 +3,7 @@
 
 import CloudKit
 import Testing
+import TidemarkModel
 import TidemarkTesting
 
 @Suite struct `Operations` {
@@ -42,6 +43,79 @@ import TidemarkTesting
             (0..<50).map { "n\($0)" } + ["gone", "result", "completion 50 1 true"]
         #expect(heard.items == expected)
         #expect(running.items.allSatisfy { $0 == 1 })
+    }
+
+    @Test func `An operation ends at once if it is cancelled while its service begins`()
+        async throws
+    {
+        let isOver = Heard<Bool>()
+        // The service does not observe that nobody waits for it any more.
+        let faulty = FaultyService { () async throws(SyncError) in
+            while isOver.items.isEmpty { try? await Task.sleep(for: .milliseconds(10)) }
+            throw SyncError(.serviceUnavailable, "Too late.")
+        }
+        let cloud = TidemarkCloud(faulty)
+        let database = TidemarkDevice(cloud, user: "anna").container().privateCloudDatabase
+        for isCancelled in [true, false] {
+            let operation = CKFetchRecordsOperation(recordIDs: [CKRecord.ID(recordName: "a")])
+            operation.configuration.timeoutIntervalForRequest = isCancelled ? 60 : 0.2
+            let codes = Heard<CKError.Code?>()
+            operation.fetchRecordsResultBlock = { codes.add(($0.error as? CKError)?.code) }
+            let begin = ContinuousClock.now
+            database.add(operation)
+            if isCancelled { operation.cancel() }
+            try await operation.hasFinished()
+            #expect(codes.items == [isCancelled ? .operationCancelled : .networkFailure])
+            #expect(begin.duration(to: .now) < .seconds(30))
+        }
+        isOver.add(true)
+    }
+
+    @Test func `A zone whose assets cannot be reached fails, and is fetched again`() async throws {
+        let (faulty, database) = faultyDatabase()
+        let zoneID = CKRecordZone.ID(zoneName: "Photos")
+        _ = try await database.save(CKRecordZone(zoneID: zoneID))
+        let file = URL(filePath: NSTemporaryDirectory() + UUID().uuidString)
+        try Data("bytes".utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let photo = CKRecord(
+            recordType: "Photo",
+            recordID: CKRecord.ID(recordName: "p", zoneID: zoneID)
+        )
+        photo["file"] = CKAsset(fileURL: file)
+        _ = try await database.save(photo)
+        func fetch() async -> (records: Int, tokens: Int, code: CKError.Code?) {
+            let operation = CKFetchRecordZoneChangesOperation(recordZoneIDs: [zoneID])
+            let records = Heard<CKRecord>()
+            let ends = Heard<CKError.Code?>()
+            operation.recordWasChangedBlock = { _, result in
+                if case .success(let record) = result { records.add(record) }
+            }
+            let tokens = Heard<Bool>()
+            operation.recordZoneFetchResultBlock = { _, result in
+                if case .success = result { tokens.add(true) }
+            }
+            operation.fetchRecordZoneChangesResultBlock = {
+                ends.add(($0.error as? CKError)?.code)
+            }
+            await operation.run { database.add($0) }
+            return (records.items.count, tokens.items.count, ends.items.first ?? nil)
+        }
+        faulty.failNext(.download, with: SyncError(.networkUnavailable, "Nobody answers."))
+        let failed = await fetch()
+        #expect(failed == (0, 0, .networkUnavailable))
+        let found = await fetch()
+        #expect(found == (1, 1, nil))
+    }
+
+    @Test func `A query operation keeps the query that it was given`() async throws {
+        let query = CKQuery(recordType: "Note", predicate: NSPredicate(value: true))
+        query.sortDescriptors = [NSSortDescriptor(key: "text", ascending: true)]
+        let operation = CKQueryOperation(query: query)
+        query.sortDescriptors = nil
+        #expect(operation.query?.sortDescriptors?.first?.key == "text")
+        operation.query = nil
+        #expect(operation.query == nil)
     }
 
     @Test func `An operation waits for its dependencies`() async throws {

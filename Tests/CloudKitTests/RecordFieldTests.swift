@@ -7,6 +7,28 @@ import Testing
 struct RecordFieldTests {
     let record = CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: "n1"))
 
+    @Test func `An empty array without a type gives its field no type`() async throws {
+        let database = TidemarkDevice(.temporary(), user: "anna").container().privateCloudDatabase
+        let note = CKRecord(recordType: "Note")
+        note["links"] = NSArray()
+        let other: [Any] = []
+        note["counts"] = other as any CKRecordValue
+        note["texts"] = [String]()
+        let saved = try await database.save(note)
+        let read = try await database.record(for: note.recordID)
+        #expect(read["links"] == nil && read["counts"] == nil)
+        #expect((read["texts"] as? [String])?.isEmpty == true)
+        saved["links"] = [CKRecord.Reference(recordID: note.recordID, action: .none)]
+        saved["counts"] = [7]
+        _ = try await database.save(saved)
+        // An empty array of such a field is still one of its type.
+        saved["counts"] = NSArray()
+        _ = try await database.save(saved)
+        let last = try await database.record(for: note.recordID)
+        #expect((last["links"] as? [CKRecord.Reference])?.count == 1)
+        #expect((last["counts"] as? [Int])?.isEmpty == true)
+    }
+
     @Test func `Swift values are returned as they were set`() {
         record["text"] = "Milk"
         record["count"] = 3

@@ -168,7 +168,10 @@ open class CKOperation: Operation, @unchecked Sendable {
     /// Work that the service has begun may still be done.
     open override func cancel() {
         super.cancel()
-        progress.withLock { $0.work }?.cancel()
+        let (work, isWaiting) = progress.withLock { ($0.work, $0.step == .waiting) }
+        work?.cancel()
+        // One that was found after a restart and never starts is not found again.
+        if isWaiting { kept?.remove() }
     }
 
     /// Called once, when the operation has ended; last of all its blocks.

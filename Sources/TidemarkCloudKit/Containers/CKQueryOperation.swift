@@ -20,7 +20,8 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
     /// Creates an operation that finds the records that fulfil a query.
     public convenience init(query: CKQuery) {
         self.init()
-        self.query = query
+        // Observers of properties are not called here.
+        self.query = query.copy() as? CKQuery
     }
 
     /// Creates an operation that continues at the end of a page.
@@ -30,7 +31,9 @@ open class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
     }
 
     /// The query; ignored if there is a cursor.
-    open var query: CKQuery?
+    ///
+    /// Copied when it is set, so that later changes of the query do not change the operation.
+    open var query: CKQuery? { didSet { query = query?.copy() as? CKQuery } }
     /// The start of the next page.
     open var cursor: Cursor?
     /// The zone to search; `nil` for all zones of the database.

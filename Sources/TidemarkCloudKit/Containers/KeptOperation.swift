@@ -43,7 +43,10 @@ struct KeptOperation: Sendable {
             container: container.identifier,
             scope: (operation as? CKDatabaseOperation)?.scope.rawValue,
             user: device.userID?.userRecordName,
-            kept: device.now()
+            kept: device.now(),
+            qualityOfService: operation.qualityOfService.rawValue,
+            requestTimeout: operation.timeoutIntervalForRequest,
+            resourceTimeout: operation.timeoutIntervalForResource
         )
         operation.keep(in: &request)
         let kept = KeptOperation(operation.operationID, in: device.folder)
@@ -98,6 +101,11 @@ struct KeptOperation: Sendable {
         let operation = request.kind.makeOperation()
         operation.operationID = id
         operation.isLongLived = true
+        if let urgency = request.qualityOfService.flatMap({ QualityOfService(rawValue: $0) }) {
+            operation.qualityOfService = urgency
+        }
+        if let seconds = request.requestTimeout { operation.timeoutIntervalForRequest = seconds }
+        if let seconds = request.resourceTimeout { operation.timeoutIntervalForResource = seconds }
         operation.restore(from: request)
         operation.database = container.database(
             with: request.scope.flatMap { .init(rawValue: $0) } ?? .private

@@ -19,6 +19,12 @@ struct KeptRequest: Codable {
     var kept: Date
     /// The service's response; `nil` if there is none yet.
     var answer: KeptAnswer.Archive?
+    /// The urgency of the operation; `nil` in files of earlier versions.
+    var qualityOfService: Int?
+    /// Seconds for one request; `nil` in files of earlier versions.
+    var requestTimeout: Double?
+    /// Seconds for all requests; `nil` in files of earlier versions.
+    var resourceTimeout: Double?
     /// Whole records, with their changes.
     var records: [Data] = []
     /// Names of records.

@@ -23,6 +23,11 @@ struct RetryRules: Sendable {
         .networkUnavailable, .networkFailure, .serviceUnavailable, .requestRateLimited, .zoneBusy,
     ]
 
+    /// Returns the error for a call that was not answered in time.
+    func late(_ code: SyncError.Code) -> SyncError {
+        SyncError(code, "The service did not answer within \(requestTimeout) seconds.")
+    }
+
     /// Returns the seconds to wait before a call is repeated; `nil` if it is not repeated.
     func wait(after error: SyncError, attempt: Int, until end: ContinuousClock.Instant) -> Double? {
         guard retries, Self.retried.contains(error.code) else { return nil }
@@ -50,6 +55,12 @@ struct Session: Sendable {
     private let rules: RetryRules
     private let end: ContinuousClock.Instant
 
+    private struct Begun: Sendable {
+        var service: any DatabaseService
+        var caller: Caller
+        var both: (any DatabaseService, Caller) { (service, caller) }
+    }
+
     /// Opens the store if it is not open, and waits until the device receives notifications.
     static func begin(
         as device: TidemarkDevice,
@@ -64,10 +75,15 @@ struct Session: Sendable {
         let user = (account ?? CheckedAccount(user: device.userID)).user
         let (service, caller) = try await repeated(rules, end, for: user) {
             () async throws(SyncError) in
-            let service = try await device.cloud.service()
-            return (service, try await device.caller(of: container, scope.model, user))
-        }
-        await device.listen(to: container, service)
+            let late = rules.late(.networkFailure)
+            return try await FirstOutcome.of(seconds: rules.requestTimeout, late: late) {
+                () async throws(SyncError) in
+                let service = try await device.cloud.service()
+                let caller = try await device.caller(of: container, scope.model, user)
+                await device.listen(to: container, service)
+                return Begun(service: service, caller: caller)
+            }
+        }.both
         return Session(
             device: device,
             service: service,
@@ -118,10 +134,7 @@ struct Session: Sendable {
         pulse: Pulse? = nil,
         _ call: @escaping ServiceCall<Value>
     ) async throws(CKError) -> Value {
-        let late = SyncError(
-            timeout,
-            "The service did not answer within \(rules.requestTimeout) seconds."
-        )
+        let late = rules.late(timeout)
         return try await Self.repeated(rules, end, for: caller.user) { () async throws(SyncError) in
             try await FirstOutcome.of(seconds: rules.requestTimeout, pulse, late: late) {
                 [service] () async throws(SyncError) in

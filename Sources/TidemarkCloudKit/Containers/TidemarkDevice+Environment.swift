@@ -85,7 +85,7 @@ extension TidemarkDevice {
         )
         #else
         let error = SyncError(
-            .serviceUnavailable,
+            .missingEntitlement,
             "TIDEMARK_URL names the server \(address), but this program was built without the "
                 + "client for servers. Build it with the trait Client of the package tidemark, or "
                 + "unset TIDEMARK_URL."
@@ -97,7 +97,7 @@ extension TidemarkDevice {
     private static func store(_ environment: [String: String]) -> TidemarkCloud {
         guard let made = tidemark_make_embedded_stores() else {
             let error = SyncError(
-                .serviceUnavailable,
+                .missingEntitlement,
                 "This program has no store of its own, and no server is set. Set TIDEMARK_URL to "
                     + "the address of a server, or make a TidemarkDevice and call makeDefault()."
             )

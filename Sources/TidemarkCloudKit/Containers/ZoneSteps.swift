@@ -64,8 +64,9 @@ extension Session {
                 return .changed(id, .success(try await fetched(model)))
             } catch {
                 // An asset that cannot be fetched fails its record, not the zone. The token still
-                // moves past the record, so the program has to fetch it again itself.
-                guard error.code != .operationCancelled else { throw error }
+                // moves past the record, so the program has to fetch it again itself. Without a
+                // connection, the zone fails, and its next fetch returns the record again.
+                guard !error.isOfWholeRequest else { throw error }
                 return .changed(id, .failure(error))
             }
         }

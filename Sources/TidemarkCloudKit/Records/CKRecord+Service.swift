@@ -44,7 +44,9 @@ extension CKRecord {
         var builder = FieldsBuilder()
         var exactDates = content.exactDates
         for (key, field) in content.sentFields(policy) {
-            let value = try field?.value.model(in: zone)
+            let value = try field.flatMap { field throws(CKError) in
+                try field.value.isUntypedEmptyList ? nil : field.value.model(in: zone)
+            }
             do {
                 try builder.set(key, value, isEncrypted: field?.isEncrypted ?? false)
                 if environment != .development { continue }

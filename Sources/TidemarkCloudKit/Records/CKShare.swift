@@ -36,6 +36,15 @@ open class CKShare: CKRecord, @unchecked Sendable {
         var token: String?
         /// The id of the participant that the current user is.
         var currentUser: String?
+        /// The part that the service had; `nil` before the share was saved, and in older archives.
+        var saved: Saved?
+    }
+
+    /// The part of the terms that a save replaces as a whole.
+    struct Saved: Codable, Hashable, Sendable {
+        var publicPermission: Int
+        var participants: [CKShareParticipant.Archive]
+        var allowsAccessRequests: Bool
     }
 
     /// The terms, with the participants as objects, which a program may change.
@@ -257,6 +266,12 @@ open class CKShare: CKRecord, @unchecked Sendable {
 
     override func shareContent(seenBy reader: UserID?) -> ShareContent? {
         let state = current
+        let terms = currentTerms
+        // As with fields, only changes are sent: a save of other fields must not undo what others
+        // have done with the participants since the fetch.
+        if terms.saved == terms.toSave, !terms.changesRequesters, !terms.changesBlocked {
+            return nil
+        }
         func users(_ archives: [CKUserIdentity.Archive]) -> [UserID] {
             archives.compactMap { $0.user.map { UserID($0.name) } }
         }
@@ -314,6 +329,15 @@ extension CKShare.Terms {
             blocked: model.blocked.map(identity),
             token: model.token.isEmpty ? nil : model.token,
             currentUser: reader.flatMap { model.participant($0)?.id }
+        )
+        saved = toSave
+    }
+
+    fileprivate var toSave: CKShare.Saved {
+        CKShare.Saved(
+            publicPermission: publicPermission,
+            participants: participants,
+            allowsAccessRequests: allowsAccessRequests
         )
     }
 }

@@ -138,7 +138,7 @@ open class CKShareParticipant: NSObject, NSCopying, NSSecureCoding, @unchecked S
     public static var supportsSecureCoding: Bool { true }
 
     /// A participant, as it is archived.
-    struct Archive: Codable {
+    struct Archive: Codable, Hashable {
         var id: String
         var identity: CKUserIdentity.Archive
         var role: Int

@@ -54,7 +54,7 @@ open class CKRecordID: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable 
     public static var supportsSecureCoding: Bool { true }
 
     /// The names of the record and its zone, as they are archived.
-    struct Archive: Codable {
+    struct Archive: Codable, Hashable {
         var name: String
         var zone: CKRecordZoneID.Archive
     }

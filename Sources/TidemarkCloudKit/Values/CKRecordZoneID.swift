@@ -57,7 +57,7 @@ open class CKRecordZoneID: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
     public static var supportsSecureCoding: Bool { true }
 
     /// The zone's name and owner, as they are archived.
-    struct Archive: Codable, Equatable {
+    struct Archive: Codable, Hashable {
         var name: String
         var owner: String
     }

@@ -229,6 +229,14 @@ extension RecordValue {
         }
     }
 
+    /// True if no type is known for a list without elements.
+    ///
+    /// A save sends no value for it: a first save would give the field a type that later elements do
+    /// not have (Docs/cloudkit.md, "Records and values").
+    var isUntypedEmptyList: Bool {
+        if case .list(let values, of: nil) = self { values.isEmpty } else { false }
+    }
+
     private static func model(
         _ values: [RecordValue],
         of type: FieldType?,
@@ -243,7 +251,6 @@ extension RecordValue {
             }
         }
         // An empty list has the type of the Swift array or of the list that the field had before.
-        // If neither is known, it is a list of strings (Docs/cloudkit.md, "Records and values").
         return FieldValue(listOf: models, ofType: models.first?.type ?? type ?? .string)
     }
 }

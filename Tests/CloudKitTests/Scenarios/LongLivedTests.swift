@@ -92,6 +92,34 @@ import TidemarkTesting
         faulty.release()
     }
 
+    @Test func `A found operation keeps its urgency, and is not found after it was cancelled`()
+        async throws
+    {
+        let store = TidemarkCloud.temporary(userNames: .same)
+        let faulty = FaultyService(store)
+        let before = phone(TidemarkCloud(faulty)).container()
+        let (operation, _) = upload()
+        operation.configuration.qualityOfService = .utility
+        operation.configuration.timeoutIntervalForRequest = 17
+        operation.configuration.timeoutIntervalForResource = 1700
+        let kept = Heard<Bool>()
+        operation.longLivedOperationWasPersistedBlock = { kept.add(true) }
+        faulty.hold()
+        before.privateCloudDatabase.add(operation)
+        try await kept.wait(for: 1)
+
+        let after = phone(store).container()
+        let found = try #require(try await after.longLivedOperation(for: operation.operationID))
+        #expect(found.qualityOfService == .utility)
+        #expect(found.timeoutIntervalForRequest == 17)
+        #expect(found.timeoutIntervalForResource == 1700)
+        found.cancel()
+        #expect(try await after.allLongLivedOperationIDs() == [])
+        operation.cancel()
+        try await operation.hasFinished()
+        faulty.release()
+    }
+
     @Test func `Other kinds of operations are restored with all their parameters`() async throws {
         let store = TidemarkCloud.temporary(userNames: .same)
         let faulty = FaultyService(store)

@@ -151,6 +151,50 @@ import Tidemark
         #expect(try await mine.recordZone(for: zoneID).share?.recordID == first.recordID)
     }
 
+    @Test(arguments: [CKModifyRecordsOperation.RecordSavePolicy.changedKeys, .allKeys])
+    func `A save of an old share changes no participants`(
+        _ policy: CKModifyRecordsOperation.RecordSavePolicy
+    ) async throws {
+        let fixture = CloudFixture()
+        let mine = fixture.container(on: "phone").privateCloudDatabase
+        let zone = CKRecordZone(zoneID: zoneID)
+        _ = try await mine.save(zone)
+        let share = CKShare(recordZoneID: zoneID)
+        _ = try await mine.save(share)
+        let old = try #require(try await mine.record(for: share.recordID) as? CKShare)
+        // An archive of it is as old.
+        let data = try NSKeyedArchiver.archivedData(
+            withRootObject: old,
+            requiringSecureCoding: true
+        )
+        let archived = try #require(
+            try NSKeyedUnarchiver.unarchivedObject(ofClass: CKShare.self, from: data)
+        )
+        let lookup = CKUserIdentity.LookupInfo(emailAddress: "ben@example.org")
+        let ben = try await fixture.container(on: "phone").shareParticipants(for: [lookup])
+        share.addParticipant(try #require(try ben[lookup]?.get()))
+        _ = try await mine.save(share)
+        for (number, share) in [old, archived].enumerated() {
+            share[CKShare.SystemFieldKey.title] = "Title \(number)"
+            let operation = CKModifyRecordsOperation(recordsToSave: [share])
+            operation.savePolicy = policy
+            let errors = Heard<CKError.Code?>()
+            operation.perRecordSaveBlock = { errors.add(($1.error as? CKError)?.code) }
+            await operation.run { mine.add($0) }
+            #expect(errors.items == [nil])
+            let now = try #require(try await mine.record(for: share.recordID) as? CKShare)
+            #expect(now[CKShare.SystemFieldKey.title] == "Title \(number)")
+            #expect(now.participants.count == 2)
+        }
+        // What it changes, it changes.
+        archived.publicPermission = .readOnly
+        let operation = CKModifyRecordsOperation(recordsToSave: [archived])
+        operation.savePolicy = policy
+        await operation.run { mine.add($0) }
+        let now = try #require(try await mine.record(for: share.recordID) as? CKShare)
+        #expect(now.publicPermission == .readOnly)
+    }
+
     #if !TidemarkName
     @Test(.needsStore) func `Only discoverable users are found`() async throws {
         let fixture = CloudFixture()

@@ -79,7 +79,7 @@ open class CKUserIdentityLookupInfo: NSObject, NSCopying, NSSecureCoding, @unche
     public static var supportsSecureCoding: Bool { true }
 
     /// The lookup, as it is archived.
-    struct Archive: Codable {
+    struct Archive: Codable, Hashable {
         var email: String?
         var phone: String?
         var user: CKRecordID.Archive?
@@ -179,7 +179,7 @@ open class CKUserIdentity: NSObject, NSCopying, NSSecureCoding, @unchecked Senda
     public static var supportsSecureCoding: Bool { true }
 
     /// A user, as it is archived.
-    struct Archive: Codable {
+    struct Archive: Codable, Hashable {
         var user: CKRecordID.Archive?
         var lookup: CKUserIdentityLookupInfo.Archive?
         var namePrefix: String?
