@@ -271,6 +271,12 @@ import Testing
             )
             let other = try #require(again.list("assets").first?["value"] as? [String: Any])
             #expect(value(try await save(server, web, other, record: "b")) != nil)
+            // Apple's reference has the asset itself as the entry.
+            let entry = try #require(again.list("assets").first)
+            let keys = ["fileChecksum", "size", "referenceChecksum", "wrappingKey", "receipt"]
+            let asset = entry.filter { keys.contains($0.key) }
+            #expect(asset.count == keys.count)
+            #expect(value(try await save(server, web, asset, record: "c")) != nil)
         }
     }
 

@@ -424,27 +424,21 @@ import TidemarkWire
         }
     }
 
-    @Test(arguments: [
-        ("assets/upload", #"{"tokens":[{"fieldName":"photo"}]}"#, "\"recordType\" of tokens[0]"),
-        (
-            "assets/rereference", #"{"assets":[{"recordType":"Note","fieldName":"photo"}]}"#,
-            "\"recordName\" of assets[0]"
-        ),
-    ])
-    func `A member without which an asset is of no use is named`(
-        endpoint: String,
-        body: String,
-        member: String
-    ) async throws {
+    @Test func `A reference to an asset needs the name of its record`() async throws {
         try await ServerUnderTest.run(.router) { server in
             let web = try await server.signIn("ann")
-            let answer = try await server.send("private/\(endpoint)", body, web: web)
+            let answer = try await server.send(
+                "private/assets/rereference",
+                #"{"assets":[{"recordType":"Note","fieldName":"photo"}]}"#,
+                web: web
+            )
             #expect(answer.code == "BAD_REQUEST")
-            #expect(answer.json["reason"] as? String == "The member \(member) is missing.")
+            let reason = "The member \"recordName\" of assets[0] is missing."
+            #expect(answer.json["reason"] as? String == reason)
         }
     }
 
-    @Test(arguments: ["records/resolve", "records/accept", "users/caller"])
+    @Test(arguments: ["records/resolve", "records/accept", "users/discover"])
     func `A key is no user`(endpoint: String) async throws {
         try await ServerUnderTest.run(.router) { server in
             let answer = try await server.sendSigned(

@@ -26,6 +26,38 @@ import TidemarkModel
         #expect(direct.code == .notAuthenticated)
     }
 
+    @Test(arguments: [ServiceHost.bytes, .records])
+    func `Records beyond the limit of an answer are fetched with further calls`(
+        _ host: ServiceHost
+    ) async throws {
+        let hosted = try host.open()
+        let anna = try await hosted.device("anna")
+        try await anna.createZone()
+        let text = String(repeating: "x", count: 900_000)
+        let ids = (0..<50).map { RecordID(recordName: "r\($0)", zone: anna.zone) }
+        for id in ids {
+            let save = RecordSave(id, type: "Note", fields: try Fields(["text": .string(text)]))
+            let request = ModifyRecordsRequest(saves: [save])
+            _ = try await hosted.store.modifyRecords(request, as: hosted.trusted(anna.caller))
+        }
+        let missing = RecordID(recordName: "missing", zone: anna.zone)
+        let asked = FetchRecordsRequest(ids + [missing] + ids)
+        let answers = try await anna.service.fetchRecords(asked, as: anna.caller)
+        #expect(answers.count == asked.recordIDs.count)
+        for (id, answer) in zip(asked.recordIDs, answers) where id != missing {
+            #expect(try answer.get().recordID == id)
+        }
+        #expect(throws: SyncError.self) { try answers[50].get() }
+        // One answer has no more than that.
+        let method = DatabaseMethods.fetchRecords
+        let bytes = try await method.answer(
+            to: try WireCoding.bytes(of: asked),
+            by: hosted.store,
+            as: hosted.trusted(anna.caller)
+        )
+        #expect(bytes.count < 80 << 20)
+    }
+
     @Test func `An unreadable request is rejected with its member and position`() async throws {
         let hosted = try ServiceHost.bytes.open()
         let method = try #require(DatabaseMethods.named("fetchRecords"))

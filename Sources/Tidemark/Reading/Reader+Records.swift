@@ -33,8 +33,38 @@ extension Reader {
         }
     }
 
+    /// The number of records that are read together if their bytes are limited.
+    private static let limitedCount = 16
+
     /// Records as they are now.
     private func records(
+        _ request: FetchRecordsRequest,
+        as caller: Caller,
+        _ access: PublicAccess?,
+        _ picture: ViewPicture
+    ) throws(SyncError) -> [Result<Record, SyncError>] {
+        guard let limit = request.byteLimit else {
+            return try records(request.recordIDs[...], request, as: caller, access, picture)
+        }
+        var answers: [Result<Record, SyncError>] = []
+        var byteCount = 0
+        var rest = request.recordIDs[...]
+        while !rest.isEmpty {
+            if byteCount >= limit {
+                let truncated = SyncError(.resultsTruncated, "The answer is full.")
+                return answers + Array(repeating: .failure(truncated), count: rest.count)
+            }
+            let slice = rest.prefix(Self.limitedCount)
+            rest = rest.dropFirst(Self.limitedCount)
+            let found = try records(slice, request, as: caller, access, picture)
+            for case .success(let record) in found { byteCount += record.body.bytes.count }
+            answers += found
+        }
+        return answers
+    }
+
+    private func records(
+        _ recordIDs: ArraySlice<RecordID>,
         _ request: FetchRecordsRequest,
         as caller: Caller,
         _ access: PublicAccess?,
@@ -45,7 +75,7 @@ extension Reader {
         var zones = ConsultedZones(shared: try sharedZones(of: caller, picture))
         var audiences = Audiences(facts)
         var items: [ConsultedItem] = []
-        for record in request.recordIDs {
+        for record in recordIDs {
             let zone = try zones.index(
                 of: record.zone,
                 in: caller.database,
@@ -59,7 +89,7 @@ extension Reader {
         let found = try ConsultedItems(items, in: zones, facts)
         var answers: [Result<Record, SyncError>] = []
         var refused: [SyncError.ItemError] = []
-        for (record, item) in zip(request.recordIDs, found.items) {
+        for (record, item) in zip(recordIDs, found.items) {
             // A default zone that nothing was written to has no records, which is no error of the
             // zone.
             if let error = zones.error(of: item.zone), !zones[item.zone].identity.isImplicit {

@@ -7,7 +7,14 @@ extension JSONReader {
     package mutating func int64(
         _ form: WholeNumberForm = .number
     ) throws(JSONError) -> Int64 {
-        if webForm != nil, try peek() == .string { return try int64AsText() }
+        if webForm != nil {
+            // Apple's reference lists true and false among the values; stored, they are integers.
+            switch try peek() {
+            case .string: return try int64AsText()
+            case .boolean: return try boolean() ? 1 : 0
+            default: break
+            }
+        }
         let number = try number()
         if let value = number.int64 { return value }
         let lexeme = lexeme(number)

@@ -103,8 +103,7 @@ extension JSONReader {
                 return try value(of: type)
             case .array, .boolean, .null: throw typeNeeded()
             }
-        case .boolean:
-            throw JSONError("There is no Boolean type; write 0 or 1.", at: offset)
+        case .boolean: return try value(of: .int64)
         case .null:
             try null()
             return nil

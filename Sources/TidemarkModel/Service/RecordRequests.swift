@@ -186,10 +186,19 @@ public struct FetchRecordsRequest: Hashable, Codable, Sendable {
     ///
     /// A name that a record has no field of changes nothing.
     public var desiredKeys: [String]?
+    /// Bytes of records after which the others are ``SyncError/Code/resultsTruncated``; `nil` for no
+    /// limit.
+    ///
+    /// Not coded: a server sets it, and ``DatabaseService`` in another process asks for the rest.
+    package var byteLimit: Int?
 
     /// Creates a request.
     public init(_ recordIDs: [RecordID], desiredKeys: [String]? = nil) {
         self.recordIDs = recordIDs
         self.desiredKeys = desiredKeys
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case recordIDs, desiredKeys
     }
 }

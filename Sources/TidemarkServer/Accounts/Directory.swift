@@ -352,12 +352,26 @@ public final class Directory: Sendable {
 
     /// Sets a password, and ends all sessions.
     public func setPassword(_ password: String, ofAccount email: String) async throws {
+        try await setPassword(password, ofAccount: email, replacing: nil)
+    }
+
+    /// Sets a password if the hash of the old one is still the given one, and ends all sessions.
+    func setPassword(
+        _ password: String,
+        ofAccount email: String,
+        replacing old: String?
+    ) async throws {
         try Self.check(password)
         let account = try await accountWithPassword(email)
         let hash = try await passwords.hash(password)
         // The password changes first. In the other order, the old password could begin a session
         // after the others have ended.
-        try await registry.accounts.update(Account.self, account.id) { $0.password = hash }
+        try await registry.accounts.update(Account.self, account.id) { account in
+            if let old, account.password != old {
+                throw SyncError(.notAuthenticated, "The password has been changed meanwhile.")
+            }
+            account.password = hash
+        }
         try await endSessions(ofAccount: account.id.text)
     }
 

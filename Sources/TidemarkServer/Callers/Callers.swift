@@ -33,14 +33,17 @@ struct Callers: Sendable {
         let scope: DatabaseScope
         let endpoint: String
 
-        /// True if the endpoint is for signed-in users: their identities, and shares, whose records
-        /// are in private databases.
+        /// True if the endpoint is for signed-in users: the identities of others, and shares, whose
+        /// records are in private databases.
         var isForUsers: Bool {
             let ofShares = [
                 "records/resolve", "records/accept", "shareMetadata", "acceptShare",
                 "requestShareAccess",
             ]
-            return endpoint.hasPrefix("users/") || ofShares.contains(endpoint)
+            // `setUpAuth()` of CloudKit JS asks who the key's own user is.
+            let ofCaller = ["users/caller", "users/current"]
+            return endpoint.hasPrefix("users/") && !ofCaller.contains(endpoint)
+                || ofShares.contains(endpoint)
         }
     }
 
@@ -97,7 +100,7 @@ struct Callers: Sendable {
         }
         guard let session, session.container == place.container.identifier,
             session.environment == place.environment.rawValue
-        else { throw .authenticationRequired() }
+        else { throw .authenticationRequired }
         return session
     }
 
@@ -184,7 +187,7 @@ struct Callers: Sendable {
                 owner: user ?? .current
             ),
             user: user,
-            device: incoming.query["clientId"] ?? device,
+            device: incoming.query["clientId"].flatMap { $0.isEmpty ? nil : $0 } ?? device,
             requestID: incoming.header(.tidemarkRequestID),
             authentication: authentication,
             trace: incoming.trace

@@ -43,6 +43,9 @@ final class Courier: Sendable {
 
     var token: CourierToken { state.withLock { $0.token } }
 
+    /// The time of the last use, or of the reading of its record.
+    var lastUse: Int64 { state.withLock(\.lastUse) }
+
     /// True if the courier can be dropped and read again from its record without a loss.
     var isIdle: Bool {
         state.withLock { $0.waiting == nil && !$0.isHandingOut && !$0.isSaving && $0.isSaved }

@@ -131,9 +131,9 @@ final class Couriers: Sendable {
     func sweep(_ now: Int64) async throws {
         for stored in try await directory.registry.couriers.all(CourierToken.self) {
             // The last use is only in memory: a request without a notification does not change the
-            // record. A courier in memory is therefore not judged by the date of its record.
-            let isKnown = state.withLock { $0.couriers[stored.value.id] != nil }
-            let isOld = stored.record.modified.time + Self.lifetime < now && !isKnown
+            // record.
+            let used = state.withLock { $0.couriers[stored.value.id] }?.lastUse ?? 0
+            let isOld = max(stored.record.modified.time, used) + Self.lifetime < now
             let isGood = try await directory.isGood(stored.value, isUse: false)
             if isOld || !isGood { try await end(stored.value.id) }
         }

@@ -97,10 +97,15 @@ extension Server {
             // limit.
             try limits.take(.signIn, of: account.email)
             let old = form["old"] ?? ""
-            guard try await directory.account(email: account.email, password: old) != nil else {
+            guard let found = try await directory.account(email: account.email, password: old)
+            else {
                 return try await accountPage(account, "The old password is wrong.")
             }
-            try await directory.setPassword(form["new"] ?? "", ofAccount: account.email)
+            try await directory.setPassword(
+                form["new"] ?? "",
+                ofAccount: account.email,
+                replacing: found.password
+            )
         } catch {
             return try await accountPage(account, WebError(any: error).reason)
         }
@@ -175,7 +180,12 @@ extension Server {
             guard let account = try await directory.account(ofReset: text) else {
                 return AccountPage.linkIsOver
             }
-            try await directory.setPassword(form["password"] ?? "", ofAccount: account.email)
+            // Another request with this link may have set the password since.
+            try await directory.setPassword(
+                form["password"] ?? "",
+                ofAccount: account.email,
+                replacing: account.password
+            )
             return AccountPage.signIn("The password is set. Sign in with it.")
         } catch {
             return AccountPage.reset(text, WebError(any: error).reason)

@@ -236,28 +236,4 @@ enum ByteRange {
         }
     }
 }
-
-/// The uploads whose addresses were used: each is valid once.
-final class Uploads: Sendable {
-    private let used = Lock<[String: Int64]>([:])
-
-    /// Uses an address; returns false if it was used before.
-    func begins(_ nonce: String, until end: Int64) -> Bool {
-        used.withLock { used in
-            if used.count > 10_000 {
-                let now = Clock.now()
-                // An expired address is rejected by its end, so its entry has no use. Entries are
-                // only in memory: after a restart, an address that was used is valid once more
-                // until its end.
-                used = used.filter { $0.value > now }
-            }
-            return used.updateValue(end, forKey: nonce) == nil
-        }
-    }
-
-    /// Makes an address valid again after a failed upload.
-    func failed(_ nonce: String) {
-        used.withLock { $0[nonce] = nil }
-    }
-}
 #endif

@@ -17,7 +17,7 @@ extension Server {
         _ connection: (any Channel)?
     ) async throws(WebError) -> Response {
         guard let collection = found.caller.notificationCollection else {
-            throw .authenticationRequired()
+            throw .authenticationRequired
         }
         do {
             // Checked here too, because the body cannot change the status of the response any more.

@@ -110,7 +110,7 @@ extension Server {
             line.caller = found.caller
             session = found.session
             try limits.take(found.caller)
-            guard found.caller.user != nil else { throw .authenticationRequired() }
+            guard found.caller.user != nil else { throw .authenticationRequired }
             switch endpoint {
             case .stream: return try await stream(incoming, found, connection)
             case .createToken: return try await createToken(incoming, body, found)

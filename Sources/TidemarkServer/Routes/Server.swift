@@ -29,9 +29,8 @@ public final class Server: Sendable {
     public let directory: Directory
     let store: Store
     let callers: Callers
-    let uploads = Uploads()
-    // Also nonces that are valid once: those of sign-in pages.
-    let signIns = Uploads()
+    let uploads = UsedNonces()
+    let signIns = UsedNonces()
     let limits: RateLimits
     let gates = ContainerGates()
     let metrics = Metrics()

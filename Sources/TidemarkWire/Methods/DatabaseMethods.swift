@@ -17,6 +17,9 @@ public enum DatabaseMethods {
         public var withRootRecord: Bool
     }
 
+    /// Bytes of records after which a fetch answers no more of them.
+    private static let fetchByteLimit = 32 << 20
+
     static let modifyRecords = Method<ModifyRecordsRequest, ModifyRecordsResult>(
         "modifyRecords",
         writes: true,
@@ -28,7 +31,9 @@ public enum DatabaseMethods {
         "fetchRecords",
         records: .fetch
     ) { (service, request, caller) throws(SyncError) in
-        try await service.fetchRecords(request, as: caller).map { CodedOutcome($0) }
+        var request = request
+        request.byteLimit = fetchByteLimit
+        return try await service.fetchRecords(request, as: caller).map { CodedOutcome($0) }
     }
     static let zoneChanges = Method<ZoneChangesRequest, ZoneChanges>(
         "zoneChanges",

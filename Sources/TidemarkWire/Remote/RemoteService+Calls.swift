@@ -20,9 +20,29 @@ extension RemoteService: DatabaseService {
         _ request: FetchRecordsRequest,
         as caller: Caller
     ) async throws(SyncError) -> [Result<Record, SyncError>] {
-        let results = try await perform(DatabaseMethods.fetchRecords, request, as: caller)
-        try Self.check(results.count, for: request.recordIDs.count)
-        return results.map(\.result)
+        var results: [Result<Record, SyncError>] = []
+        var places = Array(request.recordIDs.indices)
+        while true {
+            var rest = request
+            rest.recordIDs = places.map { request.recordIDs[$0] }
+            let answers = try await perform(DatabaseMethods.fetchRecords, rest, as: caller)
+            try Self.check(answers.count, for: places.count)
+            if results.isEmpty {
+                results = answers.map(\.result)
+            } else {
+                for (place, answer) in zip(places, answers) { results[place] = answer.result }
+            }
+            // An answer has at least one record, however large, so that each one has fewer left.
+            let left = places.filter { place in
+                if case .failure(let error) = results[place] {
+                    error.code == .resultsTruncated
+                } else {
+                    false
+                }
+            }
+            if left.isEmpty || left.count == places.count { return results }
+            places = left
+        }
     }
 
     /// See `DatabaseService`.

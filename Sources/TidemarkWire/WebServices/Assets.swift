@@ -8,13 +8,10 @@ public import TidemarkModel
 extension WebServices {
     func assetTokens(_ request: WebRequest) async throws(WebError) -> [UInt8] {
         let (zone, fields) = try assetFields(request, "tokens")
-        // The receipt of an upload is for one type.
-        for (index, field) in fields.enumerated() where field.recordType == nil {
-            throw .badRequest("The member \"recordType\" of tokens[\(index)] is missing.")
-        }
         var writer = WebWriter(self, request)
         writer.literal("{\"tokens\":")
         writer.list(fields) { writer, field in
+            // Without a type, the receipt of the upload is for this field of any type.
             let target = AssetTarget(
                 zone: zone,
                 recordType: field.recordType ?? "",
@@ -35,7 +32,7 @@ extension WebServices {
         _ request: WebRequest,
         _ list: StaticString
     ) throws(WebError) -> (zone: ZoneID, fields: [AssetField]) {
-        guard request.caller.user != nil else { throw .authenticationRequired() }
+        guard request.caller.user != nil else { throw .authenticationRequired }
         var zone = ZoneID.default
         var fields: [AssetField]?
         try request.read { (it, name) throws(JSONError) in
@@ -85,6 +82,9 @@ extension WebServices {
                     writer.list(assets) { $0.assetToSave($1, nil) }
                 } else {
                     writer.assetToSave(assets[0], nil)
+                    // Apple's reference has the asset itself as the entry.
+                    writer.literal(",")
+                    writer.assetMembers(assets[0], nil)
                 }
                 writer.literal("}")
             }

@@ -24,15 +24,17 @@ extension WebServices {
         let names = try checked(given, "records")
         // A record can be requested under two selections, and the service has one for all.
         let isUniform = names.allSatisfy { $0.desiredKeys == nil }
-        let fetch = FetchRecordsRequest(
+        var fetch = FetchRecordsRequest(
             names.map { RecordID(recordName: $0.name, zone: zone) },
             // All fields are fetched if the selections differ, and each record is narrowed when it
             // is written.
             desiredKeys: isUniform ? desiredKeys : nil
         )
+        fetch.byteLimit = Self.answerByteLimit
+        let asked = fetch
         let token = syncToken(request, of: zone)
         let results = try await ask { (it) throws(SyncError) in
-            try await it.fetchRecords(fetch, as: request.caller)
+            try await it.fetchRecords(asked, as: request.caller)
         }
         writer.openRecords(names.count)
         await write(into: &writer, request) { writer in
@@ -44,6 +46,8 @@ extension WebServices {
                 case .success(let record):
                     let keys = isUniform ? nil : (own ?? desiredKeys)
                     writer.record(record.narrowed(to: keys.map { FieldSelection($0) }))
+                case .failure(let error) where error.code == .resultsTruncated:
+                    writer.failure(.answerIsFull, ofRecord: name)
                 case .failure(let error): writer.failure(WebError(error), ofRecord: name)
                 }
             }

@@ -6,7 +6,7 @@ import TidemarkModel
 /// `records/modify`: saves and deletes records.
 extension WebServices {
     func modifyRecords(_ request: WebRequest) async throws(WebError) -> [UInt8] {
-        guard request.caller.user != nil else { throw .authenticationRequired() }
+        guard request.caller.user != nil else { throw .authenticationRequired }
         let receipts = ReceiptUses(host, request.caller)
         var modification = Modification(caller: request.caller, host: host)
         var operations: [WebOperation]?
@@ -257,7 +257,7 @@ private struct Modification {
                 let assets = record.fields[target.fieldName]?.assets ?? []
                 checksums[target.fieldName] = Set(assets.map(\.checksum))
             }
-            guard target.recordType == type, target.zone == zone,
+            guard target.recordType.isEmpty || target.recordType == type, target.zone == zone,
                 checksums[target.fieldName]?.contains(use.asset.checksum) == true
             else {
                 throw .badRequest(

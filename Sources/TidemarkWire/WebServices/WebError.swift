@@ -40,15 +40,12 @@ public struct WebError: Error, Hashable, Sendable {
         WebError("BAD_REQUEST", status: 400, reason)
     }
 
-    /// Returns the error for a request that needs a user.
-    public static func authenticationRequired(redirectURL: String? = nil) -> WebError {
-        WebError(
-            "AUTHENTICATION_REQUIRED",
-            status: 421,
-            "request needs authorization",
-            redirectURL: redirectURL
-        )
-    }
+    /// The error for a request that needs a user.
+    public static let authenticationRequired = WebError(
+        "AUTHENTICATION_REQUIRED",
+        status: 421,
+        "request needs authorization"
+    )
 
     /// The error for an invalid credential, without the cause.
     public static let authenticationFailed = WebError(

@@ -95,6 +95,7 @@ extension JSONReader {
             }
             return .distance(Query.DistanceTest(key, from: place, .lessThanOrEqual, radius))
         }
+        if case .system(let field) = key, field.type == .timestamp { value = value?.time }
         // `NOT_EQUALS` is a relation of its own. Any other `NOT_` negates the relation after it.
         let isNegated = comparator.hasPrefix("NOT_") && comparator != "NOT_EQUALS"
         let name = isNegated ? String(comparator.dropFirst(4)) : comparator
@@ -257,5 +258,16 @@ extension WebWriter {
             value(.double(radius))
         }
         literal("}")
+    }
+}
+
+extension FieldValue {
+    /// The value as a time: CloudKit JS sends times of system fields without their type.
+    fileprivate var time: FieldValue {
+        switch self {
+        case .int64(let time): .timestamp(time)
+        case .int64List(let times): .timestampList(times)
+        default: self
+        }
     }
 }

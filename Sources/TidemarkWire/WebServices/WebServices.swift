@@ -42,7 +42,7 @@ public struct WebServices: Sendable {
         if endpoint.needsUser || request.caller.database.scope != .public,
             request.caller.user == nil
         {
-            throw .authenticationRequired()
+            throw .authenticationRequired
         }
         do throws(WebError) {
             return try await perform(request, at: endpoint)

@@ -346,7 +346,13 @@ struct WebWriter {
 
     /// Writes the reference to an asset for a save.
     mutating func assetToSave(_ asset: AssetReference, _ target: AssetTarget?) {
-        literal("{\"fileChecksum\":")
+        literal("{")
+        assetMembers(asset, target)
+        literal("}")
+    }
+
+    mutating func assetMembers(_ asset: AssetReference, _ target: AssetTarget?) {
+        literal("\"fileChecksum\":")
         bytes.append(jsonBase64: WebFieldForm.shownChecksum(of: asset))
         literal(",\"size\":")
         number(asset.byteCount)
@@ -355,7 +361,6 @@ struct WebWriter {
         literal(",\"wrappingKey\":")
         bytes.append(jsonBase64: asset.checksum.suffix(16))
         member("receipt", host.receipt(for: asset, target, as: caller))
-        literal("}")
     }
 
     // MARK: Shares

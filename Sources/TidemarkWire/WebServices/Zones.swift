@@ -47,7 +47,7 @@ extension WebServices {
     }
 
     func modifyZones(_ request: WebRequest) async throws(WebError) -> [UInt8] {
-        guard request.caller.user != nil else { throw .authenticationRequired() }
+        guard request.caller.user != nil else { throw .authenticationRequired }
         var given: [(isDeletion: Bool, zone: ZoneID)]?
         try request.read { (it, name) throws(JSONError) in
             guard name == "operations" else { return false }
