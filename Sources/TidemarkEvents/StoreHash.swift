@@ -68,6 +68,17 @@ package struct StoreHash: Hashable, Sendable {
         xxh3(database.identityBytes.span.bytes, seed: seed &+ Use.database.rawValue)
     }
 
+    /// Returns the key of a database's container and environment, which is that of their public database.
+    package func key(ofContainerOf database: DatabaseID) -> UInt64 {
+        key(
+            of: DatabaseID(
+                container: database.container,
+                environment: database.environment,
+                scope: .public
+            )
+        )
+    }
+
     /// Returns the first slot in the search for a zone's name in its database.
     package func slot(ofZone name: String) -> Slot {
         Slot(rawValue: xxh3(Array(name.utf8).span.bytes, seed: seed &+ Use.zone.rawValue))

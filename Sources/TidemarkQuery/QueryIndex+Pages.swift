@@ -7,7 +7,7 @@ package import TidemarkModel
 extension QueryIndex {
     /// Returns a page of records in the query's order.
     ///
-    /// `zones` are the keys of the searched zones. `scope` identifies the place that a cursor is
+    /// `zones` are the keys of the searched zones, all of one `container`. `scope` identifies the place that a cursor is
     /// valid for; if it is `nil`, the zones do. `after` continues after a page of the same query
     /// in the same zones. A record that does not change meanwhile is on exactly one page. A changed
     /// record is on the page of its new values, if that page has not been fetched yet.
@@ -18,6 +18,7 @@ extension QueryIndex {
     /// cursor of another query.
     package func page(
         _ query: Query,
+        container: UInt64 = 0,
         zones: [UInt64],
         scope: UInt64? = nil,
         after cursor: QueryCursor? = nil,
@@ -40,42 +41,48 @@ extension QueryIndex {
                 "The cursor belongs to another query or other zones; repeat the query unchanged."
             )
         }
-        let catalog = catalog.withLock { $0 }
-        // A type without a table has never had a record.
-        guard let type = catalog.type(named: query.recordType), !zones.isEmpty, limit > 0 else {
-            return QueryPage(records: [], bytes: [], next: nil)
-        }
-        // One row more tells whether another page follows. Rows that `shows` leaves out do not
-        // count, so then SQLite cannot apply the limit.
-        let rowLimit = shows == nil ? limit + 1 : .max
-        let found = try write(
-            query,
-            type,
-            zones: zones,
-            after: cursor,
-            limit: rowLimit,
-            now: now,
-            searchedFields: searchedFields
-        )
-        guard let written = found else {
-            throw SyncError(
-                .invalidArguments,
-                "The types of the sort fields have changed since the cursor was made; repeat the "
-                    + "query from its beginning."
-            )
-        }
-        try Self.check(written, zoneCount: zones.count)
-        let isShown = try written.selection.shows(query, now, searchedFields, and: shows)
         let form = PageForm(
             query: query,
             zones: zones,
             signedZones: signedZones,
             size: PageSize(count: limit, byteCount: byteLimit)
         )
-        return try await withIndexes(written.neededIndexes, for: query) { database in
-            try read(written.selection, written.arguments, form, isShown, database)
+        while true {
+            let catalog = catalog.withLock { $0 }
+            // A type without a table has never had a record.
+            guard let type = catalog.type(named: Name(query.recordType), of: container),
+                !zones.isEmpty, limit > 0
+            else { return QueryPage(records: [], bytes: [], next: nil) }
+            // One row more tells whether another page follows. Rows that `shows` leaves out do not
+            // count, so then SQLite cannot apply the limit.
+            let found = try write(
+                query,
+                type,
+                zones: zones,
+                after: cursor,
+                limit: shows == nil ? limit + 1 : .max,
+                now: now,
+                searchedFields: searchedFields
+            )
+            guard let written = found else { throw Self.cursorIsOver }
+            try Self.check(written, zoneCount: zones.count, isFirst: cursor == nil)
+            let isShown = try written.selection.shows(query, now, searchedFields, and: shows)
+            let page = try await withIndexes(written.neededIndexes, for: query) { database in
+                try read(written.selection, written.arguments, form, isShown, database)
+            }
+            // The statement takes a field without a column for absent in all records. If an update
+            // has added columns since, the page may have records that do not match.
+            if columnCount.withLock(\.self) == catalog.columnCount { return page }
+            // An update counts its columns before it commits, and publishes its catalog afterwards.
+            await Task.yield()
         }
     }
+
+    private static let cursorIsOver = SyncError(
+        .invalidArguments,
+        "The types of the sort fields have changed since the cursor was made; repeat the query from "
+            + "its beginning."
+    )
 
     /// Makes the indexes that a query needs, and reads with them.
     private func withIndexes(
@@ -84,14 +91,17 @@ extension QueryIndex {
         _ readPage: (Database) throws -> QueryPage
     ) async throws -> QueryPage {
         do {
+            var attempts = 0
             while true {
                 try await make(needed)
                 do {
                     return try read(readPage)
                 } catch let error where error is QueryIndexError || error is DatabaseError {
                     // An update with many changes drops indexes first. A statement that was prepared before
-                    // fails in another way than one that is prepared now.
-                    guard !has(needed) else { throw error }
+                    // fails in another way than one that is prepared now. If another query has made
+                    // the indexes again since, the next attempt finds them.
+                    attempts += 1
+                    guard !has(needed) || attempts < 3 else { throw error }
                 }
             }
         } catch let error where error is SyncError || error is CancellationError {
@@ -104,9 +114,12 @@ extension QueryIndex {
     /// Rejects a statement that SQLite cannot run, or not in reasonable time.
     private static func check(
         _ query: WrittenQuery,
-        zoneCount: Int
+        zoneCount: Int,
+        isFirst: Bool
     ) throws(SyncError) {
-        let count = query.arguments.count + query.searchedWordCount
+        // The pages after the first also compare with the last record of the page before.
+        let placeCount = isFirst ? 2 * query.selection.order.count : 0
+        let count = query.arguments.count + query.searchedWordCount + placeCount
         guard count > QueryStatement.valueCountLimit else { return }
         let advice =
             query.searchedWordCount > zoneCount
@@ -142,6 +155,9 @@ extension QueryIndex {
         return try PreparedStatement(sql, database)
     }
 
+    /// The maximum number of sets whose records are counted: each count binds all arguments.
+    private static let probeCount = 16
+
     /// Chooses the SQL of a query by the number of records in its sets, and by SQLite's plan.
     private func choose(
         _ selection: Selection,
@@ -150,7 +166,7 @@ extension QueryIndex {
     ) throws -> String {
         // Probes and page may read different states of the database. Counts only select the plan,
         // so the result does not depend on them.
-        for probe in selection.probes {
+        for probe in selection.probes.prefix(Self.probeCount) {
             let statement = try prepare(probe, database)
             defer { statement.reset() }
             statement.bind(arguments)
@@ -288,7 +304,8 @@ extension QueryIndex {
 extension QueryIndex {
     /// Returns SQLite's own description of a query's plan.
     package func plan(_ query: Query, zones: [UInt64]) async throws -> String {
-        guard let type = catalog.withLock({ $0.type(named: query.recordType) }) else { return "" }
+        guard let type = catalog.withLock({ $0.type(named: Name(query.recordType), of: 0) })
+        else { return "" }
         var statement = QueryStatement(type, zones: zones, now: 0, searchedFields: nil)
         guard let selection = try statement.select(query, after: nil, limit: 100) else { return "" }
         try await make(statement.neededIndexes)

@@ -19,6 +19,8 @@ package final class QueryIndex: Sendable {
     /// The connections that pages are read with; `nil` in memory, where there is only one connection.
     let readers: QueryReaders?
     let catalog: Lock<Catalog>
+    /// The number of columns, with those of an update that has not committed yet.
+    let columnCount: Lock<Int>
     /// The prepared statements of each connection.
     let prepared = Lock<[ObjectIdentifier: PreparedPages]>([:])
     /// The SQL of earlier simple queries.
@@ -57,6 +59,7 @@ package final class QueryIndex: Sendable {
                 return catalog
             }
             self.catalog = Lock(catalog)
+            columnCount = Lock(catalog.columnCount)
         } catch {
             throw QueryIndexError("opening", error)
         }
@@ -125,9 +128,13 @@ package final class QueryIndex: Sendable {
                     // Published only after the commit: a write that is rolled back leaves the
                     // catalog that matches the tables.
                     let written = writer.catalog
-                    database.afterNextTransaction { [self] _ in
-                        self.catalog.withLock { $0 = written }
-                    }
+                    columnCount.withLock { $0 = written.columnCount }
+                    database.afterNextTransaction(
+                        onCommit: { [self] _ in self.catalog.withLock { $0 = written } },
+                        onRollback: { [self] _ in
+                            columnCount.withLock { $0 = catalog.columnCount }
+                        }
+                    )
                 }
             } onCancel: {
                 cancellation.request()

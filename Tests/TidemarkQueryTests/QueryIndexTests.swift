@@ -37,6 +37,90 @@ import TidemarkModel
         return page.records.map(\.sequence)
     }
 
+    @Test func `Containers have record types of their own`() async throws {
+        func change(
+            _ container: UInt64,
+            _ when: FieldValue,
+            at sequence: UInt64
+        ) throws -> IndexedChange {
+            let body = RecordBody(named: "r\(sequence)", try Fields(["when": when]))
+            return IndexedChange(
+                sequence: sequence,
+                container: container,
+                zone: container,
+                previous: 0,
+                content: .saved(body)
+            )
+        }
+        let index = try QueryIndex(path: nil, identity: "one")
+        let changes = [
+            try change(1, .timestamp(1), at: 1), try change(1, .timestamp(2), at: 2),
+        ]
+        try await index.apply(changes, through: IndexPosition(sequence: 2))
+        let query = Query(recordType: "Note", sortDescriptors: [.init("when")])
+        func page(_ container: UInt64, after cursor: QueryCursor? = nil) async throws -> QueryPage {
+            try await index.page(
+                query,
+                container: container,
+                zones: [container],
+                after: cursor,
+                limit: 1,
+                now: 0
+            )
+        }
+        let first = try await page(1)
+        let next = try #require(first.next)
+        try await index.apply(
+            [try change(2, "text", at: 3)],
+            through: IndexPosition(sequence: 3)
+        )
+        let second = try await page(1, after: next)
+        #expect(first.records.map(\.sequence) + second.records.map(\.sequence) == [1, 2])
+        #expect(try await page(2).records.map(\.sequence) == [3])
+        #expect(try await page(3).records.isEmpty)
+    }
+
+    @Test func `A field that appears while a query waits is seen`() async throws {
+        let index = try QueryIndex(path: nil, identity: "one")
+        let first = try save("a", ["g": 5], at: 1)
+        try await index.apply([first], through: IndexPosition(sequence: 1))
+        let holding = DispatchSemaphore(value: 0)
+        let isHeld = DispatchSemaphore(value: 0)
+        async let held: Void = index.database.write { _ in
+            isHeld.signal()
+            holding.wait()
+        }
+        // The update waits behind the writer, and the index that the query needs behind the update.
+        await withCheckedContinuation { waiting in
+            DispatchQueue.global().async {
+                isHeld.wait()
+                waiting.resume()
+            }
+        }
+        let second = try save("b", ["g": 5, "f": 1], at: 2)
+        async let updated: Void = index.apply([second], through: IndexPosition(sequence: 2))
+        try await Task.sleep(for: .milliseconds(100))
+        async let found = find("g == 5 AND NOT f == 1", in: index)
+        try await Task.sleep(for: .milliseconds(100))
+        holding.signal()
+        #expect(try await found == [1])
+        _ = try await (held, updated)
+    }
+
+    @Test func `A failed update leaves the number of columns`() async throws {
+        let index = try QueryIndex(path: nil, identity: "one")
+        try await index.apply([try save("a", ["g": 5], at: 1)], through: IndexPosition(sequence: 1))
+        let cancelled = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await index.apply(
+                [try save("b", ["f": 5], at: 2)],
+                through: IndexPosition(sequence: 2)
+            )
+        }
+        await #expect(throws: QueryIndexError.self) { try await cancelled.value }
+        #expect(try await find("g == 5", in: index) == [1])
+    }
+
     @Test func `The index continues at its position and is cleared for another log`() async throws {
         let folder = try ScratchFolder()
         let path = folder.path("index.sqlite")

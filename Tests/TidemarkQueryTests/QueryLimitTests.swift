@@ -126,6 +126,28 @@ import TidemarkModel
         #expect(error?.code == .limitExceeded)
     }
 
+    @Test func `A query that is accepted for its first page is accepted for the others`()
+        async throws
+    {
+        let index = try await index(try Fields(["n": 1]))
+        try await index.apply(
+            [change("b", try Fields(["n": 2]), at: 2)],
+            through: IndexPosition(sequence: 2)
+        )
+        // Some numbers of values leave no room for the place of a page.
+        for count in 32_755...32_766 {
+            let list = FieldValue.int64List((0..<Int64(count)).map { $0 })
+            let query = Query(recordType: "Note", predicate: .compare("n", .in, .value(list)))
+            do {
+                let page = try await index.page(query, zones: [1], limit: 1, now: 0)
+                let next = try #require(page.next)
+                _ = try await index.page(query, zones: [1], after: next, limit: 1, now: 0)
+            } catch let error as SyncError {
+                #expect(error.code == .limitExceeded && count > 32_757)
+            }
+        }
+    }
+
     @Test func `A connection caches a limited number of statements`() async throws {
         let index = try await index(try Fields(["n": 1]))
         for count in 1...500 {

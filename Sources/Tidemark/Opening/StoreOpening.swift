@@ -339,9 +339,16 @@ struct StoreOpening {
             permissions: (try? log.environment.fileSystem.status(of: folder.segments))?.permissions
                 ?? .owner,
             nearCount: environment.queryIndexNearCount,
-            isQueried: { zone in
-                guard let standing = try? views.picture(.visible).zone(zone) else { return true }
-                return standing.end == nil && !standing.identity.isSystem
+            container: { (zone) throws(SyncError) in
+                // Events of the store itself are in no zone.
+                if zone == 0 { return nil }
+                let standing = try SyncError.wrapping { () throws(ViewIndexError) in
+                    try views.picture(.visible).knownZone(zone)
+                }
+                guard let standing, standing.end == nil, !standing.identity.isSystem else {
+                    return nil
+                }
+                return views.hash.key(ofContainerOf: standing.identity.database)
             }
         )
     }

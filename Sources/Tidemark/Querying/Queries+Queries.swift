@@ -104,6 +104,7 @@ extension Queries {
         }
         let search = IndexSearch(
             query: query,
+            container: reader.views.hash.key(ofContainerOf: caller.database),
             place: place,
             limit: limit,
             now: reader.now(),
@@ -124,6 +125,7 @@ extension Queries {
             let any = Query(recordType: query.recordType)
             let all = try await index.page(
                 any,
+                container: search.container,
                 zones: place.keys,
                 limit: 1,
                 now: search.now,
@@ -248,6 +250,7 @@ extension Queries {
 /// A query that is ready to be put to the index.
 private struct IndexSearch: Sendable {
     var query: Query
+    var container: UInt64
     var place: QueryPlace
     var limit: Int
     var now: Int64
@@ -267,6 +270,7 @@ extension Queries {
     ) async throws -> (records: [Record], next: QueryCursor?, last: SequenceNumber) {
         let page = try await index.page(
             search.query,
+            container: search.container,
             zones: search.place.keys,
             scope: search.place.scope,
             after: cursor,

@@ -19,11 +19,11 @@ final class StoreQueries: Sendable {
     private let line: IncarnationLine
     /// Returns the folder of the index now; `nil` for memory.
     private let place: @Sendable () -> String?
-    /// Returns true if the records of a zone can be queried.
+    /// Returns the key of a zone's container; `nil` if the records of the zone cannot be queried.
     ///
-    /// It is `nil` once the store is closed, so that the store releases its views even if the task
+    /// It is `nil` itself once the store is closed, so that the store releases its views even if the task
     /// that updates the index runs on for a moment.
-    private let isQueried: Lock<(@Sendable (ZoneKey) -> Bool)?>
+    private let container: Lock<(@Sendable (ZoneKey) throws(SyncError) -> UInt64?)?>
     /// The permissions of a folder that is created for the index.
     private let permissions: FilePermissions
     /// The number of events that can be added in an imperceptible time.
@@ -61,14 +61,14 @@ final class StoreQueries: Sendable {
         folder place: @escaping @Sendable () -> String?,
         permissions: FilePermissions,
         nearCount: UInt64,
-        isQueried: @escaping @Sendable (ZoneKey) -> Bool
+        container: @escaping @Sendable (ZoneKey) throws(SyncError) -> UInt64?
     ) {
         self.source = source
         self.line = line
         self.place = place
         self.permissions = permissions
         self.nearCount = nearCount
-        self.isQueried = Lock(isQueried)
+        self.container = Lock(container)
     }
 
     /// Queries the index once it has reached a position.
@@ -228,7 +228,7 @@ final class StoreQueries: Sendable {
         }
         task?.cancel()
         working.wait()
-        isQueried.withLock { $0 = nil }
+        container.withLock { $0 = nil }
     }
 }
 
@@ -463,11 +463,12 @@ extension StoreQueries {
         without replaced: PositionSet?
     ) throws -> Batch {
         let countLimit = replaced == nil ? Self.replacingCount : Self.addingCount
-        guard let isQueried = isQueried.withLock(\.self) else { throw Self.closing }
+        guard let container = container.withLock(\.self) else { throw Self.closing }
         var batch = Batch(position: start)
         // Looked up once: a log of many zones alternates between them all the time.
-        var known: [ZoneKey: Bool] = [:]
-        var zone: (key: ZoneKey, isQueried: Bool)?
+        var known: [ZoneKey: UInt64?] = [:]
+        var zone: (key: ZoneKey, container: UInt64?)?
+        var failure: SyncError?
         try source.visit(from: start.reached.next, through: bound) {
             (event) throws(EventFormatError) in
             // A batch ends with a commit, because queries between two batches must not see a part
@@ -480,18 +481,23 @@ extension StoreQueries {
             batch.position.sequence = event.sequence.rawValue
             batch.position.received = event.commit.received
             if event.zone != zone?.key {
-                let isQueried = known[event.zone] ?? isQueried(event.zone)
-                known[event.zone] = isQueried
-                zone = (event.zone, isQueried)
+                do throws(SyncError) {
+                    if known[event.zone] == nil { known[event.zone] = try container(event.zone) }
+                    zone = (event.zone, known[event.zone] ?? nil)
+                } catch {
+                    failure = error
+                    return false
+                }
             }
             if let replaced, replaced.contains(event.sequence) { return true }
-            if let change = try IndexedChange(event, isQueried: zone?.isQueried ?? false) {
+            if let change = try IndexedChange(event, zone?.container) {
                 // The replaced event was skipped.
                 let change = replaced == nil ? change : change.replacingNothing
                 batch.append(change, of: event.block)
             }
             return event.sequence.rawValue % Self.cancellationInterval != 0 || !Task.isCancelled
         }
+        if let failure { throw failure }
         try Task.checkCancellation()
         batch.position.incarnation = line.incarnation(of: batch.position.reached).rawValue
         return batch
@@ -506,11 +512,19 @@ extension IndexPosition {
 extension IndexedChange {
     /// The change as it is where the version before it never was.
     fileprivate var replacingNothing: IndexedChange {
-        IndexedChange(sequence: sequence, zone: zone, previous: 0, content: content)
+        IndexedChange(
+            sequence: sequence,
+            container: container,
+            zone: zone,
+            previous: 0,
+            content: content
+        )
     }
 
     /// Creates the change of the query index that an event causes; `nil` if the event causes none.
-    fileprivate init?(_ event: LogEvent, isQueried: Bool) throws(EventFormatError) {
+    ///
+    /// Without a container, the records of the event's zone cannot be queried.
+    fileprivate init?(_ event: LogEvent, _ container: UInt64?) throws(EventFormatError) {
         let bytes = event.payload
         guard let first = bytes.first else { return nil }
         let sequence = event.sequence.rawValue
@@ -519,7 +533,7 @@ extension IndexedChange {
         case .zoneDeleted:
             self.init(sequence: sequence, zone: zone, previous: 0, content: .zoneDeleted)
         case .recordSaved, .recordDeleted, .recordTouched:
-            guard isQueried else { return nil }
+            guard let container else { return nil }
             let stored = try StoredRecord(event.sequence, zone: event.zone, bytes)
             let content: Content =
                 stored.event.state == .live
@@ -527,6 +541,7 @@ extension IndexedChange {
                 : .deleted(recordType: try stored.tombstone().type)
             self.init(
                 sequence: sequence,
+                container: container,
                 zone: zone,
                 previous: stored.event.previousState == .live ? stored.event.previous.rawValue : 0,
                 content: content

@@ -101,11 +101,12 @@ public struct QueriedRecords<Element: Sendable>: AsyncSequence, Sendable {
                 )
                 let database = query.database
                 let answer = try await database.service.query(request, as: database.caller)
-                cursor = answer.cursor
-                isAtEnd = answer.cursor == nil
+                // Decoded first: after an error, the next page is this one again.
                 let records = try answer.records.map { (record) throws(SyncError) in
                     try query.decode(record)
                 }
+                cursor = answer.cursor
+                isAtEnd = answer.cursor == nil
                 return Page(records: records, cursor: answer.cursor)
             }
         }

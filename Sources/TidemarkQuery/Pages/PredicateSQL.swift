@@ -178,7 +178,7 @@ extension QueryStatement {
             if comparison.options.isEmpty { need(.elements(column.id)) }
             if comparison.relation == .containsAll {
                 var all: [String] = []
-                for constant in constants {
+                for constant in constants.eachOnce {
                     let value = folded("value", comparison.options)
                     let condition = "\(value) = \(parameter(constant))"
                     all.append(holders(column, condition, isNarrow: kinds.count == 1))

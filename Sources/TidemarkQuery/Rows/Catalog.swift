@@ -82,6 +82,8 @@ struct Column: Sendable {
 /// The table of a record type.
 struct TypeTable: Sendable {
     let id: Int64
+    /// The container whose records it has: each has types of its own.
+    let container: UInt64
     let typeName: Name
     /// The columns in ascending order of names, then of kinds.
     var columns: [Column] = []
@@ -115,7 +117,7 @@ struct TypeTable: Sendable {
 /// The existing tables and indexes, and the position up to which the log has been applied.
 struct Catalog: Sendable {
     /// Incremented whenever tables or meanings change: an index of another format is emptied.
-    static let format = 7
+    static let format = 8
 
     var position = IndexPosition()
     var types: [TypeTable] = []
@@ -125,20 +127,24 @@ struct Catalog: Sendable {
     /// Full-text and location indexes keep such rows until there are too many: row numbers are
     /// unique, so that they match no record.
     var made: [String: Int] = [:]
+    /// The number of columns of all types, which only grows.
+    var columnCount: Int { types.reduce(0) { $0 + $1.columns.count } }
     private var pageByteCount = 0
     private var pageCount = 0
     /// The length of the database.
     var byteCount: Int { pageCount * pageByteCount }
 
     /// O(types), which are few.
-    func type(named name: String) -> TypeTable? {
-        let name = Name(name)
-        return types.first { $0.typeName == name }
+    func type(named name: Name, of container: UInt64) -> TypeTable? {
+        types.first { $0.container == container && $0.typeName == name }
     }
 
     /// Returns the index of a type's table in ``types``; `nil` if there is none.
-    func index(ofType name: RawSpan) -> Int? {
-        for index in types.indices where types[index].typeName.hasBytes(name) { return index }
+    func index(ofType name: RawSpan, of container: UInt64) -> Int? {
+        for index in types.indices
+        where types[index].container == container && types[index].typeName.hasBytes(name) {
+            return index
+        }
         return nil
     }
 
@@ -163,7 +169,8 @@ struct Catalog: Sendable {
                     received INTEGER NOT NULL
                 );
                 CREATE TABLE types(
-                    id INTEGER PRIMARY KEY, name BLOB NOT NULL, rows INTEGER NOT NULL
+                    id INTEGER PRIMARY KEY, container INTEGER NOT NULL, name BLOB NOT NULL,
+                    rows INTEGER NOT NULL
                 );
                 CREATE TABLE columns(
                     id INTEGER PRIMARY KEY, type INTEGER NOT NULL, name BLOB NOT NULL,
@@ -199,10 +206,11 @@ struct Catalog: Sendable {
         func name(_ row: Row) throws -> Name {
             Name(String(decoding: try row.decode(Data.self, forColumn: "name"), as: UTF8.self))
         }
-        for row in try Row.fetchAll(database, sql: "SELECT id, name, rows FROM types ORDER BY id") {
+        for row in try Row.fetchAll(database, sql: "SELECT * FROM types ORDER BY id") {
             catalog.types.append(
                 TypeTable(
                     id: try row.decode(forColumn: "id"),
+                    container: UInt64(bitPattern: try row.decode(forColumn: "container")),
                     typeName: try name(row),
                     rowCount: try count("rows", row)
                 )
@@ -246,14 +254,23 @@ extension Catalog {
     }
 
     /// Creates the table of a type, and returns its index in ``types``.
-    mutating func addType(_ name: Name, _ database: Database) throws -> Int {
+    mutating func addType(
+        _ name: Name,
+        of container: UInt64,
+        _ database: Database
+    ) throws -> Int {
         let statement = try PreparedStatement(
-            "INSERT INTO types(name, rows) VALUES (?, 0)",
+            "INSERT INTO types(container, name, rows) VALUES (?, ?, 0)",
             database
         )
-        statement.bind(text: name.string, at: 1)
+        statement.bind(.int(Int64(bitPattern: container)), at: 1)
+        statement.bind(text: name.string, at: 2)
         try statement.run()
-        let table = TypeTable(id: database.lastInsertedRowID, typeName: name)
+        let table = TypeTable(
+            id: database.lastInsertedRowID,
+            container: container,
+            typeName: name
+        )
         try database.execute(
             sql: """
                 CREATE TABLE \(table.name)(

@@ -34,6 +34,8 @@ package struct IndexedChange: Sendable {
 
     /// The event's sequence number.
     package let sequence: UInt64
+    /// The zone's container and environment, as a number; each has record types of its own.
+    package let container: UInt64
     /// The zone's key.
     package let zone: UInt64
     /// The sequence number of the live version that this replaces or deletes; zero if there is
@@ -43,8 +45,15 @@ package struct IndexedChange: Sendable {
     package let content: Content
 
     /// Describes a change.
-    package init(sequence: UInt64, zone: UInt64, previous: UInt64, content: Content) {
+    package init(
+        sequence: UInt64,
+        container: UInt64 = 0,
+        zone: UInt64,
+        previous: UInt64,
+        content: Content
+    ) {
         self.sequence = sequence
+        self.container = container
         self.zone = zone
         self.previous = previous
         self.content = content

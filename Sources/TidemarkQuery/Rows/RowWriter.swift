@@ -83,7 +83,7 @@ struct RowWriter {
             }
             let index =
                 try index(ofTypeIn: change)
-                ?? catalog.addType(Name(body.recordType), database)
+                ?? catalog.addType(Name(body.recordType), of: change.container, database)
             try insert(body, change, at: index)
         }
     }
@@ -92,8 +92,16 @@ struct RowWriter {
     /// does not contain the type.
     private func index(ofTypeIn change: IndexedChange) -> Int? {
         switch change.content {
-        case .saved(let body): catalog.index(ofType: body.recordTypeBytes.span.bytes)
-        case .deleted(let type?): catalog.index(ofType: Array(type.utf8).span.bytes)
+        case .saved(let body):
+            catalog.index(
+                ofType: body.recordTypeBytes.span.bytes,
+                of: change.container
+            )
+        case .deleted(let type?):
+            catalog.index(
+                ofType: Array(type.utf8).span.bytes,
+                of: change.container
+            )
         case .deleted, .zoneDeleted: nil
         }
     }
@@ -226,7 +234,7 @@ private final class TypeStatements {
 // MARK: Inserting
 
 extension RowWriter {
-    /// The system columns, in the order of ``Catalog/addType(_:_:)``.
+    /// The system columns, in the order of ``Catalog/addType(_:of:_:)``.
     fileprivate static let systemColumns =
         "sequence, zone, name, created, modified, creator, modifier, parent, share"
     fileprivate static let systemColumnCount = 9

@@ -47,6 +47,25 @@ func record(_ fields: KeyValuePairs<String, FieldValue?>) throws -> Record {
         #expect(matchCount > 300 && matchCount < 3300)
     }
 
+    @Test func `ALL IN compares with many values as with few`() throws {
+        let list = try record(["n": .int64List(Array(0..<100) + Array(0..<100))])
+        for count in [1, 8, 9, 100, 101] {
+            // Each twice, in another order.
+            let wanted = (0..<Int64(count)).reversed() + (0..<Int64(count))
+            let all = Query.Predicate.compare("n", .containsAll, .value(.int64List(Array(wanted))))
+            #expect(try all.matches(list, now: 0) == (count <= 100))
+        }
+        let texts = try record(["t": .stringList((0..<20).map { "Word\($0)" })])
+        let folded = (0..<20).map { "wORD\($0)" } + ["word3"]
+        let all = Query.Comparison(
+            "t",
+            .containsAll,
+            .value(.stringList(folded)),
+            options: .caseInsensitive
+        )
+        #expect(try Query.Predicate.comparison(all).matches(texts, now: 0))
+    }
+
     /// One record, and what it fulfils and does not.
     static let examples: [(String, Bool)] = [
         ("title == 'Hello, World!'", true), ("title == 'hello, world!'", false),

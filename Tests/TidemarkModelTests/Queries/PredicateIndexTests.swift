@@ -34,6 +34,18 @@ import Testing
         }
     }
 
+    @Test func `A candidate occurs once, however often a list has its value`() throws {
+        var index = PredicateIndex()
+        for id in 0..<3 { index.insert(id, .compare("tags", .contains, "red")) }
+        let body = try record([
+            "tags": .stringList(["red", "blue"] + Array(repeating: "red", count: 9))
+        ])
+        .body
+        var candidates: [Int] = []
+        index.appendCandidates(for: body, to: &candidates)
+        #expect(candidates == [0, 1, 2])
+    }
+
     @Test func `A record is evaluated against a few candidates of many predicates`() throws {
         var index = PredicateIndex()
         for id in 0..<1_000 {

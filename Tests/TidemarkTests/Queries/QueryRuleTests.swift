@@ -70,6 +70,7 @@ import TidemarkModel
         ("n == 'x'", .invalidArguments, "holds INT64 and is compared with STRING."),
         ("text CONTAINS 'x'", .invalidArguments, "holds STRING, and CONTAINS looks into lists."),
         ("raw == 'x'", .invalidArguments, "holds BYTES, which cannot be queried."),
+        ("___etag == 'x'", .invalidArguments, "Unknown field '___etag' for type 'Note'."),
         ("tags < 'x'", .invalidArguments, "Use CONTAINS for one of its values."),
     ]
 

@@ -121,8 +121,9 @@ struct FieldTest: Sendable {
 
     /// Returns true if a list holds every constant.
     private func holdsAll(_ value: StoredValue, in bytes: RawSpan) -> Bool {
-        // O(elements × constants), without allocating anything.
         guard value.type.element != nil else { return false }
+        if constants.count > Self.fewConstants { return holdsMany(value, in: bytes) }
+        // O(elements × constants), without allocating anything.
         for index in 0..<constants.count {
             let isHeld = anyElement(of: value, in: bytes) {
                 order($0, in: bytes, to: index) == 0
@@ -130,6 +131,22 @@ struct FieldTest: Sendable {
             if !isHeld { return false }
         }
         return true
+    }
+
+    /// The number of constants for which a list is read once for each.
+    private static let fewConstants = 8
+
+    /// Returns true if a list holds every one of many constants.
+    private func holdsMany(_ value: StoredValue, in bytes: RawSpan) -> Bool {
+        var missing = constants.count
+        var isHeld = [Bool](repeating: false, count: missing)
+        return anyElement(of: value, in: bytes) { element in
+            if let index = index(of: element, in: bytes), !isHeld[index] {
+                isHeld[index] = true
+                missing -= 1
+            }
+            return missing == 0
+        }
     }
 
     /// Returns the index of the sorted constant that equals the value; `nil` if none does.
@@ -208,20 +225,22 @@ extension FieldTest.Constants {
         }
     }
 
+    /// Returns the constants of a set in ascending order, each once; others as they are.
     fileprivate func sorted(_ isSet: Bool) -> FieldTest.Constants {
         // The order is part of the meaning of a list that is compared as a whole, and of BETWEEN.
         guard isSet else { return self }
         switch self {
         case .null: return self
-        case .numbers(let numbers): return .numbers(numbers.sorted { Number.compare($0, $1) < 0 })
-        case .times(let times): return .times(times.sorted())
-        case .texts(let texts):
-            return .texts(texts.sorted { $0.lexicographicallyPrecedes($1) })
-        case .names(let names):
-            return .names(names.sorted { $0.lexicographicallyPrecedes($1) })
-        case .places(let places):
-            return .places(places.sorted { Coordinates.order($0, $1) < 0 })
+        case .numbers(let numbers): return .numbers(numbers.ascending(Number.compare))
+        case .times(let times): return .times(times.ascending(Number.order))
+        case .texts(let texts): return .texts(texts.ascending(Self.order))
+        case .names(let names): return .names(names.ascending(Self.order))
+        case .places(let places): return .places(places.ascending(Coordinates.order))
         }
+    }
+
+    private static func order(_ left: [UInt8], _ right: [UInt8]) -> Int {
+        left == right ? 0 : left.lexicographicallyPrecedes(right) ? -1 : 1
     }
 
     fileprivate var count: Int {
@@ -254,5 +273,15 @@ extension Coordinates {
     static func order(_ first: Coordinates, _ second: Coordinates) -> Int {
         let order = Number.order(first.latitude, second.latitude)
         return order != 0 ? order : Number.order(first.longitude, second.longitude)
+    }
+}
+
+extension Array {
+    /// Returns the elements in ascending order, each once.
+    fileprivate func ascending(_ order: (Element, Element) -> Int) -> [Element] {
+        sorted { order($0, $1) < 0 }.reduce(into: []) { kept, element in
+            if let last = kept.last, order(last, element) == 0 { return }
+            kept.append(element)
+        }
     }
 }

@@ -95,6 +95,8 @@ private struct FoldedCharacter {
 
     /// Lower case of upper case is close enough to case folding: ς and Σ become σ, ß becomes ss.
     private mutating func lowercase(_ scalar: UInt32, _ options: Query.TextOptions) {
+        // The capital sharp s is its own upper case, and folds like the small one.
+        let scalar = scalar == 0x1E9E ? 0xDF : scalar
         // The dotless ı is another letter than i, though both have the upper case I.
         guard options.contains(.caseInsensitive), scalar != 0x131,
             let character = Unicode.Scalar(scalar)

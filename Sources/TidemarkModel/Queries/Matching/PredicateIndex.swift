@@ -82,9 +82,13 @@ package struct PredicateIndex: Sendable {
             // Lists are demanded by their elements only: `of` makes no demand for a comparison of
             // whole lists.
             if var elements = StoredElements(value) {
+                // Each bucket once, however often a list has its value.
+                var seen: Set<Int> = []
                 while let element = elements.next(in: bytes) {
-                    guard let hash = Demand.hash(of: element, in: bytes) else { continue }
-                    candidates += terms.buckets[hash] ?? []
+                    guard let hash = Demand.hash(of: element, in: bytes),
+                        let bucket = terms.buckets[hash], seen.insert(hash).inserted
+                    else { continue }
+                    candidates += bucket
                 }
             } else if let hash = Demand.hash(of: value, in: bytes) {
                 candidates += terms.buckets[hash] ?? []

@@ -21,14 +21,15 @@ extension Query {
         }
         for descriptor in sortDescriptors {
             guard let origin = descriptor.origin else {
-                guard case .field(let name) = descriptor.key, type(name) == .location else {
-                    continue
-                }
+                guard case .field(let name) = descriptor.key, let type = type(name), !type.hasOrder
+                else { continue }
                 return SyncError(
                     .invalidArguments,
-                    "The order was rejected: The field \"\(name)\" holds LOCATION, which has no "
-                        + "order.",
-                    remedy: "Sort by the distance of the field from a place."
+                    "The order was rejected: The field \"\(name)\" holds \(type.webName), which has "
+                        + "no order.",
+                    remedy: type == .location
+                        ? "Sort by the distance of the field from a place."
+                        : "Sort by another field."
                 )
             }
             if let invalidity = origin.invalidity {
@@ -67,6 +68,16 @@ extension Query {
             case .bytes, .bytesList, .asset, .assetList: return false
             default: return true
             }
+        }
+    }
+}
+
+extension FieldType {
+    /// True if values of the type have an order.
+    fileprivate var hasOrder: Bool {
+        switch self {
+        case .string, .int64, .double, .timestamp, .reference: true
+        default: false
         }
     }
 }

@@ -130,12 +130,16 @@ extension SchemaGrowth {
             guard var field = grown[key.schemaName] else {
                 throw .fieldNotFound(key.schemaName, in: recordType)
             }
+            // Each schema has these, and no query can compare them.
+            if case .field(let name) = key, Schema.SystemField(name) != nil {
+                throw .fieldNotFound(name, in: recordType)
+            }
             let index = requirement.kind.indexes
-            if field.indexes.contains(index) { continue }
             switch field.type.use(of: index) {
             // CloudKit accepts an idle index in a schema file, but a query cannot use it.
             case .refused(let reason), .idle(let reason):
                 throw .cannotIndex(key, field.type, index, reason)
+            case .used where field.indexes.contains(index): continue
             case .used where environment == .production:
                 throw .indexMissing(key, recordType, index)
             case .used:
