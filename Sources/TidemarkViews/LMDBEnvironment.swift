@@ -123,6 +123,26 @@ package final class LMDBEnvironment: Sendable {
         defer { close(file) }
         let code = mdb_env_copyfd2(handle, file, UInt32(MDB_CP_COMPACT))
         guard code == 0 else { throw .lmdb(code, "copying the view index", target) }
+        copy.give(to: try copy.permissions().fileOwner)
+    }
+
+    /// True if LMDB has a table in which writers see the snapshots of this process.
+    ///
+    /// Where it cannot write the table, as on a volume that is mounted to be read, LMDB reads without.
+    var hasReaderTable: Bool {
+        var figures = MDB_envinfo()
+        return mdb_env_info(handle, &figures) == 0 && figures.me_numreaders > 0
+    }
+
+    /// Lets LMDB find out that its last writer died.
+    ///
+    /// It then takes the newest commit for the last one, which it does not for a process that only
+    /// reads.
+    func noticeDeadWriter() throws(ViewIndexError) {
+        var transaction: OpaquePointer?
+        let code = mdb_txn_begin(handle, nil, 0, &transaction)
+        guard code == 0 else { throw .lmdb(code, "starting to write", path) }
+        mdb_txn_abort(transaction)
     }
 
     /// Marks the files as replaced: later opens of the folder use the new files.
@@ -191,6 +211,15 @@ extension ViewIndexError {
         .damaged(
             "\(path): the view index was removed or replaced while the store was open; close the "
                 + "store and open it again"
+        )
+    }
+
+    /// Creates the error for an index of a writer that would not see the reader.
+    static func noReaderTable(_ path: String) -> ViewIndexError {
+        ViewIndexError(
+            .system,
+            "\(path): the table of readers cannot be written, so a writer would reuse pages that are "
+                + "being read."
         )
     }
 

@@ -98,7 +98,8 @@ package struct LMDBOpening: @unchecked Sendable {
             code = mdb_env_set_mapsize(handle, mapByteCount)
             if code == 0 { code = mdb_env_open(handle, path, access.flags, fileMode) }
             if code == 0 {
-                if isNew { files.give(to: permissions.fileOwner) }
+                // Also of an index that exists: LMDB creates its table of readers if that is missing.
+                if access != .readingStill { files.give(to: permissions.fileOwner) }
                 return handle
             }
             mdb_env_close(handle)
@@ -172,16 +173,20 @@ package struct LMDBOpening: @unchecked Sendable {
 enum LMDBOpenFolders {
     private struct Entry {
         let opening: LMDBOpening
+        /// The data file that is open; other files may have replaced it in the folder since.
+        let file: FileNumber
         var userCount = 1
         /// The folder's identity; `nil` after other files have replaced these.
         var folder: Folder?
     }
 
-    /// The identity of a folder, independent of its path and of links.
-    struct Folder: Hashable {
+    /// The identity of a file or folder, independent of its path and of links.
+    struct FileNumber: Hashable {
         let device: UInt64
         let number: UInt64
     }
+
+    typealias Folder = FileNumber
 
     private struct Entries {
         var all: [Int: Entry] = [:]
@@ -189,6 +194,13 @@ enum LMDBOpenFolders {
         /// Folders whose writer has closed its environment, and will open it again.
         var parked: Set<Folder> = []
         var lastNumber = 0
+
+        /// Marks open files as replaced.
+        mutating func setAside(_ number: Int) {
+            guard let folder = all[number]?.folder else { return }
+            all[number]?.folder = nil
+            numbers[folder] = nil
+        }
     }
 
     // The lock is held while LMDB opens and closes files, because those calls must not overlap.
@@ -203,9 +215,14 @@ enum LMDBOpenFolders {
         mapByteCount: Int,
         returningTo parked: Folder? = nil
     ) throws(ViewIndexError) -> (number: Int, opening: LMDBOpening) {
-        let folder = try folder(at: path)
+        let folder = try number(at: path)
         if let parked, parked != folder { throw .replaced(path) }
         return try entries.withLock { entries throws(ViewIndexError) in
+            // Another process may have replaced the files, which a snapshot here still has open.
+            let file = try? number(at: ViewFiles(path).data)
+            if let number = entries.numbers[folder], entries.all[number]?.file != file {
+                entries.setAside(number)
+            }
             let isParked = entries.parked.contains(folder)
             let isInUse = isParked || entries.numbers[folder] != nil
             // Only a reader joins: a store has one writer.
@@ -228,24 +245,31 @@ enum LMDBOpenFolders {
                 mapByteCount: min(mapByteCount, largest)
             )
             // LMDB opens files by their path, which may lead elsewhere since the check above.
-            if parked != nil, (try? Self.folder(at: path)) != folder {
+            if parked != nil, (try? number(at: path)) != folder {
                 opening.close()
                 throw .replaced(path)
             }
+            let opened: FileNumber
+            do throws(ViewIndexError) {
+                opened = try number(at: ViewFiles(path).data)
+            } catch {
+                opening.close()
+                throw error
+            }
             entries.lastNumber += 1
             entries.numbers[folder] = entries.lastNumber
-            entries.all[entries.lastNumber] = Entry(opening: opening, folder: folder)
+            entries.all[entries.lastNumber] = Entry(
+                opening: opening,
+                file: opened,
+                folder: folder
+            )
             return (entries.lastNumber, opening)
         }
     }
 
     /// Marks open files as replaced, so that the next open uses the new files in the folder.
     static func setAside(_ number: Int) {
-        entries.withLock { entries in
-            guard let folder = entries.all[number]?.folder else { return }
-            entries.all[number]?.folder = nil
-            entries.numbers[folder] = nil
-        }
+        entries.withLock { $0.setAside(number) }
     }
 
     /// Announces that a writer closes its environment and will return; `nil` if other files have
@@ -277,13 +301,13 @@ enum LMDBOpenFolders {
         }
     }
 
-    private static func folder(at path: String) throws(ViewIndexError) -> Folder {
+    private static func number(at path: String) throws(ViewIndexError) -> FileNumber {
         var status = stat()
         guard stat(path, &status) == 0 else {
             let error = FileError(call: .stat, path: path, errorNumber: errno)
             throw ViewIndexError(error.isMissing ? .damaged : .system, "\(error)")
         }
-        return Folder(
+        return FileNumber(
             device: UInt64(truncatingIfNeeded: status.st_dev),
             number: UInt64(status.st_ino)
         )

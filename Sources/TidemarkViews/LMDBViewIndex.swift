@@ -103,6 +103,11 @@ package final class LMDBViewIndex: ViewIndex {
         }
         let (checks, newest) = try files.verify(store)
         let environment = try LMDBEnvironment(path, access)
+        if access == .writing {
+            // The remains of an interrupted copy.
+            try? files.renewed.remove()
+            try environment.noticeDeadWriter()
+        }
         let state = try environment.readNewestState()
         try expect(store, state, path)
         // LMDB chooses one of the two roots by itself. It must be the root whose pages were
@@ -133,6 +138,7 @@ package final class LMDBViewIndex: ViewIndex {
                 let environment = try LMDBEnvironment(path, .readingLive)
                 if identity != nil, files.identity == identity {
                     try expect(store, try environment.readNewestState(), path)
+                    guard environment.hasReaderTable else { throw .noReaderTable(path) }
                     return environment
                 }
             } catch {
@@ -205,7 +211,12 @@ package final class LMDBViewIndex: ViewIndex {
         try copy.createFolder()
         // The remains of an interrupted copy.
         try copy.remove()
-        try Self.copy(from: path, to: copy.folder, store: store)
+        do throws(ViewIndexError) {
+            try Self.copy(from: path, to: copy.folder, store: store)
+        } catch {
+            try? copy.remove()
+            throw error
+        }
         try files.replace(by: copy)
     }
 

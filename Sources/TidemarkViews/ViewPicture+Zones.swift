@@ -314,12 +314,10 @@ extension ViewPicture {
             figures.liveRecordCount += counts.live
             figures.tombstoneCount += counts.tombstones
         }
-        var entries: [(ZoneKey, Int64, Int64)] = []
         try snapshot.visit(.zones, from: .firstZone) { (key, value) throws(ViewIndexError) in
             let entry = try ZoneEntry(value, key: key.zone)
-            entries.append((key.zone, entry.liveCount, entry.tombstoneCount))
+            try add(key.zone, (entry.liveCount, entry.tombstoneCount))
         }
-        for (key, live, tombstones) in entries { try add(key, (live, tombstones)) }
         for change in overlaidCounts() { try add(change.zone, (change.live, change.tombstones)) }
         return figures
     }

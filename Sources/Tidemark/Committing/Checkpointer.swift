@@ -138,12 +138,11 @@ package final class Checkpointer: Sendable {
     /// Writes a generation into the index once the generation is durable, and notifies the
     /// observer.
     private func write(_ generation: OverlayGeneration) throws(SyncError) {
-        guard let observer else { return try take(generation) }
-        let work = observer.begins(.checkpoint)
+        let work = observer?.begins(.checkpoint)
         do throws(SyncError) {
             try take(generation)
             let last = generation.lastSequence
-            observer.notes(.checkpointed(through: last))
+            observer?.notes(.checkpointed(through: last))
             work?.ends(nil)
         } catch {
             work?.ends(error)

@@ -82,8 +82,20 @@ extension SharedHierarchies {
         }
     }
 
+    /// The maximum number of bytes of a link's token, which the name of an audience contains.
+    ///
+    /// Only an import can have a longer one than the store makes.
+    private static let tokenByteLimit = 255
+
     private func begin(_ share: Share, _ index: Int, _ zone: ZoneIdentity) throws(SyncError) {
         let id = recordID(index)
+        guard share.token.utf8.count <= Self.tokenByteLimit else {
+            throw SyncError(
+                .invalidArguments,
+                "The token of the share \(id) has \(share.token.utf8.count) bytes; it may have "
+                    + "\(Self.tokenByteLimit)."
+            )
+        }
         if let root = share.root {
             let zoneWide = place(Name(Share.zoneWideName), beside: index)
             if try isThere(zoneWide) { throw .alreadyShared(id, by: zoneWide.name) }
