@@ -38,6 +38,19 @@ import Testing
         #expect(text == (0..<50_000).map { "line \($0)\n" }.joined())
     }
 
+    @Test func `What was complete before an error is written`() throws {
+        let folder = try ScratchFolder()
+        try Data().write(to: URL(fileURLWithPath: folder.path("out")))
+        let file = try #require(FileHandle(forWritingAtPath: folder.path("out")))
+        func write() throws {
+            var output = StandardOutput(descriptor: file.fileDescriptor)
+            try output.line("whole")
+            throw CocoaError(.fileReadUnknown)
+        }
+        #expect(throws: CocoaError.self) { try write() }
+        #expect(try String(contentsOfFile: folder.path("out"), encoding: .utf8) == "whole\n")
+    }
+
     #if os(Linux)
     @Test func `The error has the reason why output cannot be written`() throws {
         let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))

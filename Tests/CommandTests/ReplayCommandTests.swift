@@ -122,6 +122,46 @@ import TidemarkViews
         #expect(outcome.output.hasPrefix("\(last)  "))
     }
 
+    @Test func `Steps leave out the events of the server's own container`() async throws {
+        let path = folder.path("s.tide")
+        let store = try Store.open(at: path, access: .creating)
+        let zone = ZoneID(zoneName: "lists")
+        for (number, container) in [ContainerID.standard, .server, .standard].enumerated() {
+            var caller = Caller()
+            caller.database = DatabaseID(container: container)
+            _ = try await store.modifyZones(ModifyZonesRequest(saves: [zone]), as: caller)
+            let save = RecordSave(
+                RecordID(recordName: "r\(number)", zone: zone),
+                type: "Item",
+                fields: try Fields(["count": .int64(Int64(-number))])
+            )
+            _ = try await store.modifyRecords(ModifyRecordsRequest(saves: [save]), as: caller)
+        }
+        try store.close()
+        for (input, names) in [
+            (String(repeating: "n\n", count: 20), ["r0", "r2"]),
+            ("g 1000000\n" + String(repeating: "p\n", count: 20), ["r2", "r0"]),
+        ] {
+            let outcome = try await Command.run(
+                ["replay", path, "--step"],
+                input: Array(input.utf8)
+            )
+            let events = try outcome.objects().compactMap { $0["event"] as? [String: Any] }
+            #expect(
+                events.compactMap { $0["recordName"] as? String }.filter { $0.hasPrefix("r") }
+                    == names
+            )
+            #expect(!outcome.output.contains("tidemark.server"))
+        }
+        // Where the container is named, its events are printed.
+        let found = try await Command.run(
+            ["bisect", path, "--container", "tidemark.server", "--bad", "count < 0"]
+        )
+        #expect(found.status == 0, "\(found.errors)")
+        let event = try found.objects().first?["event"] as? [String: Any]
+        #expect(event?["recordName"] as? String == "r1")
+    }
+
     @Test(arguments: [["--step", "--verify"], ["--from", "3"], ["--verify", "--to", "3"]])
     func `Conflicting options are a usage error`(arguments: [String]) async throws {
         let store = try await folder.store(SampleHistory.lines(3))

@@ -66,6 +66,29 @@ import TidemarkModel
         #expect(other.reason == refusal.refusal)
     }
 
+    @Test func `The user of a device is the one of any call in the same container`() async throws {
+        let world = try await JournalledStore()
+        try await world.modify([world.save("a")])
+        let zone = ZoneChangesRequest(zone: world.zone)
+        _ = try await world.store.zoneChanges(zone, as: world.caller())
+        // Another app, of another user, on a device of the same name.
+        var other = world.caller("ben")
+        other.database = DatabaseID(container: "iCloud.other", owner: UserID("_ben"))
+        let refused = RecordSave(RecordID(recordName: "x"), type: "1", fields: Fields())
+        _ = try? await world.store.modifyRecords(ModifyRecordsRequest(saves: [refused]), as: other)
+        let why = try await world.why("a")
+        #expect(why.user == UserID("_anna"))
+        #expect(why.names == ["delivered"])
+        // A user who is not invited fetches what there is, and never that zone.
+        var tablet = world.caller("ben", on: "tablet")
+        _ = try await world.store.databaseChanges(DatabaseChangesRequest(), as: tablet)
+        tablet.database = DatabaseID(owner: UserID("_ben"))
+        _ = try await world.store.databaseChanges(DatabaseChangesRequest(), as: tablet)
+        let unseen = try await world.why("a", from: "tablet")
+        #expect(unseen.user == UserID("_ben"))
+        #expect(unseen.names == ["hidden"])
+    }
+
     @Test func `A rejection of the whole request explains each record`() async throws {
         let world = try await JournalledStore { $0.limits.itemsPerRequest = 1 }
         await #expect(throws: SyncError.self) {

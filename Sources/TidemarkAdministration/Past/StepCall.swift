@@ -7,7 +7,8 @@ public import TidemarkLog
 public import TidemarkModel
 import TidemarkReplay
 
-/// Requests an event, and the state of its record before and after.
+/// Requests an event, and the state of its record before and after; events of the server's own
+/// container are left out.
 public struct StepCall: SingleAnswerCall {
     /// See `AdministrationCall`.
     public static let name = "replay-step"
@@ -53,16 +54,25 @@ public struct StepCall: SingleAnswerCall {
         var step = try await steps.go(to: position)
         // The walk stands at the position now, or after the last event.
         if goesBack { step = try await steps.previous() }
-        guard let step else { return Answer() }
         var decoder = EventDecoder(source: source)
-        do {
+        while let found = step {
+            let event: DecodedEvent
+            do {
+                event = try decoder.decode(found.event)
+            } catch let error as EventFormatError {
+                throw SyncError(.internalError, error.message)
+            }
+            // The accounts and secrets of a server are no part of a walk.
+            if event.zone?.database.container == .server {
+                step = goesBack ? try await steps.previous() : try await steps.next()
+                continue
+            }
             return Answer(
-                event: LoggedEvent(try decoder.decode(step.event), in: source.line),
-                before: step.before,
-                record: step.change?.record
+                event: LoggedEvent(event, in: source.line),
+                before: found.before,
+                record: found.change?.record
             )
-        } catch let error as EventFormatError {
-            throw SyncError(.internalError, error.message)
         }
+        return Answer()
     }
 }

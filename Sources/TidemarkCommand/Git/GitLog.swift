@@ -42,7 +42,13 @@ final class GitLog {
 
     /// The next commit; `nil` after the last.
     func next() throws -> Commit? {
-        guard !isAtEnd, let id = try reader.next(until: 0) else { return nil }
+        guard !isAtEnd else { return nil }
+        guard let id = try reader.next(until: 0) else {
+            // Also before the first commit: git may have failed at once.
+            isAtEnd = true
+            try process.finish()
+            return nil
+        }
         var commit = Commit(
             id: String(decoding: id, as: UTF8.self),
             committerTime: 0,

@@ -15,7 +15,8 @@ struct ClosedPipe: Error {}
 /// Standard output, collected into large writes.
 ///
 /// On a terminal every line is written at once; elsewhere output is written in pieces of 64 KiB.
-/// Call ``flush()`` at the end: otherwise the rest is lost.
+/// Call ``flush()`` at the end, which throws if the rest cannot be written. After an error of other
+/// work, `deinit` writes what is complete.
 struct StandardOutput: ~Copyable {
     private var buffer: [UInt8] = []
     private let descriptor: Int32
@@ -28,6 +29,18 @@ struct StandardOutput: ~Copyable {
         self.descriptor = descriptor
         isTerminal = isatty(descriptor) == 1
         buffer.reserveCapacity(2 * Self.flushByteCount)
+    }
+
+    deinit {
+        if buffer.isEmpty { return }
+        try? writeAll(buffer[...], to: descriptor, name: "standard output")
+    }
+
+    /// Prints one line of text on standard output.
+    static func print(_ text: String) throws {
+        var output = StandardOutput()
+        try output.line(text)
+        try output.flush()
     }
 
     /// Writes one line, whose bytes the closure appends, and its end.

@@ -17,8 +17,8 @@ struct HTTPAdministration: AdministrationTransport {
     /// The administrator's secret; `nil` on a socket.
     private let secret: String?
 
-    /// The most bytes of a line.
-    private static let lineByteLimit = 64 << 20
+    /// The most bytes of a line: a commit of a change stream may have as many.
+    private static let lineByteLimit = FileLines.lineByteCountLimit
     /// The maximum number of bytes of an error response, which a server sends instead of lines.
     private static let failureByteLimit = 1 << 20
 
@@ -186,7 +186,11 @@ private struct Lines {
         // Only the unfinished line is checked: a complete one ends in this piece and is at most a
         // piece longer.
         guard rest.count <= limit else {
-            throw SyncError(.internalError, "A line of the answer has more than \(limit) bytes.")
+            throw SyncError(
+                .limitExceeded,
+                "A line of the answer has more than \(limit) bytes.",
+                remedy: "Run the command on the store's own folder, or ask for less."
+            )
         }
         return lines
     }

@@ -71,9 +71,11 @@ struct Evidence {
             opening = nil
         case .refused(let refused):
             note(refused.caller)
+            takeUser(of: refused.caller)
             add(refused, at: entry.time)
         case .told(let told):
             note(told.caller)
+            takeUser(of: told.caller)
             opening?.isFull = true
             if told.call == .zoneChanges, let zone = told.zone,
                 identity.isNamed(zone, in: told.caller.database),
@@ -141,9 +143,18 @@ struct Evidence {
         return found
     }
 
-    private mutating func isDevice(_ caller: Caller) -> Bool {
-        guard caller.device.map({ Name($0) }) == Name(device) else { return false }
-        if asksForUser { user = caller.user }
-        return true
+    private func isDevice(_ caller: Caller) -> Bool {
+        caller.device.map { Name($0) } == Name(device)
+    }
+
+    /// Remembers the user of a call of the device, if it is not known whose device it is.
+    ///
+    /// In another container, a device of the same name may belong to another user.
+    private mutating func takeUser(of caller: Caller) {
+        guard asksForUser, isDevice(caller),
+            caller.database.container == identity.database.container,
+            caller.database.environment == identity.database.environment
+        else { return }
+        user = caller.user
     }
 }

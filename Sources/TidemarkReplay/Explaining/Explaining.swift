@@ -156,7 +156,7 @@ struct Explaining {
     mutating func explainDelivery(_ visibility: RecordVisibility, _ reading: TokenReading) {
         guard let version = explanation.version else { return }
         if hasZoneEnded { return hide(.zoneGone) }
-        let place: DeltaPlace
+        let place: VersionPlace
         switch visibility {
         case .hidden(let hiding):
             return hide(hiding)
@@ -182,7 +182,7 @@ struct Explaining {
 
     private mutating func explain(
         _ version: PastChange,
-        at place: DeltaPlace,
+        at place: VersionPlace,
         _ reading: TokenReading
     ) {
         var delivery: Explanation.Delivery?

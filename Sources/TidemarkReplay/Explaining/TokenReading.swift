@@ -19,7 +19,7 @@ struct TokenReading {
 }
 
 /// The place of a version in the delta of its zone for a device, by the rules that make pages.
-enum DeltaPlace {
+enum VersionPlace {
     /// In a zone of which the device sees all: the zone's key, and the version's position.
     case whole(zone: ZoneKey, SequenceNumber)
     /// In an audience.

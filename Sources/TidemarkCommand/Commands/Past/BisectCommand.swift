@@ -318,6 +318,8 @@ extension BisectCommand {
         var call = EventsCall()
         call.first = finding.bad
         call.last = finding.bad
+        // Events of the server's own container are shown only where it is named.
+        if try database.holder.container == .server { call.filter.container = .server }
         var found: LoggedEvent?
         _ = try await service.answer(call) { found = $0 }
         guard let event = found else {

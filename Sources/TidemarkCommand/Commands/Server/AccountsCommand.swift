@@ -186,7 +186,7 @@ struct AccountsInviteCommand: AsyncParsableCommand {
     @OptionGroup var link: LinkOptions
 
     func run() async throws {
-        print(
+        try StandardOutput.print(
             try link.link(try await account.store.administer(.invite(email: account.email)))
         )
     }
@@ -205,7 +205,7 @@ struct AccountsResetCommand: AsyncParsableCommand {
     @OptionGroup var link: LinkOptions
 
     func run() async throws {
-        print(
+        try StandardOutput.print(
             try link.link(try await account.store.administer(.reset(account: account.email)))
         )
     }
@@ -228,7 +228,9 @@ struct AccountsRemoveCommand: AsyncParsableCommand {
     @OptionGroup var account: AccountArgument
 
     func run() async throws {
-        print(try await account.store.administer(.removeAccount(account.email)).text)
+        try StandardOutput.print(
+            try await account.store.administer(.removeAccount(account.email)).text
+        )
     }
 }
 

@@ -36,7 +36,7 @@ struct AdministratorsAddCommand: AsyncParsableCommand {
     var name: String
 
     func run() async throws {
-        print(try await store.administer(.creating, AddAdministratorCall(name)))
+        try StandardOutput.print(try await store.administer(.creating, AddAdministratorCall(name)))
     }
 }
 

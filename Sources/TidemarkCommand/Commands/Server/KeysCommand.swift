@@ -49,7 +49,7 @@ struct KeysAddCommand: AsyncParsableCommand {
             environment: place.environment,
             publicKey: String(decoding: bytes, as: UTF8.self)
         )
-        print(try await store.administer(.addKey(key)).text)
+        try StandardOutput.print(try await store.administer(.addKey(key)).text)
     }
 }
 

@@ -57,7 +57,7 @@ struct TokensAddCommand: AsyncParsableCommand {
             callback: callback,
             asksDiscoverable: askDiscoverable
         )
-        print(try await store.administer(.makeToken(token)).text)
+        try StandardOutput.print(try await store.administer(.makeToken(token)).text)
     }
 }
 

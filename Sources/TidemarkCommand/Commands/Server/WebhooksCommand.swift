@@ -61,7 +61,7 @@ struct WebhooksAddCommand: AsyncParsableCommand {
             key: key,
             user: user ?? ""
         )
-        print(try await store.administer(.addWebhook(webhook)).text)
+        try StandardOutput.print(try await store.administer(.addWebhook(webhook)).text)
     }
 }
 
