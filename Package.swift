@@ -366,8 +366,7 @@ let package = Package(
         .testTarget(
             name: "TidemarkViewsTests",
             dependencies: [
-                "TidemarkViews", "TidemarkEvents", "TidemarkLog", "TidemarkModel", "SimulatedDisk",
-                "TestSupport",
+                "TidemarkViews", "TidemarkEvents", "TidemarkLog", "TestSupport",
             ],
             exclude: ["Fixtures"],
             swiftSettings: everywhere
@@ -388,7 +387,7 @@ let package = Package(
         // Loops that catch errors, in the other language mode: the same file.
         .testTarget(
             name: "TidemarkDatabaseSwift5Tests",
-            dependencies: ["Tidemark", "TestSupport"],
+            dependencies: ["TidemarkDatabase", "Tidemark", "TestSupport"],
             swiftSettings: sanitized + [.swiftLanguageMode(.v5)]
         ),
         .testTarget(
@@ -437,8 +436,8 @@ let package = Package(
         .testTarget(
             name: "TidemarkTests",
             dependencies: [
-                "TidemarkReplay", "Tidemark", "TidemarkRules", "TidemarkViews", "TidemarkEvents",
-                "TidemarkLog", "TidemarkModel", "TidemarkLock", "TidemarkTesting",
+                "Tidemark", "TidemarkReplay", "TidemarkViews", "TidemarkEvents", "TidemarkLog",
+                "TidemarkModel", "TidemarkLock", "TidemarkTesting",
                 "GeneratedQueries", "SimulatedDisk", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
@@ -464,8 +463,8 @@ let package = Package(
         .testTarget(
             name: "TidemarkReplayTests",
             dependencies: [
-                "TidemarkReplay", "Tidemark", "TidemarkViews", "TidemarkEvents", "TidemarkLog",
-                "TidemarkModel", "TidemarkLock", "GeneratedQueries", "SimulatedDisk", "TestSupport",
+                "TidemarkReplay", "Tidemark", "TidemarkEvents", "TidemarkLog", "TidemarkModel",
+                "TidemarkLock", "GeneratedQueries", "TestSupport",
             ],
             swiftSettings: everywhere
         ),
@@ -477,8 +476,8 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "TidemarkCommand", "Tidemark", "TidemarkReplay", "TidemarkAdministration",
-                "TidemarkViews", "TidemarkEvents", "TidemarkLog", "TidemarkModel", "TestSupport",
+                "TidemarkCommand", "Tidemark", "TidemarkAdministration", "TidemarkViews",
+                "TidemarkEvents", "TidemarkLog", "TidemarkModel", "TestSupport",
                 "EmbeddingExample", "TwoDevicesExample", "TaskListExample",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -569,9 +568,9 @@ package.targets += [
 ]
 #endif
 
-// `tools/test --room NAME` leaves out of the package whatever that target and its tests do not need,
+// `tools/test --target NAME` leaves out of the package whatever that target and its tests do not need,
 // because SwiftPM builds every test target of a package.
-if let room = Context.environment["TIDEMARK_ROOM"] {
+if let target = Context.environment["TIDEMARK_TARGET"] {
     func names(_ dependencies: [Target.Dependency]) -> [String] {
         dependencies.compactMap { dependency in
             switch dependency {
@@ -583,9 +582,9 @@ if let room = Context.environment["TIDEMARK_ROOM"] {
     let dependencies = package.targets.map { ($0.name, names($0.dependencies)) }
     let below = Dictionary(uniqueKeysWithValues: dependencies)
     // The target that a test target names first is the one that it tests.
-    let tests = package.targets.filter { $0.isTest && names($0.dependencies).first == room }
+    let tests = package.targets.filter { $0.isTest && names($0.dependencies).first == target }
     var kept: Set<String> = []
-    var waiting = [room] + tests.map(\.name)
+    var waiting = [target] + tests.map(\.name)
     while let name = waiting.popLast() {
         if kept.insert(name).inserted { waiting += below[name] ?? [] }
     }

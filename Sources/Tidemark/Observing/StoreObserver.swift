@@ -33,7 +33,7 @@ public enum StoreWork: Sendable {
     /// To open it, with all that recovery and rebuilding take.
     case opening
     /// To answer a call of ``TidemarkModel/DatabaseService``.
-    case call(StoreCall)
+    case call(ObservedCall)
     /// To write a frame of commits and wait for the disk.
     case sync
     /// To take the zone views to disk.
@@ -43,7 +43,7 @@ public enum StoreWork: Sendable {
 }
 
 /// A call that a store answers.
-public struct StoreCall: Hashable, Sendable {
+public struct ObservedCall: Hashable, Sendable {
     /// The method that is called.
     public var kind: JournalEntry.Call
     /// The caller of the request.

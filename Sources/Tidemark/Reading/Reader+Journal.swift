@@ -55,7 +55,7 @@ extension Reader {
         about items: @autoclosure () -> [SyncError.Item],
         since: ChangeToken?,
         _ error: SyncError,
-        _ observed: ObservedCall?
+        _ observed: CallObservation?
     ) {
         if let observed {
             observed.observer.notes(.refused(call, error.code, count: 1))
@@ -70,13 +70,13 @@ extension Reader {
     }
 
     /// Notifies the observer that a call begins; returns `nil` if there is no observer.
-    private func begins(_ call: JournalEntry.Call, _ caller: Caller) -> ObservedCall? {
+    private func begins(_ call: JournalEntry.Call, _ caller: Caller) -> CallObservation? {
         guard isObserved, let observer else { return nil }
-        return ObservedCall(observer, observer.begins(.call(StoreCall(call, by: caller))))
+        return CallObservation(observer, observer.begins(.call(ObservedCall(call, by: caller))))
     }
 
     /// Notifies the observer that a call has ended.
-    private func ends(_ observed: ObservedCall, _ error: SyncError? = nil) {
+    private func ends(_ observed: CallObservation, _ error: SyncError? = nil) {
         cacheReports.report(source.cacheUse, to: observed.observer)
         observed.work?.ends(error)
     }
@@ -109,7 +109,7 @@ extension Reader {
 ///
 /// A class, so that its absence, which is usual, costs nothing: a missing value of a protocol is
 /// copied and destroyed by calls of the runtime.
-private final class ObservedCall: Sendable {
+private final class CallObservation: Sendable {
     let observer: any StoreObserver
     let work: (any StoreWorkObserver)?
 

@@ -1,7 +1,7 @@
 // Tidemark
 // SPDX-License-Identifier: Apache-2.0
 
-public import TidemarkLog
+import TidemarkLog
 public import TidemarkModel
 
 /// Subscriptions and notifications: `Docs/subscriptions.md`.
@@ -114,17 +114,13 @@ extension Store {
         return AsyncThrowingStream { try await feed.next() }
     }
 
-    /// Waits until the notifications of all events up to a position are made and durable; without a
-    /// position, of all events that are durable now.
+    /// Waits until the notifications of all events that are durable now are made and durable.
     ///
     /// Notifications are normally made soon after the event, without a call to this. Use it in
     /// tests, or to be certain. Throws the error that keeps them from being made.
-    public func waitUntilNotified(through position: SequenceNumber? = nil) async throws(SyncError) {
+    public func waitUntilNotified() async throws(SyncError) {
         let parts = try parts
-        let writer = try parts.writer()
-        let target = position ?? parts.reader.source.durableSequence
-        // The notifier reads durable events only, and would otherwise never reach the position.
-        try await writer.committer.waitUntilDurable(target)
+        let target = parts.reader.source.durableSequence
         let notifications = parts.notifications
         try await notifications.notifier().catchUp(through: target, notifications)
     }

@@ -45,7 +45,7 @@ public final class Store: Sendable {
     private let opened: Lock<Opened>
     /// Held while the parts are closed or replaced, so that only one thread at a time does that.
     ///
-    /// No part of the store takes it, so that they can do files meanwhile.
+    /// No part of the store takes this lock, so the parts can work on files while it is held.
     private let closing = Lock(())
 
     /// The parts of the store, or the reason why there are none.

@@ -19,7 +19,7 @@ package struct ImportDecision {
     /// The key or placeholder of each epoch; `nil` while the epoch does not exist.
     private var keys: [ZoneKey?]
     /// The effect of the line on shares.
-    private var passages: ShareTransitions
+    private var transitions: ShareTransitions
 
     /// Decides a line that was received at a time, in milliseconds since 1970.
     ///
@@ -43,7 +43,7 @@ package struct ImportDecision {
         reading = try LineReading(line, facts, rules.limits)
         database = line.database
         keys = reading.epochs.map(\.zone.key)
-        passages = ShareTransitions(Audiences(facts))
+        transitions = ShareTransitions(Audiences(facts))
         plan = CommitPlan(time: line.time, received: received, bound: facts.bound, hash: facts.hash)
         plan.changesSystemZone = reading.epochs.contains {
             $0.zone.identity.systemZone?.isRestedOn ?? false
@@ -63,9 +63,9 @@ package struct ImportDecision {
         for item in consulted.items { plan.restsOn(item.slot, in: zones.key(of: item.zone)) }
         let saves = try saves()
         try settleShares(consulted.items, saves, waiting, zones, facts)
-        try passages.begin(&plan, zones)
+        try transitions.begin(&plan, zones)
         try decide(consulted.items, saves, by: rules, author, facts)
-        try passages.finish(&plan, zones, author)
+        try transitions.finish(&plan, zones, author)
     }
 
     /// Returns the saves of the line, by step.
@@ -129,12 +129,12 @@ package struct ImportDecision {
         if !roots.isEmpty { plan.changesSystemZone = true }
         // A line is applied as a whole or not at all. So its first refusal is its error.
         if let refusal = try rules.settle().min(by: { $0.key < $1.key }) { throw refusal.value }
-        passages.rules = rules
+        transitions.rules = rules
     }
 
     /// Adds the line's shares whose roots do not exist to the waiting ones.
     package func note(in waiting: inout WaitingShares) {
-        for (root, share) in passages.rules?.rootless ?? [] {
+        for (root, share) in transitions.rules?.rootless ?? [] {
             waiting.add(share, of: root.name, in: reading.epochs[root.zone].zone.identity)
         }
     }
@@ -177,7 +177,7 @@ package struct ImportDecision {
             }
             // The shares that the line itself begins in this epoch end with it, like those that
             // existed before.
-            for audience in passages.begun(in: epoch) { plan.deleteZone(audience, reason) }
+            for audience in transitions.begun(in: epoch) { plan.deleteZone(audience, reason) }
             // Shares that were there before the line end with their zone.
             if keys[epoch] != nil, reading.epochs[epoch].zone.key != nil {
                 let audiences = Audiences(facts)
@@ -225,19 +225,19 @@ package struct ImportDecision {
             let verdict = try rules.verdict(on: [save], [item], at: 0, over: facts)
             if case .refused(let error) = verdict { throw error }
             let zone = key(of: item.zone)
-            let place = try passages.pass(item, index, in: zone, &plan)
+            let place = try transitions.pass(item, index, in: zone, &plan)
             try plan.save(
                 item,
                 anew: step.hadDeletion,
                 in: zone,
                 save,
                 author,
-                share: passages.rules?.links[index] ?? .unchanged,
+                share: transitions.rules?.links[index] ?? .unchanged,
                 audience: place
             )
         } else if let body = item.liveBody {
             let zone = key(of: item.zone)
-            let place = try passages.pass(item, index, in: zone, &plan, isDeletion: true)
+            let place = try transitions.pass(item, index, in: zone, &plan, isDeletion: true)
             plan.delete(item, in: zone, type: body.recordTypeBytes, holding: nil, audience: place)
         }
     }

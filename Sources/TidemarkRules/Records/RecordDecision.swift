@@ -86,25 +86,25 @@ package struct RecordDecision: ~Copyable, Sendable {
         if isPlain { return restOnItems() }
         // What follows is for requests whose items depend on each other, or on other records.
         var cascades = try bind(request, &verdicts, rules.limits, audiences)
-        var passages = ShareTransitions(audiences)
+        var transitions = ShareTransitions(audiences)
         while true {
-            passages.rules = try sharing(request, verdicts, cascades, shares, audiences)
-            let refusals = try passages.rules?.settle() ?? [:]
+            transitions.rules = try sharing(request, verdicts, cascades, shares, audiences)
+            let refusals = try transitions.rules?.settle() ?? [:]
             for (index, error) in refusals {
                 verdicts[origin(of: index, cascades)] = .refused(error)
             }
             let isSpread = request.isAtomic && spread(&verdicts, request)
             // A rejection may affect the remaining items.
-            if passages.rules == nil || refusals.isEmpty && !isSpread { break }
+            if transitions.rules == nil || refusals.isEmpty && !isSpread { break }
             cascades = try bind(request, &verdicts, rules.limits, audiences)
         }
         if consulted.mayMeet { try consulted.settle(newcomers(of: verdicts), in: zones, facts) }
         restOnItems()
-        if let consequences = passages.rules?.consequences {
+        if let consequences = transitions.rules?.consequences {
             try plan.add(consequences, of: caller.database, by: author, over: facts)
         }
-        try passages.begin(&plan, zones)
-        if let rules = passages.rules {
+        try transitions.begin(&plan, zones)
+        if let rules = transitions.rules {
             neighboursLookedAt = max(neighboursLookedAt, rules.consulted.lookedAt)
         }
         if let grown = try schema?.grown(by: request.saves, verdicts, rules.limits) {
@@ -114,12 +114,12 @@ package struct RecordDecision: ~Copyable, Sendable {
         for (index, verdict) in verdicts.enumerated() {
             switch verdict {
             case .save:
-                let event = try save(index, request, bodyAuthor, &passages)
+                let event = try save(index, request, bodyAuthor, &transitions)
                 outcomes.append(.event(event))
             case .delete:
-                let event = try delete(index, request, bodyAuthor, &passages)
+                let event = try delete(index, request, bodyAuthor, &transitions)
                 outcomes.append(.event(event))
-                for item in cascades[index] ?? [] { try cascade(item, &passages) }
+                for item in cascades[index] ?? [] { try cascade(item, &transitions) }
             case .nothingToDo:
                 outcomes.append(.nothingToDo)
             case .refused(let error):
@@ -132,8 +132,8 @@ package struct RecordDecision: ~Copyable, Sendable {
                 outcomes.append(.refused(error, against: live?.sequence ?? .zero))
             }
         }
-        if rules.touchesTargets { try touch(request, verdicts, cascades, &passages) }
-        try passages.finish(&plan, zones, bodyAuthor)
+        if rules.touchesTargets { try touch(request, verdicts, cascades, &transitions) }
+        try transitions.finish(&plan, zones, bodyAuthor)
     }
 
     /// Gives new tags to the targets of references.
@@ -141,7 +141,7 @@ package struct RecordDecision: ~Copyable, Sendable {
         _ request: ModifyRecordsRequest,
         _ verdicts: [Verdict],
         _ cascades: [Int: [ConsultedItem]],
-        _ passages: inout ShareTransitions
+        _ transitions: inout ShareTransitions
     ) throws(SyncError) {
         let neighbours = Neighbours(zones, facts)
         let touched = try TouchedRecords(by: request, verdicts, items, beside: cascades, neighbours)
@@ -153,7 +153,7 @@ package struct RecordDecision: ~Copyable, Sendable {
             if let body = item.liveBody, try access?.refusal(of: .read, on: body) != nil {
                 continue
             }
-            try passages.touch(item, in: zone, as: zones.access(of: item.zone), &plan)
+            try transitions.touch(item, in: zone, as: zones.access(of: item.zone), &plan)
         }
     }
 
@@ -428,22 +428,22 @@ package struct RecordDecision: ~Copyable, Sendable {
         _ index: Int,
         _ request: ModifyRecordsRequest,
         _ author: BodyAuthor,
-        _ passages: inout ShareTransitions
+        _ transitions: inout ShareTransitions
     ) throws(SyncError) -> Int {
         let item = items[index]
         let zone = zoneKey(item.zone)
-        if passages.rules == nil {
+        if transitions.rules == nil {
             try plan.save(items, in: zone, request.saves, at: index, author)
         } else {
             var save = request.saves[index]
-            if let fields = passages.rules?.fields[index] { save.fields = fields }
-            let place = try passages.pass(item, index, in: zone, &plan)
+            if let fields = transitions.rules?.fields[index] { save.fields = fields }
+            let place = try transitions.pass(item, index, in: zone, &plan)
             try plan.save(
                 item,
                 in: zone,
                 save,
                 author,
-                share: passages.rules?.links[index] ?? .unchanged,
+                share: transitions.rules?.links[index] ?? .unchanged,
                 audience: place
             )
         }
@@ -454,14 +454,14 @@ package struct RecordDecision: ~Copyable, Sendable {
         _ index: Int,
         _ request: ModifyRecordsRequest,
         _ author: BodyAuthor,
-        _ passages: inout ShareTransitions
+        _ transitions: inout ShareTransitions
     ) throws(SyncError) -> Int {
         let item = items[index]
         let zone = zoneKey(item.zone)
-        let place = try passages.pass(item, index, in: zone, &plan, isDeletion: true)
+        let place = try transitions.pass(item, index, in: zone, &plan, isDeletion: true)
         // In a shared database, deleting the share's record means leaving: the record stays,
         // without the participant (semantics.md, "Sharing").
-        if let leave = passages.rules?.leaves[index] {
+        if let leave = transitions.rules?.leaves[index] {
             try plan.save(item, in: zone, leave, author, audience: place)
         } else {
             let type = item.liveBody?.recordTypeBytes ?? []
@@ -474,14 +474,14 @@ package struct RecordDecision: ~Copyable, Sendable {
     /// Deletes a record together with a record that it refers to.
     private mutating func cascade(
         _ item: ConsultedItem,
-        _ passages: inout ShareTransitions
+        _ transitions: inout ShareTransitions
     ) throws(SyncError) {
         let zone = zoneKey(item.zone)
         // Deletions are written in the order of their items, as `sharing` appends the cascaded
         // ones. The count therefore gives the item.
-        let index = items.count + passages.cascadedCount
-        passages.cascadedCount += 1
-        let place = try passages.pass(item, index, in: zone, &plan, isDeletion: true)
+        let index = items.count + transitions.cascadedCount
+        transitions.cascadedCount += 1
+        let place = try transitions.pass(item, index, in: zone, &plan, isDeletion: true)
         let type = item.liveBody?.recordTypeBytes ?? []
         plan.delete(item, in: zone, type: type, holding: nil, audience: place)
     }

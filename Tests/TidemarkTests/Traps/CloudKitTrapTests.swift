@@ -9,7 +9,7 @@ import TidemarkModel
 /// What implementations of CloudKit's rules get wrong most often, most frequent first.
 ///
 /// Trap 7 (the shared database) is in `SharingTests` and `ParticipantTests`, 12 (pushes) in
-/// `NotificationTests`. That about the sync engine of devices (13) waits for that part.
+/// `NotificationTests`, and 13 (the sync engine of devices) in `SyncEngineTests`.
 @Suite struct CloudKitTrapTests {
     let scratch: ScratchAssets
     let notes: Client

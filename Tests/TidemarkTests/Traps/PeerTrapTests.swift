@@ -9,10 +9,11 @@ import TidemarkModel
 
 /// Bugs that other sync engines have shipped, by the numbers of the project's list of them.
 ///
-/// What is about the device waits for the library of the device: 1 and 10 (its outbox), 3 where it
-/// splits batches, 5 (children before parents), 16 (retries), 18 (repair by checksum); 12 waits for
-/// compaction. Records that cannot be decoded (8) are in `DamageTests` of the command line and
-/// `ViewDamageTests`; tokens that a restore cuts off (17) are in `TokenTests`.
+/// Those of a device's outbox, batches and retries (1, 3, 10, 16) are in `SyncLoopTests` and
+/// `SyncEngineTests`, 12 (compaction) is in `CompactionTests`; 5 (children before parents) and 18
+/// (repair by checksum) are of a device library, which does not exist yet. Records that cannot be
+/// decoded (8) are in `DamageTests` of the command line and `ViewDamageTests`; tokens that a restore
+/// cuts off (17) are in `TokenTests`.
 @Suite struct PeerTrapTests {
     let scratch: ScratchAssets
     let notes: Client
