@@ -52,6 +52,7 @@ extension Writer {
                 }
                 for database in effect.endings { usages.forget(database) }
             }
+            for (database, blobs) in effect.named { quotas.unnamed.name(blobs, in: database) }
             return placed
         } catch {
             release(reservations)

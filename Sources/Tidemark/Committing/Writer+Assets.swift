@@ -17,7 +17,14 @@ extension Writer {
     ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8] {
         try reader.checkAccess(of: caller, writes: true)
         let database = try writableDatabase(of: request.zone, as: caller)
-        let asset = try await storeAsset(pieces, announced: request.announced, in: database)
+        let counted = CountedUpload(in: database, quotas, now: reader.now)
+        let asset = try await storeAsset(
+            pieces,
+            announced: request.announced,
+            in: database,
+            counted
+        )
+        counted.end(as: try asset.blob)
         try reader.noteKnown(asset, in: database, by: caller)
         return asset
     }
@@ -26,7 +33,8 @@ extension Writer {
     func storeAsset<Pieces: AsyncSequence>(
         _ pieces: Pieces,
         announced: AssetReference?,
-        in database: DatabaseID
+        in database: DatabaseID,
+        _ counted: CountedUpload? = nil
     ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8] {
         // An announced size is checked first, so that a file that is too large is rejected before
         // any byte is written.
@@ -40,6 +48,7 @@ extension Writer {
         }
         var iterator = pieces.makeAsyncIterator()
         while let piece = try await iterator.nextPiece() {
+            try counted?.take(piece.count)
             try explained { () throws(BlobError) in try upload.append(piece) }
         }
         // Before `finish`, which gives the bytes their name. An upload that is released before that

@@ -28,6 +28,8 @@ extension Writer {
         var growths: [UsageCounts.Reservation] = []
         /// Databases that lose a zone.
         var endings: [DatabaseID] = []
+        /// The blobs that records of a database name.
+        var named: [DatabaseID: [BlobID]] = [:]
 
         mutating func add(_ growth: Int, to database: DatabaseID) {
             if let index = growths.firstIndex(where: { $0.database == database }) {
@@ -55,7 +57,12 @@ extension Writer {
                 if change.state == .live {
                     let end = plan.draft.events[index].payloadEnd
                     let bytes = plan.draft.payloads[event.bodyOffset..<end]
-                    growth = RecordBody(sound: bytes).countedByteCount
+                    let body = RecordBody(sound: bytes)
+                    growth = body.countedByteCount
+                    if body.fields.namesAssets {
+                        let blobs = body.fields.assets.map(\.blob)
+                        effect.named[identity.database, default: []] += blobs
+                    }
                 }
                 // One read of the log per replaced record. Only stores with a quota pay for it.
                 if change.previousState == .live {
@@ -163,6 +170,16 @@ extension Writer {
 }
 
 extension SyncError {
+    /// An upload that leaves too many bytes without a record.
+    static func uploadsExceedQuota(of database: DatabaseID) -> SyncError {
+        SyncError(
+            .quotaExceeded,
+            "The database \(database), or its container, has as many bytes of uploads that no record "
+                + "names as its quota allows.",
+            remedy: "Save the records that name the uploads, or wait until a day has passed."
+        )
+    }
+
     /// A commit that would make a database or a container too large.
     fileprivate static func quotaExceeded(
         _ place: String,

@@ -25,6 +25,8 @@ public struct ContainerQuota: Hashable, Sendable {
 /// The quotas of an open store, which also apply after its parts were closed and opened again.
 final class QuotaSettings: Sendable {
     let state: Lock<Quotas>
+    /// The uploads that quotas limit before a record names them.
+    let unnamed = UnnamedUploads()
 
     init(limits: Limits) {
         state = Lock(Quotas(limits: limits))

@@ -31,6 +31,59 @@ import TidemarkModel
         .string(String(repeating: "x", count: count))
     }
 
+    // MARK: Uploads
+
+    @Test func `Uploads that no record names are limited by the quota`() async throws {
+        let scratch = try scratch(private: 100_000)
+        let anna = scratch.client()
+        func bytes(_ count: Int, _ byte: UInt8) -> [UInt8] {
+            [UInt8](repeating: byte, count: count)
+        }
+        let first = try await anna.upload(bytes(60_000, 1))
+        let error = await #expect(throws: SyncError.self) {
+            try await anna.upload(bytes(60_000, 2))
+        }
+        #expect(error?.code == .quotaExceeded)
+        // The refused one left nothing that counts, and the same bytes count once.
+        _ = try await anna.upload(bytes(40_000, 3))
+        // Other users have quotas of their own.
+        var ben = anna
+        ben.caller.database = DatabaseID(owner: UserID("ben"))
+        ben.caller.user = UserID("ben")
+        _ = try await ben.upload(bytes(60_000, 2))
+        // Once a record names it, an upload counts with the records.
+        _ = try await anna.attach(first, to: "a").get()
+        let second = try await anna.upload(bytes(30_000, 4))
+        #expect(await refusal { try await anna.attach(second, to: "b").get() } == nil)
+        let third = try await anna.upload(bytes(20_000, 5))
+        #expect(await refusal { try await anna.attach(third, to: "c").get() } == .quotaExceeded)
+        #expect(await refusal { try await anna.upload(bytes(50_000, 6)) } == .quotaExceeded)
+        // After a day, what no record names may be collected.
+        scratch.wait(ScratchAssets.day + 1)
+        _ = try await anna.upload(bytes(99_000, 6))
+        // Small files take a block each.
+        #expect(await refusal { try await ben.upload(bytes(50_000, 7)) } == nil)
+        for number in 0..<12 { _ = try? await ben.upload([UInt8(number)]) }
+        #expect(await refusal { try await ben.upload(bytes(10_000, 8)) } == .quotaExceeded)
+    }
+
+    @Test func `The quota of a container limits the uploads of all its users`() async throws {
+        let scratch = try scratch()
+        var quota = ContainerQuota()
+        quota.bytes = 100_000
+        try scratch.store.setQuotas([.standard: quota])
+        func upload(_ user: String, _ count: Int) async throws -> AssetReference {
+            var client = scratch.client()
+            client.caller.database = DatabaseID(owner: UserID(user))
+            client.caller.user = UserID(user)
+            return try await client.upload([UInt8](repeating: UInt8(count % 251), count: count))
+        }
+        _ = try await upload("anna", 60_000)
+        _ = try await upload("ben", 30_000)
+        #expect(await refusal { try await upload("cleo", 20_000) } == .quotaExceeded)
+        _ = try await upload("cleo", 10_000)
+    }
+
     // MARK: Counting
 
     @Test func `Live records and their assets count, by zone and by database`() async throws {
