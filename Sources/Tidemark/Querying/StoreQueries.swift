@@ -17,13 +17,9 @@ import TidemarkQuery
 final class StoreQueries: Sendable {
     private let source: any EventSource
     private let line: IncarnationLine
+    private let changes: ChangeReader
     /// Returns the folder of the index now; `nil` for memory.
     private let place: @Sendable () -> String?
-    /// Returns the key of a zone's container; `nil` if the records of the zone cannot be queried.
-    ///
-    /// It is `nil` itself once the store is closed, so that the store releases its views even if the task
-    /// that updates the index runs on for a moment.
-    private let container: Lock<(@Sendable (ZoneKey) throws(SyncError) -> UInt64?)?>
     /// The permissions of a folder that is created for the index.
     private let permissions: FilePermissions
     /// The number of events that can be added in an imperceptible time.
@@ -50,8 +46,6 @@ final class StoreQueries: Sendable {
 
     /// The number of changes from which on an update ends with ``QueryIndex/settle()``.
     private static let longCount = 16_384
-    /// The number of events between two checks for cancellation, which then cost next to nothing.
-    private static let cancellationInterval: UInt64 = 4_096
     /// The number of times that one query rebuilds an index found to be damaged.
     private static let attemptLimit = 3
 
@@ -68,7 +62,7 @@ final class StoreQueries: Sendable {
         self.place = place
         self.permissions = permissions
         self.nearCount = nearCount
-        self.container = Lock(container)
+        changes = ChangeReader(source, line, container)
     }
 
     /// Queries the index once it has reached a position.
@@ -198,7 +192,7 @@ final class StoreQueries: Sendable {
         return task
     }
 
-    private static let closing = SyncError(.serviceUnavailable, "The store is being closed.")
+    static let closing = SyncError(.serviceUnavailable, "The store is being closed.")
 
     /// Returns true if the index is at a position, or so near that a query need not use another
     /// way; `nil` if it cannot be opened, and a query that waits for it gets the error.
@@ -228,7 +222,7 @@ final class StoreQueries: Sendable {
         }
         task?.cancel()
         working.wait()
-        container.withLock { $0 = nil }
+        changes.close()
     }
 }
 
@@ -345,35 +339,6 @@ extension SyncError {
 // MARK: - Catching up
 
 extension StoreQueries {
-    /// The changes in a stretch of the log, up to the end of a commit.
-    private struct Batch: Sendable {
-        var changes: [IndexedChange] = []
-        var position = IndexPosition()
-        /// The length of the blocks that the saves among the changes keep in memory.
-        var byteCount = 0
-        var lastBlockAddress: UInt = 0
-
-        mutating func append(_ change: IndexedChange, of block: [UInt8]) {
-            changes.append(change)
-            guard case .saved = change.content else { return }
-            // No other block is at the address, because the last save keeps its block.
-            let address = block.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
-            if address != lastBlockAddress { byteCount += block.count }
-            lastBlockAddress = address
-        }
-    }
-
-    /// The length of the blocks that the changes of a transaction may keep, not counting the rest of
-    /// the last commit.
-    private static let batchByteCount = 32 << 20
-    /// The number of changes per transaction that only adds rows at the ends of tables.
-    private static let addingCount = 16_384
-    /// The number of changes per transaction that also removes rows.
-    ///
-    /// These are all over the tables, so that a transaction changes most pages if it replaces one
-    /// record in ten. Smaller transactions write many pages several times.
-    private static let replacingCount = 131_072
-
     private func takeIn(through bound: SequenceNumber, _ index: QueryIndex) async throws {
         // Another update may have passed the bound after this one was found to be needed.
         guard index.position.reached < bound else { return }
@@ -394,7 +359,7 @@ extension StoreQueries {
     private func make(through bound: SequenceNumber, _ index: QueryIndex) async throws {
         let discardCount = state.withLock(\.discardCount)
         do {
-            let replaced = try replacedVersions(through: bound)
+            let replaced = try changes.replacedVersions(through: bound)
             var last = IndexPosition()
             try await forEachBatch(after: last, through: bound, without: replaced) { batch in
                 try await index.apply(batch.changes, through: nil)
@@ -415,10 +380,11 @@ extension StoreQueries {
         after start: IndexPosition,
         through bound: SequenceNumber,
         without replaced: PositionSet? = nil,
-        _ take: (Batch) async throws -> Void
+        _ take: (ChangeReader.Batch) async throws -> Void
     ) async throws {
         var last = start
-        var batch: Batch? = try batch(after: last, through: bound, without: replaced)
+        var batch: ChangeReader.Batch? =
+            try changes.batch(after: last, through: bound, without: replaced)
         while let current = batch {
             try Task.checkCancellation()
             let progress = QueryIndexProgress(position: last.reached, last: bound)
@@ -431,122 +397,14 @@ extension StoreQueries {
             // At most two batches are in memory: the one that is written and the one that is read.
             async let next =
                 current.position.reached < bound
-                ? self.batch(after: current.position, through: bound, without: replaced) : nil
+                ? changes.batch(after: current.position, through: bound, without: replaced) : nil
             try await take(current)
             batch = try await next
         }
-    }
-
-    /// The versions of records that others replace, or delete, before or at a position.
-    ///
-    /// One walk through the log, and a bit of memory for each position.
-    private func replacedVersions(through bound: SequenceNumber) throws -> PositionSet {
-        var replaced = PositionSet()
-        try source.visit(from: SequenceNumber.zero.next, through: bound) {
-            (event) throws(EventFormatError) in
-            // Without a copy of the payload: this visits every event of the log.
-            let payload = event.block.span.bytes.extracting(event.payloadRange)
-            if let previous = try RecordEvent.previous(in: payload),
-                previous < event.sequence
-            {
-                replaced.insert(previous)
-            }
-            return event.sequence.rawValue % Self.cancellationInterval != 0 || !Task.isCancelled
-        }
-        try Task.checkCancellation()
-        return replaced
-    }
-
-    private func batch(
-        after start: IndexPosition,
-        through bound: SequenceNumber,
-        without replaced: PositionSet?
-    ) throws -> Batch {
-        let countLimit = replaced == nil ? Self.replacingCount : Self.addingCount
-        guard let container = container.withLock(\.self) else { throw Self.closing }
-        var batch = Batch(position: start)
-        // Looked up once: a log of many zones alternates between them all the time.
-        var known: [ZoneKey: UInt64?] = [:]
-        var zone: (key: ZoneKey, container: UInt64?)?
-        var failure: SyncError?
-        try source.visit(from: start.reached.next, through: bound) {
-            (event) throws(EventFormatError) in
-            // A batch ends with a commit, because queries between two batches must not see a part
-            // of one.
-            if event.sequence == event.commit.first,
-                batch.changes.count >= countLimit || batch.byteCount >= Self.batchByteCount
-            {
-                return false
-            }
-            batch.position.sequence = event.sequence.rawValue
-            batch.position.received = event.commit.received
-            if event.zone != zone?.key {
-                do throws(SyncError) {
-                    if known[event.zone] == nil { known[event.zone] = try container(event.zone) }
-                    zone = (event.zone, known[event.zone] ?? nil)
-                } catch {
-                    failure = error
-                    return false
-                }
-            }
-            if let replaced, replaced.contains(event.sequence) { return true }
-            if let change = try IndexedChange(event, zone?.container) {
-                // The replaced event was skipped.
-                let change = replaced == nil ? change : change.replacingNothing
-                batch.append(change, of: event.block)
-            }
-            return event.sequence.rawValue % Self.cancellationInterval != 0 || !Task.isCancelled
-        }
-        if let failure { throw failure }
-        try Task.checkCancellation()
-        batch.position.incarnation = line.incarnation(of: batch.position.reached).rawValue
-        return batch
     }
 }
 
 extension IndexPosition {
     /// The last position that is contained.
-    fileprivate var reached: SequenceNumber { SequenceNumber(rawValue: sequence) }
-}
-
-extension IndexedChange {
-    /// The change as it is where the version before it never was.
-    fileprivate var replacingNothing: IndexedChange {
-        IndexedChange(
-            sequence: sequence,
-            container: container,
-            zone: zone,
-            previous: 0,
-            content: content
-        )
-    }
-
-    /// Creates the change of the query index that an event causes; `nil` if the event causes none.
-    ///
-    /// Without a container, the records of the event's zone cannot be queried.
-    fileprivate init?(_ event: LogEvent, _ container: UInt64?) throws(EventFormatError) {
-        let bytes = event.payload
-        guard let first = bytes.first else { return nil }
-        let sequence = event.sequence.rawValue
-        let zone = event.zone.rawValue
-        switch EventKind(rawValue: first) {
-        case .zoneDeleted:
-            self.init(sequence: sequence, zone: zone, previous: 0, content: .zoneDeleted)
-        case .recordSaved, .recordDeleted, .recordTouched:
-            guard let container else { return nil }
-            let stored = try StoredRecord(event.sequence, zone: event.zone, bytes)
-            let content: Content =
-                stored.event.state == .live
-                ? .saved(try stored.body())
-                : .deleted(recordType: try stored.tombstone().type)
-            self.init(
-                sequence: sequence,
-                container: container,
-                zone: zone,
-                previous: stored.event.previousState == .live ? stored.event.previous.rawValue : 0,
-                content: content
-            )
-        default: return nil
-        }
-    }
+    var reached: SequenceNumber { SequenceNumber(rawValue: sequence) }
 }

@@ -128,7 +128,7 @@ struct Catalog: Sendable {
     /// unique, so that they match no record.
     var made: [String: Int] = [:]
     /// The number of columns of all types, which only grows.
-    var columnCount: Int { types.reduce(0) { $0 + $1.columns.count } }
+    private(set) var columnCount = 0
     private var pageByteCount = 0
     private var pageCount = 0
     /// The length of the database.
@@ -223,6 +223,7 @@ struct Catalog: Sendable {
             else { continue }
             let id = try row.decode(Int64.self, forColumn: "id")
             catalog.types[index].insert(Column(id: id, fieldName: try name(row), kind: kind))
+            catalog.columnCount += 1
         }
         for row in try Row.fetchAll(database, sql: "SELECT name, stale FROM made") {
             catalog.made[try row.decode(forColumn: "name")] = try count("stale", row)
@@ -315,6 +316,7 @@ extension Catalog {
             )
         }
         types[index].insert(column)
+        columnCount += 1
     }
 }
 

@@ -9,6 +9,8 @@ struct RowWriter {
     private let database: Database
     /// The catalog including the written changes.
     private(set) var catalog: Catalog
+    /// The numbers of rows of the types before the changes.
+    private let rowCounts: [Int]
     private let cancellation: Cancellation
     private let insertBody: PreparedStatement
     private let deleteBody: PreparedStatement
@@ -25,6 +27,7 @@ struct RowWriter {
     init(_ database: Database, _ catalog: Catalog, _ cancellation: Cancellation) throws {
         self.database = database
         self.catalog = catalog
+        rowCounts = catalog.types.map(\.rowCount)
         self.cancellation = cancellation
         insertBody = try PreparedStatement("INSERT INTO bodies VALUES (?, ?)", database)
         deleteBody = try PreparedStatement("DELETE FROM bodies WHERE record = ?", database)
@@ -109,10 +112,12 @@ struct RowWriter {
     /// Stores the position if there is one, and drops indexes with too many rows of deleted
     /// records.
     mutating func finish(through position: IndexPosition?) throws {
-        for name in catalog.made.keys.sorted() { try settle(name) }
-        for type in catalog.types {
+        for name in catalog.made.filter({ $0.value > 0 }).keys.sorted() { try settle(name) }
+        // Each container has types of its own, and an update concerns few of them.
+        for (index, type) in catalog.types.enumerated()
+        where index >= rowCounts.count || rowCounts[index] != type.rowCount {
             let statement = try PreparedStatement(
-                "UPDATE types SET rows = ? WHERE id = ? AND rows <> ?1",
+                "UPDATE types SET rows = ? WHERE id = ?",
                 database
             )
             statement.bind([.int(Int64(type.rowCount)), .int(type.id)])

@@ -7,24 +7,35 @@ import TidemarkModel
 
 /// The nonces that were used, of upload addresses or sign-in pages: each is valid once.
 final class UsedNonces: Sendable {
-    private let used = Lock<[String: Int64]>([:])
+    private struct State {
+        /// The time at which each nonce expires.
+        var ends: [String: Int64] = [:]
+        /// The number of nonces at which the expired ones are removed.
+        var sweepCount = State.fewest
+
+        static let fewest = 10_000
+    }
+
+    private let state = Lock(State())
 
     /// Uses a nonce; returns false if it was used before.
     func begins(_ nonce: String, until end: Int64) -> Bool {
-        used.withLock { used in
-            if used.count > 10_000 {
+        state.withLock { state in
+            if state.ends.count >= state.sweepCount {
                 let now = Clock.now()
-                // What has expired is refused by its end, so its entry has no use. Entries are only
+                // What has expired is rejected by its end, so its entry has no use. Entries are only
                 // in memory: after a restart, a used nonce is valid once more until its end.
-                used = used.filter { $0.value > now }
+                state.ends = state.ends.filter { $0.value > now }
+                // Twice as many as are left, so that each sweep is paid for by as many nonces.
+                state.sweepCount = max(State.fewest, 2 * state.ends.count)
             }
-            return used.updateValue(end, forKey: nonce) == nil
+            return state.ends.updateValue(end, forKey: nonce) == nil
         }
     }
 
     /// Makes a nonce valid again after a failed use.
     func failed(_ nonce: String) {
-        used.withLock { $0[nonce] = nil }
+        state.withLock { $0.ends[nonce] = nil }
     }
 }
 #endif

@@ -44,7 +44,7 @@ import TidemarkModel
             try await anna.upload(bytes(60_000, 2))
         }
         #expect(error?.code == .quotaExceeded)
-        // The refused one left nothing that counts, and the same bytes count once.
+        // The rejected one left nothing that counts, and the same bytes count once.
         _ = try await anna.upload(bytes(40_000, 3))
         // Other users have quotas of their own.
         var ben = anna
