@@ -71,9 +71,11 @@ extension QueryIndex {
                 try read(written.selection, written.arguments, form, isShown, database)
             }
             // The statement takes a field without a column for absent in all records. If an update
-            // has added columns since, the page may have records that do not match.
-            if columnCount.withLock(\.self) == catalog.columnCount { return page }
+            // has added columns to the type since, the page may have records that do not match.
+            let columnCount = columnCounts.withLock { $0[type.id] } ?? 0
+            if columnCount <= type.columns.count { return page }
             // An update counts its columns before it commits, and publishes its catalog afterwards.
+            try Task.checkCancellation()
             await Task.yield()
         }
     }
@@ -118,7 +120,9 @@ extension QueryIndex {
         isFirst: Bool
     ) throws(SyncError) {
         // The pages after the first also compare with the last record of the page before.
-        let placeCount = isFirst ? 2 * query.selection.order.count : 0
+        // All but the first of its values are bound twice.
+        let valueCount = query.selection.order.count + (query.selection.hasZones ? 0 : 1)
+        let placeCount = isFirst ? 2 * valueCount - 1 : 0
         let count = query.arguments.count + query.searchedWordCount + placeCount
         guard count > QueryStatement.valueCountLimit else { return }
         let advice =

@@ -19,8 +19,9 @@ package final class QueryIndex: Sendable {
     /// The connections that pages are read with; `nil` in memory, where there is only one connection.
     let readers: QueryReaders?
     let catalog: Lock<Catalog>
-    /// The number of columns, with those of an update that has not committed yet.
-    let columnCount: Lock<Int>
+    /// The numbers of columns of the types to which updates have added some, also of an update that is
+    /// about to commit.
+    let columnCounts = Lock<[Int64: Int]>([:])
     /// The prepared statements of each connection.
     let prepared = Lock<[ObjectIdentifier: PreparedPages]>([:])
     /// The SQL of earlier simple queries.
@@ -59,7 +60,6 @@ package final class QueryIndex: Sendable {
                 return catalog
             }
             self.catalog = Lock(catalog)
-            columnCount = Lock(catalog.columnCount)
         } catch {
             throw QueryIndexError("opening", error)
         }
@@ -116,25 +116,13 @@ package final class QueryIndex: Sendable {
         let cancellation = Cancellation()
         do {
             try await withTaskCancellationHandler {
-                try await database.write { [self] database in
-                    // SQLite runs one write at a time, and the catalog changes only in writes. This
-                    // copy is therefore still right when it is published.
-                    let catalog = catalog.withLock { $0 }
+                try await write { database, catalog in
                     var writer = try RowWriter(database, catalog, cancellation)
                     let known = writer.catalog.position.sequence
                     let new = changes.firstIndex { $0.sequence > known } ?? changes.endIndex
                     try writer.apply(changes[new...])
                     try writer.finish(through: position)
-                    // Published only after the commit: a write that is rolled back leaves the
-                    // catalog that matches the tables.
-                    let written = writer.catalog
-                    columnCount.withLock { $0 = written.columnCount }
-                    database.afterNextTransaction(
-                        onCommit: { [self] _ in self.catalog.withLock { $0 = written } },
-                        onRollback: { [self] _ in
-                            columnCount.withLock { $0 = catalog.columnCount }
-                        }
-                    )
+                    return writer.catalog
                 }
             } onCancel: {
                 cancellation.request()
@@ -147,6 +135,36 @@ package final class QueryIndex: Sendable {
         }
     }
 
+    /// Changes the database in a transaction, and publishes the catalog that a closure returns.
+    private func write(
+        _ change: @Sendable (Database, Catalog) throws -> Catalog
+    ) async throws {
+        try await database.writeWithoutTransaction { [self] database in
+            // SQLite runs one write at a time, and the catalog changes only in writes. This copy is
+            // therefore still right when it is published.
+            let known = catalog.withLock { $0 }
+            var written = known
+            var added: [Int64: Int] = [:]
+            do {
+                try database.inTransaction {
+                    written = try change(database, known)
+                    added = written.columnCounts(since: known)
+                    // Before the commit, so that a page that reads what it writes finds them.
+                    columnCounts.withLock { $0.merge(added) { $1 } }
+                    return .commit
+                }
+            } catch {
+                columnCounts.withLock { counts in
+                    for type in added.keys { counts[type] = nil }
+                }
+                throw error
+            }
+            // Only after the commit, and not by an observer of the transaction: none is called if the
+            // commit itself fails.
+            catalog.withLock { $0 = written }
+        }
+    }
+
     /// Prepares for a number of changes: if they are most of the future content, creating indexes
     /// again costs less than updating them.
     package func prepare(for changeCount: Int) async throws(QueryIndexError) {
@@ -156,16 +174,13 @@ package final class QueryIndex: Sendable {
             return
         }
         do {
-            try await database.write { [self] database in
-                var maker = IndexMaker(database, self.catalog.withLock { $0 })
+            try await write { database, catalog in
+                var maker = IndexMaker(database, catalog)
                 // A query that needs one of them meanwhile creates it again, as `page` does.
                 for name in maker.catalog.made.keys.sorted() { try maker.drop(name) }
-                let written = maker.catalog
-                database.afterNextTransaction { [self] _ in
-                    self.catalog.withLock { $0 = written }
-                    sorting.withLock { $0 = [:] }
-                }
+                return maker.catalog
             }
+            sorting.withLock { $0 = [:] }
         } catch {
             throw QueryIndexError("dropping indexes", error)
         }
@@ -191,18 +206,16 @@ package final class QueryIndex: Sendable {
     func make(_ needed: [NeededIndex]) async throws {
         let missing = missing(needed)
         guard !missing.isEmpty else { return }
-        try await database.write { [self] database in
-            var maker = IndexMaker(database, catalog.withLock { $0 })
+        try await write { database, catalog in
+            var maker = IndexMaker(database, catalog)
             // Another query may have created some of them since `missing` was read. `make` skips
             // those.
             for index in missing { try maker.make(index) }
             var written = maker.catalog
             try written.measure(database)
-            database.afterNextTransaction { [self, written] _ in
-                catalog.withLock { $0 = written }
-                sorting.withLock { $0 = [:] }
-            }
+            return written
         }
+        sorting.withLock { $0 = [:] }
         // A new index is as large as its column, and the query is about to read it.
         try await settle()
     }

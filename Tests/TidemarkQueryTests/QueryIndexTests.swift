@@ -6,6 +6,7 @@ import GRDB
 import GeneratedQueries
 import TestSupport
 import Testing
+import TidemarkLock
 import TidemarkModel
 
 @testable import TidemarkQuery
@@ -107,18 +108,41 @@ import TidemarkModel
         _ = try await (held, updated)
     }
 
-    @Test func `A failed update leaves the number of columns`() async throws {
+    /// Lets the next commit fail.
+    private final class CommitFailure: TransactionObserver {
+        private let isOver = Lock(false)
+
+        func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
+
+        func databaseDidChange(with event: DatabaseEvent) {}
+
+        func databaseWillCommit() throws {
+            let fails = isOver.withLock { isOver in
+                defer { isOver = true }
+                return !isOver
+            }
+            if fails { throw CocoaError(.fileWriteOutOfSpace) }
+        }
+
+        func databaseDidCommit(_ database: Database) {}
+        func databaseDidRollback(_ database: Database) {}
+    }
+
+    @Test func `A failed commit leaves the catalog and the numbers of columns`() async throws {
         let index = try QueryIndex(path: nil, identity: "one")
         try await index.apply([try save("a", ["g": 5], at: 1)], through: IndexPosition(sequence: 1))
-        let cancelled = Task {
-            withUnsafeCurrentTask { $0?.cancel() }
-            try await index.apply(
-                [try save("b", ["f": 5], at: 2)],
-                through: IndexPosition(sequence: 2)
-            )
+        let failure = CommitFailure()
+        index.database.add(transactionObserver: failure, extent: .observerLifetime)
+        let second = try save("b", ["f": 5, "g": 5], at: 2)
+        await #expect(throws: QueryIndexError.self) {
+            try await index.apply([second], through: IndexPosition(sequence: 2))
         }
-        await #expect(throws: QueryIndexError.self) { try await cancelled.value }
-        #expect(try await find("g == 5", in: index) == [1])
+        #expect(index.position.sequence == 1)
+        #expect(index.columnCounts.withLock { $0.values.max() } ?? 0 <= 1)
+        #expect(try await find("g == 5 AND NOT f == 5", in: index) == [1])
+        try await index.apply([second], through: IndexPosition(sequence: 2))
+        #expect(try await find("g == 5 AND NOT f == 5", in: index) == [1])
+        #expect(try await find("f == 5", in: index) == [2])
     }
 
     @Test func `The index continues at its position and is cleared for another log`() async throws {

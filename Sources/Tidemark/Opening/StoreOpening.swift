@@ -339,16 +339,18 @@ struct StoreOpening {
             permissions: (try? log.environment.fileSystem.status(of: folder.segments))?.permissions
                 ?? .owner,
             nearCount: environment.queryIndexNearCount,
-            container: { (zone) throws(SyncError) in
+            zones: { (zone) throws(SyncError) in
                 // Events of the store itself are in no zone.
                 if zone == 0 { return nil }
                 let standing = try SyncError.wrapping { () throws(ViewIndexError) in
                     try views.picture(.visible).knownZone(zone)
                 }
-                guard let standing, standing.end == nil, !standing.identity.isSystem else {
-                    return nil
+                return standing.map { standing in
+                    ChangeReader.QueriedZone(
+                        container: views.hash.key(ofContainerOf: standing.identity.database),
+                        isQueried: standing.end == nil && !standing.identity.isSystem
+                    )
                 }
-                return views.hash.key(ofContainerOf: standing.identity.database)
             }
         )
     }

@@ -11,11 +11,21 @@ import TidemarkQuery
 final class ChangeReader: Sendable {
     private let source: any EventSource
     private let line: IncarnationLine
-    /// Returns the key of a zone's container; `nil` if the records of the zone cannot be queried.
+    /// A zone, as far as queries are concerned.
+    struct QueriedZone: Sendable {
+        /// The key of its container.
+        var container: UInt64
+        /// True if its records can be queried.
+        var isQueried: Bool
+    }
+
+    typealias Zones = @Sendable (ZoneKey) throws(SyncError) -> QueriedZone?
+
+    /// Returns the zone of a key; `nil` if there is none.
     ///
     /// It is `nil` itself once the store is closed, so that the store releases its views even if the task
     /// that updates the index runs on for a moment.
-    private let container: Lock<(@Sendable (ZoneKey) throws(SyncError) -> UInt64?)?>
+    private let zones: Lock<Zones?>
     /// The number of events between two checks for cancellation, which then cost next to nothing.
     private static let cancellationInterval: UInt64 = 4_096
 
@@ -51,15 +61,15 @@ final class ChangeReader: Sendable {
     init(
         _ source: any EventSource,
         _ line: IncarnationLine,
-        _ container: @escaping @Sendable (ZoneKey) throws(SyncError) -> UInt64?
+        _ zones: @escaping Zones
     ) {
         self.source = source
         self.line = line
-        self.container = Lock(container)
+        self.zones = Lock(zones)
     }
 
     /// Reads nothing more, and releases the views of the store.
-    func close() { container.withLock { $0 = nil } }
+    func close() { zones.withLock { $0 = nil } }
 
     /// The versions of records that others replace, or delete, before or at a position.
     ///
@@ -90,12 +100,12 @@ final class ChangeReader: Sendable {
         without replaced: PositionSet?
     ) throws -> Batch {
         let countLimit = replaced == nil ? Self.replacingCount : Self.addingCount
-        guard let container = container.withLock(\.self) else { throw StoreQueries.closing }
+        guard let find = zones.withLock(\.self) else { throw StoreQueries.closing }
         var batch = Batch()
         batch.position = start
         // Looked up once: a log of many zones alternates between them all the time.
-        var known: [ZoneKey: UInt64?] = [:]
-        var zone: (key: ZoneKey, container: UInt64?)?
+        var known: [ZoneKey: QueriedZone?] = [:]
+        var zone: (key: ZoneKey, found: QueriedZone?)?
         var failure: SyncError?
         try source.visit(from: start.reached.next, through: bound) {
             (event) throws(EventFormatError) in
@@ -110,7 +120,7 @@ final class ChangeReader: Sendable {
             batch.position.received = event.commit.received
             if event.zone != zone?.key {
                 do throws(SyncError) {
-                    if known[event.zone] == nil { known[event.zone] = try container(event.zone) }
+                    if known[event.zone] == nil { known[event.zone] = try find(event.zone) }
                     zone = (event.zone, known[event.zone] ?? nil)
                 } catch {
                     failure = error
@@ -118,7 +128,7 @@ final class ChangeReader: Sendable {
                 }
             }
             if let replaced, replaced.contains(event.sequence) { return true }
-            if let change = try IndexedChange(event, zone?.container) {
+            if let change = try IndexedChange(event, zone?.found) {
                 // The replaced event was skipped.
                 let change = replaced == nil ? change : change.replacingNothing
                 batch.append(change, of: event.block)
@@ -145,18 +155,25 @@ extension IndexedChange {
     }
 
     /// Creates the change of the query index that an event causes; `nil` if the event causes none.
-    ///
-    /// Without a container, the records of the event's zone cannot be queried.
-    fileprivate init?(_ event: LogEvent, _ container: UInt64?) throws(EventFormatError) {
+    fileprivate init?(
+        _ event: LogEvent,
+        _ queried: ChangeReader.QueriedZone?
+    ) throws(EventFormatError) {
         let bytes = event.payload
         guard let first = bytes.first else { return nil }
         let sequence = event.sequence.rawValue
         let zone = event.zone.rawValue
         switch EventKind(rawValue: first) {
         case .zoneDeleted:
-            self.init(sequence: sequence, zone: zone, previous: 0, content: .zoneDeleted)
+            self.init(
+                sequence: sequence,
+                container: queried?.container,
+                zone: zone,
+                previous: 0,
+                content: .zoneDeleted
+            )
         case .recordSaved, .recordDeleted, .recordTouched:
-            guard let container else { return nil }
+            guard let queried, queried.isQueried else { return nil }
             let stored = try StoredRecord(event.sequence, zone: event.zone, bytes)
             let content: Content =
                 stored.event.state == .live
@@ -164,7 +181,7 @@ extension IndexedChange {
                 : .deleted(recordType: try stored.tombstone().type)
             self.init(
                 sequence: sequence,
-                container: container,
+                container: queried.container,
                 zone: zone,
                 previous: stored.event.previousState == .live ? stored.event.previous.rawValue : 0,
                 content: content

@@ -55,14 +55,14 @@ final class StoreQueries: Sendable {
         folder place: @escaping @Sendable () -> String?,
         permissions: FilePermissions,
         nearCount: UInt64,
-        container: @escaping @Sendable (ZoneKey) throws(SyncError) -> UInt64?
+        zones: @escaping ChangeReader.Zones
     ) {
         self.source = source
         self.line = line
         self.place = place
         self.permissions = permissions
         self.nearCount = nearCount
-        changes = ChangeReader(source, line, container)
+        changes = ChangeReader(source, line, zones)
     }
 
     /// Queries the index once it has reached a position.

@@ -127,22 +127,38 @@ struct Catalog: Sendable {
     /// Full-text and location indexes keep such rows until there are too many: row numbers are
     /// unique, so that they match no record.
     var made: [String: Int] = [:]
-    /// The number of columns of all types, which only grows.
-    private(set) var columnCount = 0
+    /// The indexes of the types of each container.
+    private var typesOfContainers: [UInt64: [Int]] = [:]
     private var pageByteCount = 0
     private var pageCount = 0
     /// The length of the database.
     var byteCount: Int { pageCount * pageByteCount }
 
-    /// O(types), which are few.
+    /// Returns the indexes of a container's types in ``types``; without a container, those of all.
+    func indexes(of container: UInt64?) -> [Int] {
+        container.map { typesOfContainers[$0] ?? [] } ?? Array(types.indices)
+    }
+
+    /// Returns a type's table; `nil` if no record ever had the type.
+    ///
+    /// O(types of the container), which are few.
     func type(named name: Name, of container: UInt64) -> TypeTable? {
-        types.first { $0.container == container && $0.typeName == name }
+        indexes(of: container).lazy.map { types[$0] }.first { $0.typeName == name }
+    }
+
+    /// The number of columns of each type that has more than in an earlier catalog.
+    func columnCounts(since known: Catalog) -> [Int64: Int] {
+        var counts: [Int64: Int] = [:]
+        for (index, type) in types.enumerated() {
+            let old = index < known.types.count ? known.types[index].columns.count : 0
+            if type.columns.count > old { counts[type.id] = type.columns.count }
+        }
+        return counts
     }
 
     /// Returns the index of a type's table in ``types``; `nil` if there is none.
-    func index(ofType name: RawSpan, of container: UInt64) -> Int? {
-        for index in types.indices
-        where types[index].container == container && types[index].typeName.hasBytes(name) {
+    func index(ofType name: RawSpan, of container: UInt64?) -> Int? {
+        for index in indexes(of: container) where types[index].typeName.hasBytes(name) {
             return index
         }
         return nil
@@ -207,7 +223,7 @@ struct Catalog: Sendable {
             Name(String(decoding: try row.decode(Data.self, forColumn: "name"), as: UTF8.self))
         }
         for row in try Row.fetchAll(database, sql: "SELECT * FROM types ORDER BY id") {
-            catalog.types.append(
+            _ = catalog.append(
                 TypeTable(
                     id: try row.decode(forColumn: "id"),
                     container: UInt64(bitPattern: try row.decode(forColumn: "container")),
@@ -223,7 +239,6 @@ struct Catalog: Sendable {
             else { continue }
             let id = try row.decode(Int64.self, forColumn: "id")
             catalog.types[index].insert(Column(id: id, fieldName: try name(row), kind: kind))
-            catalog.columnCount += 1
         }
         for row in try Row.fetchAll(database, sql: "SELECT name, stale FROM made") {
             catalog.made[try row.decode(forColumn: "name")] = try count("stale", row)
@@ -281,8 +296,7 @@ extension Catalog {
                 )
                 """
         )
-        types.append(table)
-        return types.count - 1
+        return append(table)
     }
 
     /// Adds a column to a type.
@@ -316,7 +330,13 @@ extension Catalog {
             )
         }
         types[index].insert(column)
-        columnCount += 1
+    }
+
+    /// Adds a table that exists, and returns its index.
+    private mutating func append(_ table: TypeTable) -> Int {
+        types.append(table)
+        typesOfContainers[table.container, default: []].append(types.count - 1)
+        return types.count - 1
     }
 }
 

@@ -35,7 +35,9 @@ package struct IndexedChange: Sendable {
     /// The event's sequence number.
     package let sequence: UInt64
     /// The zone's container and environment, as a number; each has record types of its own.
-    package let container: UInt64
+    ///
+    /// It may be unknown for the deletion of a zone, of which nothing else is left.
+    package let container: UInt64?
     /// The zone's key.
     package let zone: UInt64
     /// The sequence number of the live version that this replaces or deletes; zero if there is
@@ -47,7 +49,7 @@ package struct IndexedChange: Sendable {
     /// Describes a change.
     package init(
         sequence: UInt64,
-        container: UInt64 = 0,
+        container: UInt64? = 0,
         zone: UInt64,
         previous: UInt64,
         content: Content

@@ -51,7 +51,7 @@ struct RowWriter {
             try applyRecords(rest[..<end])
             rest = rest[end...]
             guard let deletion = rest.popFirst() else { return }
-            try removeZone(deletion.zone)
+            try removeZone(deletion.zone, of: deletion.container)
         }
     }
 
@@ -62,20 +62,20 @@ struct RowWriter {
     private mutating func applyRecords(_ changes: ArraySlice<IndexedChange>) throws {
         guard let first = changes.first?.sequence else { return }
         var replaced: Set<UInt64> = []
-        var removals: [(sequence: UInt64, type: Int?)] = []
+        var removals: [(change: IndexedChange, type: Int?)] = []
         for change in changes where change.previous > 0 {
             // `changes` has every change of its zones from `first` on. This version is therefore
             // one of them, and is never written.
             if change.previous >= first {
                 replaced.insert(change.previous)
             } else {
-                removals.append((change.previous, index(ofTypeIn: change)))
+                removals.append((change, index(ofTypeIn: change)))
             }
         }
-        removals.sort { $0.sequence < $1.sequence }
+        removals.sort { $0.change.previous < $1.change.previous }
         for removal in removals {
             try cancellation.check()
-            try remove(removal.sequence, from: removal.type)
+            try remove(removal.change.previous, from: removal.type, of: removal.change.container)
         }
         for change in changes {
             try cancellation.check()
@@ -86,7 +86,7 @@ struct RowWriter {
             }
             let index =
                 try index(ofTypeIn: change)
-                ?? catalog.addType(Name(body.recordType), of: change.container, database)
+                ?? catalog.addType(Name(body.recordType), of: change.container ?? 0, database)
             try insert(body, change, at: index)
         }
     }
@@ -366,10 +366,14 @@ extension RowWriter {
 
 extension RowWriter {
     /// Removes a version, which is usually in the first table that is searched.
-    private mutating func remove(_ sequence: UInt64, from index: Int?) throws {
+    private mutating func remove(
+        _ sequence: UInt64,
+        from index: Int?,
+        of container: UInt64?
+    ) throws {
         // The replaced version may be of another type, and a deletion may not name its type.
         if let index, try remove(sequence, fromTypeAt: index) { return }
-        for other in catalog.types.indices where other != index {
+        for other in catalog.indexes(of: container) where other != index {
             if try remove(sequence, fromTypeAt: other) { return }
         }
     }
@@ -405,9 +409,10 @@ extension RowWriter {
     /// Removes all records of a zone.
     ///
     /// The first deletion of a zone creates the index for finding the zone's records.
-    private mutating func removeZone(_ zone: UInt64) throws {
+    private mutating func removeZone(_ zone: UInt64, of container: UInt64?) throws {
         let key = SQLValue.int(Int64(bitPattern: zone))
-        for (index, type) in catalog.types.enumerated() {
+        for index in catalog.indexes(of: container) {
+            let type = catalog.types[index]
             var maker = IndexMaker(database, catalog)
             try maker.make(.column(table: type.name, name: "name"))
             catalog = maker.catalog

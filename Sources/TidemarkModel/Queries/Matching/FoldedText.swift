@@ -95,11 +95,10 @@ private struct FoldedCharacter {
 
     /// Lower case of upper case is close enough to case folding: ς and Σ become σ, ß becomes ss.
     private mutating func lowercase(_ scalar: UInt32, _ options: Query.TextOptions) {
-        // The capital sharp s is its own upper case, and folds like the small one.
-        let scalar = scalar == 0x1E9E ? 0xDF : scalar
         // The dotless ı is another letter than i, though both have the upper case I.
+        // The capital sharp s is its own upper case, and folds as the small one does.
         guard options.contains(.caseInsensitive), scalar != 0x131,
-            let character = Unicode.Scalar(scalar)
+            let character = Unicode.Scalar(scalar == 0x1E9E ? 0xDF : scalar)
         else { return append(scalar) }
         for upper in character.properties.uppercaseMapping.unicodeScalars {
             for lower in upper.properties.lowercaseMapping.unicodeScalars {
