@@ -47,8 +47,8 @@ struct FetchCycle: Sendable {
     ///
     /// Each zone is restarted only once, so that the fetch always ends.
     private var restartedZones: Set<ZoneID> = []
-    /// The zones in the list since it was restarted, because its token had expired.
-    private var relisted: Set<ZoneID>?
+    /// True if the list of zones was restarted, because its token had expired.
+    private(set) var hasRestarted = false
     var stage = Stage.announcing
     private(set) var failure: SyncError?
     /// The first failure that may pass.
@@ -67,9 +67,6 @@ struct FetchCycle: Sendable {
         failure = error
         isCancelled = true
     }
-
-    /// True if the list of zones was restarted.
-    var hasRestarted: Bool { relisted != nil }
 
     private mutating func note(_ error: SyncError) {
         failure = failure ?? error
@@ -111,10 +108,9 @@ struct FetchCycle: Sendable {
         case (.askingOptions(let request), _):
             stage = self.stage(of: request, state)
         case (.listing, .zoneList(let changed, let deleted, let token, let moreComing)):
-            relisted?.formUnion(changed)
             var page = Page(token: token, moreComing: moreComing)
-            if !moreComing, let relisted {
-                page.missing = state.knownZones.subtracting(relisted).subtracting(deleted).sorted()
+            if !moreComing, let listed = state.relistedZones?.union(changed) {
+                page.missing = state.knownZones.subtracting(listed).subtracting(deleted).sorted()
             }
             stage = .tellingList(page, changed: changed, deleted: deleted + page.missing)
             // A page without zones needs no notice.
@@ -126,7 +122,8 @@ struct FetchCycle: Sendable {
                 // The stage stays, so the next step requests the whole list. It has no zones that have
                 // ended: those are the ones that it lacks. The tokens of the others are kept: each
                 // is checked by its own fetch.
-                relisted = []
+                hasRestarted = true
+                state.relistedZones = []
                 state.databaseToken = nil
             } else {
                 note(error)
@@ -136,6 +133,7 @@ struct FetchCycle: Sendable {
             // The token moves only after the app has handled the page. A state that is saved with
             // an earlier move would skip the page after a crash.
             state.take(changed: changed, deleted: deleted, token: page.token)
+            state.relist(page.moreComing ? changed : nil)
             stage =
                 page.moreComing && !isCancelled ? .askingOptions(before: .list) : choice(state)
         case (.announcingZone(let zone), _):
@@ -178,14 +176,15 @@ struct FetchCycle: Sendable {
             return
         }
         if error.code == .zoneNotFound || error.code == .userDeletedZone {
-            // The end of the zone is reported with the list of zones.
+            // The end of the zone is reported with the list of zones. The token stays until then: by it,
+            // a whole list is known to lack the zone.
             state.unfetchedZones.removeAll { $0 == zone }
-            state.zoneTokens[zone] = nil
         } else {
             note(error)
             // The next fetch begins with the other zones: this one may fail each time.
-            state.unfetchedZones.removeAll { $0 == zone }
-            state.unfetchedZones.append(zone)
+            if state.unfetchedZones.last != zone {
+                state.unfetchedZones = state.unfetchedZones.filter { $0 != zone } + [zone]
+            }
         }
         stage = .concludingZone(zone, error)
     }
@@ -225,6 +224,12 @@ struct FetchCycle: Sendable {
 extension SyncState {
     /// The zones that were fetched or are to be.
     fileprivate var knownZones: Set<ZoneID> { Set(zoneTokens.keys).union(unfetchedZones) }
+
+    /// Notes zones of a whole list, of which further pages come; without zones, that it has ended.
+    fileprivate mutating func relist(_ zones: [ZoneID]?) {
+        guard let known = relistedZones else { return }
+        relistedZones = zones.map { known.union($0) }
+    }
 
     /// Takes a page of the list of changed zones.
     ///

@@ -59,14 +59,18 @@ extension SyncLoop {
                 schedule.succeed(.subscribing)
                 isSubscribed = true
                 // Changes before the subscription caused no notification.
-                schedule.fetchSoon(now)
+                if !isCancelled { schedule.fetchSoon(now) }
             }
         case .fetching(var cycle):
             let isOver = cycle.take(outcome, &state)
             activity = isOver ? .none : .fetching(cycle)
-            // What expires the token, such as a restore, may have removed the subscription as well.
-            if cycle.hasRestarted { isSubscribed = false }
-            if isOver { end(cycle, at: now) }
+            // What expires the token, such as a restore, may have removed the subscription as well. Not
+            // each time: the fetch after the subscription would begin this anew without a pause.
+            if cycle.hasRestarted, !hasRestarted { isSubscribed = false }
+            if isOver {
+                hasRestarted = cycle.hasRestarted
+                end(cycle, at: now)
+            }
         case .sending(var cycle):
             let isOver = cycle.take(outcome, &state)
             activity = isOver ? .none : .sending(cycle)

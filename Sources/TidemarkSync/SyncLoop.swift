@@ -46,6 +46,10 @@ public struct SyncLoop: Sendable {
     /// Not part of the state: a restore of the server, or another device of the user, may have removed
     /// the subscription since the last run.
     var isSubscribed = false
+    /// True if the last fetch had to restart the list of zones.
+    var hasRestarted = false
+    /// True if the app has cancelled everything, and nothing has happened since.
+    var isCancelled = false
 
     /// The status of the account since the loop began, or since the account may have changed.
     enum Account: Hashable, Sendable {
@@ -121,6 +125,7 @@ extension SyncLoop {
         at now: Int64
     ) {
         guard !zones.isEmpty || !records.isEmpty else { return }
+        isCancelled = false
         for zone in zones { state.outgoingZones.add(zone) }
         for record in records { state.outgoingRecords.add(record) }
         schedule.sendSoon(now)
@@ -145,7 +150,10 @@ extension SyncLoop {
     }
 
     /// The server has news.
-    public mutating func noteServerChange(at now: Int64) { schedule.fetchSoon(now) }
+    public mutating func noteServerChange(at now: Int64) {
+        isCancelled = false
+        schedule.fetchSoon(now)
+    }
 
     /// Reports that another user may have signed in.
     ///
@@ -153,6 +161,7 @@ extension SyncLoop {
     public mutating func noteAccountChange() {
         account = .unknown
         accountChangeCount += 1
+        isCancelled = false
         let error = SyncError(
             .operationCancelled,
             "Another user may have signed in, so the operation was stopped."
@@ -189,6 +198,7 @@ extension SyncLoop {
 
     private mutating func wait(for wish: WaitingCall.Wish) -> SyncCall {
         callCount += 1
+        isCancelled = false
         let call = SyncCall(number: callCount)
         calls.append(WaitingCall(call: call, wish: wish))
         return call
@@ -201,6 +211,7 @@ extension SyncLoop {
     public mutating func cancel() {
         let error = SyncError(.operationCancelled, "The sync was cancelled.")
         schedule.cancel()
+        isCancelled = true
         switch activity {
         case .fetching(var cycle):
             cycle.cancel(error)

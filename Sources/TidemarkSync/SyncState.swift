@@ -46,6 +46,9 @@ public struct SyncState: Sendable {
     var zoneTokens: [ZoneID: ChangeToken] = [:] { didSet { edition += 1 } }
     /// Zones that have changes which were not fetched yet, the longest known first.
     var unfetchedZones: [ZoneID] = [] { didSet { edition += 1 } }
+    /// The zones in the pages so far of a whole list, which is fetched because the token of the list had
+    /// expired; `nil` while none is.
+    var relistedZones: Set<ZoneID>? { didSet { edition += 1 } }
     /// The zones to create and delete.
     var outgoingZones = Outbox<OutgoingZone>() { didSet { edition += 1 } }
     /// Records to save and remove.
@@ -65,6 +68,7 @@ public struct SyncState: Sendable {
         databaseToken = nil
         zoneTokens = [:]
         unfetchedZones = []
+        relistedZones = nil
         outgoingZones = Outbox()
         outgoingRecords = Outbox()
         hasUntrackedChanges = false
@@ -76,7 +80,7 @@ extension SyncState: Codable {
 
     private enum CodingKeys: String, CodingKey {
         case version, user, databaseToken, zoneTokens, unfetchedZones, outgoingZones
-        case outgoingRecords, hasUntrackedChanges
+        case outgoingRecords, hasUntrackedChanges, relistedZones, isSubscribed
     }
 
     private struct CodedZone: Codable {
@@ -143,6 +147,10 @@ extension SyncState: Codable {
         try container.encode(zones, forKey: .outgoingZones)
         try container.encode(CodedRecords(outgoingRecords.changes), forKey: .outgoingRecords)
         try container.encode(hasUntrackedChanges, forKey: .hasUntrackedChanges)
+        let relisted = relistedZones?.sorted().map { CodedZone($0) }
+        try container.encodeIfPresent(relisted, forKey: .relistedZones)
+        // Programs before 0.2 require it, and subscribe again.
+        try container.encode(false, forKey: .isSubscribed)
     }
 
     /// Reads a state; throws `DecodingError` for another version, or for anything else.
@@ -187,5 +195,7 @@ extension SyncState: Codable {
             outgoingRecords.add(record.isDeletion == true ? .delete(id) : .save(id))
         }
         hasUntrackedChanges = try container.decode(Bool.self, forKey: .hasUntrackedChanges)
+        relistedZones = try container.decodeIfPresent([CodedZone].self, forKey: .relistedZones)
+            .map { Set($0.map(\.zone)) }
     }
 }

@@ -49,8 +49,10 @@ import TidemarkTesting
         async throws
     {
         let isOver = Heard<Bool>()
+        let calls = Heard<Bool>()
         // The service does not observe that nobody waits for it any more.
         let faulty = FaultyService { () async throws(SyncError) in
+            calls.add(true)
             while isOver.items.isEmpty { try? await Task.sleep(for: .milliseconds(10)) }
             throw SyncError(.serviceUnavailable, "Too late.")
         }
@@ -62,8 +64,12 @@ import TidemarkTesting
             let codes = Heard<CKError.Code?>()
             operation.fetchRecordsResultBlock = { codes.add(($0.error as? CKError)?.code) }
             let begin = ContinuousClock.now
+            let count = calls.items.count
             database.add(operation)
-            if isCancelled { operation.cancel() }
+            if isCancelled {
+                try await calls.wait(for: count + 1)
+                operation.cancel()
+            }
             try await operation.hasFinished()
             #expect(codes.items == [isCancelled ? .operationCancelled : .networkFailure])
             #expect(begin.duration(to: .now) < .seconds(30))

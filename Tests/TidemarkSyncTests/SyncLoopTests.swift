@@ -155,10 +155,11 @@ import TidemarkModel
         #expect(device.loop.nextStep(at: 2000) == .wait(until: nil))
     }
 
-    @Test func `Changes whose answer was lost are sent again`() throws {
+    @Test(arguments: [true, false])
+    func `Changes whose answer was lost are sent again`(_ hasZone: Bool) throws {
         var (server, device) = try Self.synchronized(0)
         device.edit(Self.id("x"), 1, at: 0)
-        device.loop.add(zones: [.save(ZoneID(zoneName: "new"))], at: 0)
+        if hasZone { device.loop.add(zones: [.save(ZoneID(zoneName: "new"))], at: 0) }
         let failure = SyncError(.serverResponseLost, "Nobody answered in time.")
         var failureCount = 0
         try Self.run(&device, &server, at: 1000) { step in
@@ -172,7 +173,7 @@ import TidemarkModel
         try Self.run(&device, &server, at: 100_000)
         #expect(failureCount == 2)
         #expect(server.values == [Self.id("x"): 1])
-        #expect(server.zones.count == 2)
+        #expect(server.zones.count == (hasZone ? 2 : 1))
         #expect(device.loop.outgoingRecords.isEmpty && device.loop.outgoingZones.isEmpty)
     }
 
@@ -198,6 +199,55 @@ import TidemarkModel
         device.loop.noteServerChange(at: 3000)
         try Self.run(&device, &server, at: 3000)
         #expect(!device.notices[count...].contains(.fetchedZoneList(missing: [Self.zone])))
+    }
+
+    @Test func `Zones that ended are reported by a list that is fetched in two runs`() throws {
+        var server = ModelServer()
+        let zones = (0..<7).map { ZoneID(zoneName: "z\($0)") }
+        _ = server.apply(zones.map { ModelServer.OutgoingZoneRequest(zone: $0) })
+        for zone in zones {
+            _ = try server.save(RecordID(recordName: "r", zone: zone), 1, tag: nil)
+        }
+        var device = ModelDevice()
+        try Self.run(&device, &server, at: 0)
+        #expect(device.records.count == 7)
+        _ = server.apply([ModelServer.OutgoingZoneRequest(zone: zones[0], isDeletion: true)])
+        server.expireListTokens()
+        device.loop.noteServerChange(at: 1000)
+        let failure = SyncError(.networkUnavailable, "Cut off.")
+        var pageCount = 0
+        try Self.run(&device, &server, at: 1000) { step in
+            guard case .fetchZoneList(let token) = step else { return nil }
+            if token == nil { pageCount += 1 }
+            return token != nil && pageCount > 0 ? failure : nil
+        }
+        try device.restart(at: 2000)
+        try Self.run(&device, &server, at: 2000)
+        #expect(device.records.count == 6)
+        #expect(!device.records.keys.contains { $0.zone == zones[0] })
+        #expect(device.loop.state.relistedZones == nil)
+    }
+
+    @Test func `A list whose token always expires has a pause between two tries`() throws {
+        var (server, device) = try Self.synchronized(1)
+        device.loop.noteServerChange(at: 1000)
+        let failure = SyncError(.changeTokenExpired, "Too old.")
+        let steps = try Self.run(&device, &server, at: 1000) { step in
+            if case .fetchZoneList(.some) = step { failure } else { nil }
+        }
+        #expect(steps.count { $0 == .subscribe } <= 1)
+    }
+
+    @Test func `A cancelled loop rests, also if it was subscribing`() throws {
+        var server = try Self.server(1)
+        var device = ModelDevice()
+        while device.loop.peek(at: 0) != .subscribe { _ = try device.step(&server, at: 0) }
+        device.loop.cancel()
+        let steps = try Self.run(&device, &server, at: 0)
+        #expect(!steps.contains { if case .fetchZoneList = $0 { true } else { false } })
+        device.loop.noteServerChange(at: 1000)
+        try Self.run(&device, &server, at: 1000)
+        #expect(device.records.count == 1)
     }
 
     @Test func `Every run makes sure of the subscription`() throws {
@@ -603,6 +653,7 @@ import TidemarkModel
         state.outgoingRecords.add(.save(Self.id("b")))
         state.outgoingRecords.add(.delete(RecordID(recordName: "a")))
         state.hasUntrackedChanges = true
+        state.relistedZones = [Self.zone]
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         let bytes = try encoder.encode(state)
@@ -611,6 +662,7 @@ import TidemarkModel
         #expect(read.databaseToken == state.databaseToken)
         #expect(read.zoneTokens == state.zoneTokens)
         #expect(read.unfetchedZones == state.unfetchedZones)
+        #expect(read.relistedZones == state.relistedZones)
         #expect(read.outgoingZones.changes == state.outgoingZones.changes)
         #expect(read.outgoingRecords.changes == state.outgoingRecords.changes)
         #expect(read.hasUntrackedChanges)

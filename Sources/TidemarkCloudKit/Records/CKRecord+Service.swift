@@ -88,7 +88,8 @@ extension CKRecord {
         var builder = FieldsBuilder()
         for (key, field) in content.fields {
             // An asset that was not sent has no value yet. No predicate reads assets.
-            guard let value = try? field.value.model(in: zone) else { continue }
+            guard !field.value.isUntypedEmptyList, let value = try? field.value.model(in: zone)
+            else { continue }
             guard (try? builder.set(key, value, isEncrypted: field.isEncrypted)) != nil else {
                 return nil
             }

@@ -37,6 +37,8 @@ struct Evidence {
     private let identity: ZoneIdentity
     private let device: String
     private let asksForUser: Bool
+    /// True if the user is that of a call about the zone.
+    private var isUserOfZone = false
     /// The opening that wrote the last entry: since when, and whether it took in everything.
     private var opening: (from: Int64, isFull: Bool)?
     private var lastTime: Int64 = .min
@@ -71,11 +73,11 @@ struct Evidence {
             opening = nil
         case .refused(let refused):
             note(refused.caller)
-            takeUser(of: refused.caller)
+            takeUser(of: refused.caller, refused.refusals.compactMap(\.item?.zone))
             add(refused, at: entry.time)
         case .told(let told):
             note(told.caller)
-            takeUser(of: told.caller)
+            takeUser(of: told.caller, told.zone.map { [$0] } ?? [])
             opening?.isFull = true
             if told.call == .zoneChanges, let zone = told.zone,
                 identity.isNamed(zone, in: told.caller.database),
@@ -147,14 +149,19 @@ struct Evidence {
         caller.device.map { Name($0) } == Name(device)
     }
 
-    /// Remembers the user of a call of the device, if it is not known whose device it is.
+    /// Remembers the user of a call of the device about some zones, if it is not known whose device it
+    /// is.
     ///
-    /// In another container, a device of the same name may belong to another user.
-    private mutating func takeUser(of caller: Caller) {
-        guard asksForUser, isDevice(caller),
+    /// In another container, a device of the same name may belong to another user. If several users
+    /// share a device, those of calls about the record's zone count first.
+    private mutating func takeUser(of caller: Caller, _ zones: [ZoneID]) {
+        guard asksForUser, isDevice(caller), let found = caller.user,
             caller.database.container == identity.database.container,
             caller.database.environment == identity.database.environment
         else { return }
-        user = caller.user
+        let isOfZone = zones.contains { identity.isNamed($0, in: caller.database) }
+        guard isOfZone || !isUserOfZone else { return }
+        user = found
+        isUserOfZone = isOfZone
     }
 }
