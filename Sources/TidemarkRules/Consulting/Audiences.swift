@@ -19,6 +19,8 @@ package enum AudienceRef: Hashable, Sendable {
 package struct Audiences {
     private let facts: any Facts
     private var living: [ZoneKey: Bool] = [:]
+    /// The audiences of each database that was asked about, by the names of their zones.
+    private var known: [DatabaseID: [Name: [LivingZone]]] = [:]
 
     package init(_ facts: any Facts) {
         self.facts = facts
@@ -59,11 +61,17 @@ package struct Audiences {
 
     /// Returns all audiences of a zone.
     ///
-    /// O(shares of the zone's owner).
-    package func all(in zone: ZoneIdentity) throws(SyncError) -> [LivingZone] {
-        let prefix = zone.zoneName.string + "\0"
-        return try facts.zones(of: zone.audience(ofShare: "").database)
-            .filter { $0.identity.zoneName.string.utf8.starts(with: prefix.utf8) }
+    /// O(shares of the zone's owner) the first time.
+    package mutating func all(in zone: ZoneIdentity) throws(SyncError) -> [LivingZone] {
+        let database = zone.audience(ofShare: "").database
+        if known[database] == nil {
+            // The name of an audience is the name of its zone, a NUL, and the token of the share.
+            known[database] = Dictionary(grouping: try facts.zones(of: database)) { audience in
+                let name = audience.identity.zoneName.string.unicodeScalars.prefix { $0 != "\0" }
+                return Name(String(name))
+            }
+        }
+        return known[database]?[zone.zoneName] ?? []
     }
 
     /// Returns the place of a record in an audience.

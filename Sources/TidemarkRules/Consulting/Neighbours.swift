@@ -47,12 +47,15 @@ struct Neighbours {
 
     /// Returns the number of records that the index lists as bound to a target by a kind of
     /// binding; a few may be bound to another name with the same hash.
-    func referrerCount(
+    mutating func referrerCount(
         of target: RecordPlace,
         with binding: Binding
     ) throws(SyncError) -> Int {
         guard let zone = zones[target.zone].key else { return 0 }
-        return try facts.referrerCount(of: hash.target(target.name), in: zone, with: binding)
+        let key = hash.target(target.name)
+        // The decision is invalid if another commit adds a binding to this target first.
+        targets.append(ReferenceChange.key(of: key, in: zone))
+        return try facts.referrerCount(of: key, in: zone, with: binding)
     }
 
     /// Returns the records that are bound to a target, each with its binding, as read from their

@@ -51,8 +51,8 @@ package struct ZoneAccess: Sendable {
     /// Returns the error if the participant may not change an existing record; `nil` if the change
     /// is allowed or the record does not exist.
     ///
-    /// This excludes a share's record: deleting it means leaving the share, and saving it has
-    /// separate rules.
+    /// The record of a share that the caller takes part in has separate rules: deleting it means
+    /// leaving the share.
     package func refusal(
         ofChanging item: ConsultedItem,
         in zone: ConsultedZone,
@@ -60,8 +60,13 @@ package struct ZoneAccess: Sendable {
         _ audiences: inout Audiences
     ) throws(SyncError) -> SyncError? {
         guard let key = zone.key, let body = item.liveBody else { return nil }
-        if body.isShare { return nil }
         let id = RecordID(recordName: item.name.string, zone: zone.zone)
+        if body.isShare {
+            // Who does not take part must not learn from a conflict what the share says.
+            let takesPart = part(inShare: item.name.string) != nil
+            return takesPart
+                ? nil : .permissionFailure("The caller may not change the share \(id).")
+        }
         let audience = try audiences.audience(of: ViewKey(zone: key, slot: item.slot))
         guard mayWrite(audience) else {
             return .permissionFailure("The caller may not change the record \(id).")

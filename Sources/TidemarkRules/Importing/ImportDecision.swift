@@ -180,7 +180,7 @@ package struct ImportDecision {
             for audience in transitions.begun(in: epoch) { plan.deleteZone(audience, reason) }
             // Shares that were there before the line end with their zone.
             if keys[epoch] != nil, reading.epochs[epoch].zone.key != nil {
-                let audiences = Audiences(facts)
+                var audiences = Audiences(facts)
                 for audience in try audiences.all(in: reading.epochs[epoch].zone.identity) {
                     plan.deleteZone(audience.key, reason)
                 }

@@ -78,6 +78,7 @@ struct BindingRules {
         }
         while true {
             // Saves first: a rejected save creates no binding that could prevent a deletion.
+            try refuseSavesWithoutTargets(&verdicts)
             var refusals = try refusedSaves(verdicts)
             if refusals.isEmpty { refusals = try refusedDeletions(verdicts) }
             if refusals.isEmpty { return }
@@ -107,7 +108,53 @@ extension BindingRules {
         return save.body(over: items[index].liveBody).namedBindings
     }
 
-    /// Returns the saves whose targets do not exist, or that the same request would delete.
+    /// Rejects saves whose targets do not exist, or that the same request would delete, and with them
+    /// the saves that are bound to them.
+    ///
+    /// O(bindings), whatever the order of the saves: in a tree of new records, each is the target of
+    /// others.
+    private mutating func refuseSavesWithoutTargets(
+        _ verdicts: inout [Verdict]
+    ) throws(SyncError) {
+        var waiting = bindings.keys.sorted()
+        var dependents: [RecordPlace: [Int]] = [:]
+        for index in waiting {
+            for name in (bindings[index] ?? [:]).keys {
+                let target = RecordPlace(zone: items[index].zone, name: name)
+                if named[target] != nil { dependents[target, default: []].append(index) }
+            }
+        }
+        while let index = waiting.popLast() {
+            guard case .save = verdicts[index], let error = try missingTarget(of: index, verdicts)
+            else { continue }
+            verdicts[index] = .refused(error)
+            waiting += dependents[RecordPlace(items[index])] ?? []
+        }
+    }
+
+    /// Returns the error if a target of a save does not exist, or is deleted by the request.
+    private mutating func missingTarget(
+        of index: Int,
+        _ verdicts: [Verdict]
+    ) throws(SyncError) -> SyncError? {
+        let targets = (bindings[index] ?? [:]).sorted { $0.key < $1.key }
+        let before = items[index].liveBody?.namedBindings ?? [:]
+        // All targets, since even an unchanged binding must not lose its target to this request.
+        // Existence is checked for new bindings only.
+        for (name, _) in targets {
+            let target = RecordPlace(zone: items[index].zone, name: name)
+            if case .delete? = named[target].map({ verdicts[$0] }) {
+                return .targetDeleted(recordID(index), name)
+            }
+        }
+        for (name, binding) in targets where !(before[name] ?? []).isSuperset(of: binding) {
+            let target = RecordPlace(zone: items[index].zone, name: name)
+            if try !isThere(target, verdicts) { return .targetMissing(recordID(index), name) }
+        }
+        return nil
+    }
+
+    /// Returns the saves with a parent that they must not have, and with too many references.
     private mutating func refusedSaves(
         _ verdicts: [Verdict]
     ) throws(SyncError) -> [(Int, SyncError)] {
@@ -121,20 +168,6 @@ extension BindingRules {
             do throws(SyncError) {
                 let ordered = targets.sorted { $0.key < $1.key }
                 let new = ordered.filter { !(before[$0.key] ?? []).isSuperset(of: $0.value) }
-                // All targets, since even an unchanged binding must not lose its target to this
-                // request. Existence is checked for new bindings only.
-                for (name, _) in ordered {
-                    let target = RecordPlace(zone: items[index].zone, name: name)
-                    if case .delete? = named[target].map({ verdicts[$0] }) {
-                        throw .targetDeleted(recordID(index), name)
-                    }
-                }
-                for (name, _) in new {
-                    let target = RecordPlace(zone: items[index].zone, name: name)
-                    guard try isThere(target, verdicts) else {
-                        throw .targetMissing(recordID(index), name)
-                    }
-                }
                 for (name, binding) in new where binding.contains(.parent) {
                     try checkLine(of: index, from: name, verdicts)
                 }

@@ -88,6 +88,7 @@ package struct ShareUpdates {
         share.publicPermission = content.publicPermission
         share.allowsAccessRequests = content.allowsAccessRequests
         share.blocked = content.blocked ?? old.blocked
+        try checkCount(ofBlocked: content.blocked?.count ?? 0, of: name)
         let isOpen = share.publicPermission != .none
         // The list is made anew from the request: a participant whom the client leaves out is
         // removed.
@@ -137,6 +138,17 @@ package struct ShareUpdates {
                 && share.participant(user) == nil
         }
         return share
+    }
+
+    /// Rejects a share that blocks more users than may take part: each acceptance and each request for
+    /// access writes the list again.
+    private func checkCount(ofBlocked count: Int, of name: RecordID) throws(SyncError) {
+        guard count > limits.participantsPerShare else { return }
+        throw SyncError(
+            .limitExceeded,
+            "The share \(name) blocks \(count) users; at most \(limits.participantsPerShare) are "
+                + "allowed."
+        )
     }
 
     /// Rejects a share with more participants than are allowed.

@@ -75,6 +75,10 @@ extension SharedHierarchies {
         var open = carried
         var reached: [RecordPlace: AudienceRef] = [:]
         var moved: [RecordPlace: Int] = [:]
+        var impliedSaves: [RecordPlace: Int] = [:]
+        for index in implied.indices where implied[index].change.save != nil {
+            impliedSaves[RecordPlace(implied[index].change.item)] = index
+        }
         while let next = open.popLast() {
             let (place, audience, origin) = (next.place, next.audience, next.origin)
             // Also ends the walk of a cycle, which an import may contain.
@@ -95,6 +99,12 @@ extension SharedHierarchies {
                 settled[childPlace] = audience
                 if let index = named[childPlace], case .save = changes[index] {
                     passages[index]?.to = audience
+                    open.append(Carried(place: childPlace, audience: audience, origin: origin))
+                    continue
+                }
+                // A root that ceases to be one has an event of its own, which names its audience.
+                if let index = impliedSaves[childPlace] {
+                    implied[index].passage.to = audience
                     open.append(Carried(place: childPlace, audience: audience, origin: origin))
                     continue
                 }
@@ -122,6 +132,8 @@ extension SharedHierarchies {
         // their new parents below.
         for (item, binding) in try neighbours.sources(of: place) where binding.contains(.parent) {
             if let index = named[RecordPlace(item)], isChanged(index) { continue }
+            // The record of a share is in the share's own audience, whatever its parent.
+            if item.liveBody?.isShare == true { continue }
             children.append(item)
         }
         for index in itemsByParent()[place] ?? [] { children.append(items[index]) }
@@ -134,7 +146,7 @@ extension SharedHierarchies {
         var found: [RecordPlace: [Int]] = [:]
         for index in items.indices {
             guard case .save(let save, let old) = changes[index],
-                let parent = save.parentName(over: old)
+                !save.isShare, let parent = save.parentName(over: old)
             else { continue }
             found[RecordPlace(zone: items[index].zone, name: parent), default: []].append(index)
         }

@@ -56,6 +56,8 @@ extension SharedHierarchies {
             // "Sharing").
             let content = save.share ?? before.map { ShareContent($0) }
             guard let content else {
+                // The share has been deleted since the client fetched it.
+                if save.changeTag != nil { throw .recordNotFound(id) }
                 throw SyncError(
                     .invalidArguments,
                     "The share \(id) says neither what is shared nor with whom; send its root record, "

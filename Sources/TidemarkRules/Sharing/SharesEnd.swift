@@ -14,9 +14,13 @@ struct SharesEnd {
 
     /// Collects the data of an existing zone.
     ///
-    /// O(shares of the zone).
-    init(with zone: ConsultedZone, _ facts: any Facts) throws(SyncError) {
-        let audiences = try Audiences(facts).all(in: zone.identity)
+    /// O(shares of the zone), once `known` has listed those of the owner.
+    init(
+        with zone: ConsultedZone,
+        _ known: inout Audiences,
+        _ facts: any Facts
+    ) throws(SyncError) {
+        let audiences = try known.all(in: zone.identity)
         self.audiences = audiences.map(\.key)
         for body in try Self.shares(of: zone, audiences, facts) {
             guard let share = Share(body.fields) else { continue }

@@ -24,6 +24,7 @@ package struct ZoneDecision: Sendable {
     ) throws(SyncError) {
         plan = CommitPlan(over: facts, time: time)
         var zones = ConsultedZones()
+        var audiences = Audiences(facts)
         var named: Set<Int> = []
         var consequences = SystemChange(zone: .shares)
         for (index, zone) in (request.saves + request.deletions).enumerated() {
@@ -44,7 +45,7 @@ package struct ZoneDecision: Sendable {
             outcomes.append(delete(zones[position], request.deletionReason, caller))
             guard case .event = outcomes[index] else { continue }
             // After the zone's own event, whose index is the outcome.
-            let end = try SharesEnd(with: zones[position], facts)
+            let end = try SharesEnd(with: zones[position], &audiences, facts)
             for audience in end.audiences { plan.deleteZone(audience, request.deletionReason) }
             consequences.saves += end.consequences.saves
             consequences.deletions += end.consequences.deletions

@@ -92,6 +92,79 @@ import TidemarkModel
         #expect(try await conflict(seen.changeTag)?.ancestor?["n"] == .int64(8))
     }
 
+    @Test func `Nobody learns of a share without taking part in it`() async throws {
+        #expect(try await save { $0.publicPermission = .readOnly } == nil)
+        try await anna.modify([
+            try anna.node("tree"), try anna.share("t", of: "tree", with: [("bob", .readWrite)]),
+        ])
+        let bob = world.guest("bob")
+        #expect(try await accept(store.url(of: try await anna.shared("t")), as: bob) == nil)
+        for name in ["s", "none"] {
+            for tag in [nil, RecordChangeTag("1-x")] {
+                var save = RecordSave(bob.id(name), type: Share.recordType, fields: Fields())
+                save.changeTag = tag
+                let error = try await bob.modify([save]).saves[0].error
+                #expect(error?.conflict == nil)
+                #expect(error?.code != .serverRecordChanged, "\(name)")
+                let deletion = RecordDeletion(bob.id(name), changeTag: tag)
+                let result = try await bob.modify([], delete: [deletion]).deletions[0]
+                if case .failure(let error) = result { #expect(error.conflict == nil) }
+            }
+        }
+        // One's own share may be left.
+        let left = try await bob.modify([], delete: [RecordDeletion(bob.id("t"))])
+        #expect(throws: Never.self) { try left.deletions[0].get() }
+    }
+
+    @Test func `A share's record is in its own audience, whatever its parent`() async throws {
+        try await anna.modify([try anna.node("other")])
+        var share = try anna.share("s", of: "root", with: [("bob", .readOnly)])
+        share.parent = .set("other")
+        try await anna.modify([share])
+        let (bob, carol) = (world.guest("bob"), world.guest("carol"))
+        try await bob.accept("s", of: anna)
+        try await anna.modify([try anna.share("o", of: "other", with: [("carol", .readOnly)])])
+        try await carol.accept("o", of: anna)
+        #expect(try await bob.visible() == ["root", "s"])
+        #expect(try await carol.visible() == ["other", "o"])
+    }
+
+    @Test func `A root that a new share above it takes in has one event`() async throws {
+        try await anna.modify([try anna.node("top")])
+        try await anna.modify([
+            try anna.node("root", under: "top"), try anna.node("leaf", under: "root"),
+        ])
+        try await anna.modify([try anna.share("s", of: "root", with: [("bob", .readWrite)])])
+        let before = store.lastSequence
+        let result = try await anna.modify(
+            [try anna.share("t", of: "top", with: [("bob", .readWrite)])],
+            delete: [RecordDeletion(anna.id("s"))]
+        )
+        #expect(throws: Never.self) { try result.saves[0].get() }
+        let bob = world.guest("bob")
+        try await bob.accept("t", of: anna)
+        #expect(try await bob.visible() == ["top", "root", "leaf", "t"])
+        // What he sees is the newest version, so that he can save it.
+        let mine = try await anna.fetch("root")[0].get()
+        for case .changed(let record) in try await bob.changes().changes
+        where record.recordID.recordName == "root" {
+            #expect(record.changeTag == mine.changeTag)
+            #expect(record.body.shareName == nil)
+        }
+        var policy = CompactionPolicy()
+        policy.history = .none
+        policy.tombstones = .none
+        _ = try await store.compact(policy)
+        #expect(try await bob.visible() == ["top", "root", "leaf", "t"])
+        #expect(before < store.lastSequence)
+    }
+
+    @Test func `A share blocks no more users than may take part`() async throws {
+        let users = (0..<5).map { UserID("_\($0)") }
+        #expect(try await save { $0.blocked = users }?.code == .limitExceeded)
+        #expect(try await save { $0.blocked = Array(users.dropLast()) } == nil)
+    }
+
     @Test func `An invitation by address may need verification`() async throws {
         let refused = try await save { content in
             content.participants = [ShareParticipant(email: "bob@example.com")]

@@ -53,6 +53,25 @@ import TidemarkModel
         )
     }
 
+    @Test(arguments: [false, true])
+    func `A missing record refuses all saves below it, in any order`(
+        _ isReversed: Bool
+    ) async throws {
+        var saves = try (0..<400).map { number in
+            var save = try anna.save("r\(number)", ["n": 1])
+            save.parent = .set(Name(number == 399 ? "missing" : "r\(number + 1)"))
+            return save
+        }
+        if isReversed { saves.reverse() }
+        let result = try await anna.modify(saves)
+        #expect(
+            result.saves.allSatisfy {
+                [.referenceViolation, .batchRequestFailed].contains($0.error?.code)
+            }
+        )
+        #expect(result.saves.contains { $0.error?.message.contains("missing") == true })
+    }
+
     @Test func `Deleting a record deletes its dependents in the same commit`() async throws {
         #expect(
             try await codes([
