@@ -77,7 +77,7 @@ package struct FileHeader: Hashable, Sendable {
         case tooShort
         case notTidemark
         case damaged
-        case newer(version: UInt16, oldestReader: UInt16)
+        case newer(version: UInt16, oldestReader: UInt16, known: UInt16)
         case wrongKind(UInt8)
     }
 
@@ -95,8 +95,9 @@ package struct FileHeader: Hashable, Sendable {
         // After the checksum and before all other fields: a damaged file must not pass as a newer
         // one, and a newer one may use the fields differently.
         let oldestReader: UInt16 = bytes.integer(at: 10)
-        guard oldestReader <= Layout.formatVersion else {
-            throw .newer(version: bytes.integer(at: 8), oldestReader: oldestReader)
+        let known = Layout.version(of: expectedKind)
+        guard oldestReader <= known else {
+            throw .newer(version: bytes.integer(at: 8), oldestReader: oldestReader, known: known)
         }
         guard bytes.byte(at: 12) == expectedKind.rawValue else {
             throw .wrongKind(bytes.byte(at: 12))

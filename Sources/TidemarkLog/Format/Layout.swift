@@ -11,6 +11,11 @@ package enum Layout {
     /// The version of files without stripes, which readers of that version understand.
     package static let plainVersion: UInt16 = 1
 
+    /// Returns the newest version of a kind of file that this build reads.
+    static func version(of kind: FileKind) -> UInt16 {
+        kind == .segment ? formatVersion : plainVersion
+    }
+
     /// `TIDEMARK` in ASCII, read as a little-endian number: the first eight bytes of every file.
     package static let fileMagic: UInt64 = 0x4B52_414D_4544_4954
     /// `TFRM`.

@@ -85,7 +85,9 @@ package enum ManifestEdit: Hashable, Sendable {
             return SequenceNumber(rawValue: position)
         }
         func segment() -> SegmentID {
-            SegmentID(first: position(1), generation: UInt32(truncatingIfNeeded: word(2)))
+            // Positions begin at one.
+            if word(1) == 0 { isInRange = false }
+            return SegmentID(first: position(1), generation: UInt32(truncatingIfNeeded: word(2)))
         }
         switch word(0) {
         case UInt64(Tag.added):

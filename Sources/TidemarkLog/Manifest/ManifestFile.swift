@@ -20,6 +20,8 @@ final class ManifestFile: Sendable {
         var chain: UInt64
         /// The length of the file in bytes.
         var byteCount: UInt64
+        /// The failure after which nothing more is written.
+        var failure: LogError?
     }
 
     /// The current state of the manifest.
@@ -121,6 +123,7 @@ final class ManifestFile: Sendable {
 
     /// The lock is held during the write: edits are rare, and their order is significant.
     private func write(_ edits: [ManifestEdit], state: inout State) throws(LogError) {
+        if let failure = state.failure { throw failure }
         var payload: [UInt8] = []
         for edit in edits { edit.append(to: &payload) }
         let place = FramePlace(
@@ -141,12 +144,17 @@ final class ManifestFile: Sendable {
         let offset = state.offset
         let end = offset + UInt64(frame.count)
         try reserve(to: end, &state)
-        try LogError.wrapping { () throws(FileError) in
-            try file.write(frame.span.bytes, at: offset)
-            try file.sync()
+        do throws(LogError) {
+            try LogError.wrapping { () throws(FileError) in
+                try file.write(frame.span.bytes, at: offset)
+                try file.sync()
+            }
+        } catch {
+            // The bytes on disk are unknown. A shorter frame at the same place would leave the end of
+            // this one behind it, which the next open takes for damage.
+            state.failure = error
+            throw error
         }
-        // After a failure, offset and chain stay as they are, but the bytes on disk are unknown.
-        // Callers end the writer then.
         state.offset += UInt64(frame.count)
         state.chain = chainWord(after: frame.span.bytes)
     }
@@ -401,11 +409,11 @@ extension LogError {
                 path: path,
                 offset: 0
             )
-        case .newer(let version, let oldestReader):
+        case .newer(let version, let oldestReader, let known):
             self.init(
                 .newerVersion,
                 "The file has format version \(version) and needs a reader of version "
-                    + "\(oldestReader); this one reads up to \(Layout.formatVersion). Use a newer "
+                    + "\(oldestReader); this one reads up to \(known). Use a newer "
                     + "version of Tidemark.",
                 path: path,
                 offset: 8

@@ -7,6 +7,7 @@ import Foundation
 import Logging
 import NIOSSL
 import TidemarkLock
+import TidemarkModel
 
 /// The keys of one issuer, which it reads again when that is due.
 final class IssuerKeySource: Sendable {
@@ -17,6 +18,8 @@ final class IssuerKeySource: Sendable {
         var version = 0
         var lastAttempt: ContinuousClock.Instant?
         var lastSuccess: ContinuousClock.Instant?
+        /// The number of times that keys were read.
+        var readCount = 0
         var reading: Task<Void, Never>?
     }
 
@@ -57,6 +60,9 @@ final class IssuerKeySource: Sendable {
     /// The keys that were read last.
     var keys: IssuerKeys { state.withLock(\.keys) }
 
+    /// The number of times that keys were read.
+    var readCount: Int { state.withLock(\.readCount) }
+
     /// True if keys were read at least once.
     var hasKeys: Bool { state.withLock { $0.bytes != nil } }
 
@@ -70,9 +76,9 @@ final class IssuerKeySource: Sendable {
     ) async -> Int {
         let reading = state.withLock { state -> Task<Void, Never>? in
             let isOld = state.lastSuccess.map { now - $0 >= lifetime } ?? true
-            // Keys that are only old are used until the new ones have arrived; a file is read at
-            // once.
-            let waits = isUnknown || file != nil || state.bytes == nil
+            // Keys that are only old, or of which no token has asked yet, arrive meanwhile; a file is
+            // read at once.
+            let waits = isUnknown || file != nil
             if let reading = state.reading { return waits ? reading : nil }
             guard isOld || isUnknown, state.lastAttempt.map({ now - $0 >= pause }) ?? true else {
                 return nil
@@ -99,6 +105,7 @@ final class IssuerKeySource: Sendable {
                     state.version += 1
                 }
                 state.lastSuccess = now
+                state.readCount += 1
                 state.reading = nil
             }
         } catch {
@@ -115,7 +122,7 @@ final class IssuerKeySource: Sendable {
         let bytes = try await fetch(base + "/.well-known/openid-configuration")
         let found = try JSONDecoder().decode(Discovery.self, from: Data(bytes))
         // OpenID Connect Discovery, 4.3: the document of another issuer has other keys.
-        guard found.issuer == url else {
+        guard Name(found.issuer) == Name(url) else {
             throw CheckedRequest.Failure(
                 description: "The document at \(base) is that of the issuer \(found.issuer)."
             )

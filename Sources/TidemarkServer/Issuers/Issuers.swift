@@ -65,6 +65,7 @@ final class Issuers: Sendable {
         let entries = entries.filter { $0.issuer.container == container }
         // A change of any key is a change of the sum: tokens of withdrawn keys are checked again.
         var version = 0
+        // Only the keys of the token's own issuer are waited for, in `check`.
         for entry in entries { version += await entry.keys.refresh() }
         let name = "\(version) \(container.identifier) \([UInt8].sha256(text).hexadecimal)"
         let identity = try await known.credential(name) { try await check(text, entries) }
@@ -84,17 +85,25 @@ final class Issuers: Sendable {
                 "The algorithm or an extension of the bearer token is unknown."
             )
         }
-        let own = entries.filter { $0.issuer.url == token.claims.iss }
-        let audience = token.claims.aud?.names ?? []
-        guard let entry = own.first(where: { audience.contains($0.issuer.audience) }) else {
+        // As bytes: Unicode has other names that look the same.
+        let issuer = Name(token.claims.iss)
+        let own = entries.filter { Name($0.issuer.url) == issuer }
+        let audience = (token.claims.aud?.names ?? []).map { Name($0) }
+        guard let entry = own.first(where: { audience.contains(Name($0.issuer.audience)) }) else {
             throw .refusedCredential(
                 own.isEmpty
                     ? "The issuer of the bearer token is not one of this container."
                     : "The bearer token is for another audience."
             )
         }
-        if !entry.keys.keys.has(header) { await entry.keys.refresh(forUnknownKey: true) }
-        guard entry.keys.hasKeys else {
+        var isCurrent = true
+        if !entry.keys.keys.has(header) {
+            let readCount = entry.keys.readCount
+            await entry.keys.refresh(forUnknownKey: true)
+            isCurrent = entry.keys.readCount > readCount
+        }
+        // The issuer may have another key since the keys were read.
+        guard entry.keys.hasKeys, isCurrent || entry.keys.keys.has(header) else {
             throw WebError(
                 "TRY_AGAIN_LATER",
                 status: 503,

@@ -96,7 +96,12 @@ extension [UInt8] {
         // 64-bit numbers are texts in the JSON of protocol buffers.
         case .int32(let number): appendMember("intValue") { $0.append(jsonString: String(number)) }
         case .int64(let number): appendMember("intValue") { $0.append(jsonString: String(number)) }
-        case .double(let number): appendMember("doubleValue") { $0.append(jsonNumber: number) }
+        case .double(let number) where number.isFinite:
+            appendMember("doubleValue") { $0.append(jsonNumber: number) }
+        // As texts in the JSON of protocol buffers, which has no such numbers.
+        case .double(let number):
+            let text = number.isNaN ? "NaN" : number > 0 ? "Infinity" : "-Infinity"
+            appendMember("doubleValue") { $0.append(jsonString: text) }
         case .bool(let truth):
             append(literal: truth ? "{\"boolValue\":true}" : "{\"boolValue\":false}")
         case .string(let text): appendMember("stringValue") { $0.append(jsonString: text) }

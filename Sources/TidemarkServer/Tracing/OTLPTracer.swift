@@ -94,9 +94,11 @@ public final class OTLPTracer: Tracer, Service {
     private func drop(_ waiting: inout Waiting) {
         let excess = waiting.spans.count - options.waitingLimit
         guard excess > 0 else { return }
-        // The oldest spans go, so memory is bounded while the collector is unreachable.
-        waiting.spans.removeFirst(excess)
-        waiting.droppedCount += excess
+        // The oldest spans go, so memory is bounded while the collector is unreachable. Many at once,
+        // since each removal moves all the others.
+        let count = max(excess, options.waitingLimit / 8)
+        waiting.spans.removeFirst(count)
+        waiting.droppedCount += count
     }
 
     // MARK: Carriers

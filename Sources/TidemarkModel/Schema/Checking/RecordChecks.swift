@@ -170,6 +170,10 @@ public final class RecordChecks: Sendable {
             let type = UInt32(truncatingIfNeeded: row >> 40 & 0xFF)
             // A removed field has no type to check, and need not be in the schema.
             if type == FieldEntry.removed { continue }
+            // The body of a stored record may be damaged behind its frame's checksum.
+            guard nameStart >= dataStart, nameStart + nameByteCount <= saved.count else {
+                return false
+            }
             let name = UnsafeRawBufferPointer(
                 rebasing: saved[nameStart..<nameStart + nameByteCount]
             )
