@@ -17,7 +17,7 @@ extension Writer {
     ) async throws(SyncError) -> AssetReference where Pieces.Element == [UInt8] {
         try reader.checkAccess(of: caller, writes: true)
         let database = try writableDatabase(of: request.zone, as: caller)
-        let counted = CountedUpload(in: database, quotas, now: reader.now)
+        let counted = CountedUpload(of: caller.user, in: database, quotas, now: reader.now)
         let asset = try await storeAsset(
             pieces,
             announced: request.announced,

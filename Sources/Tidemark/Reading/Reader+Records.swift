@@ -43,8 +43,17 @@ extension Reader {
         _ access: PublicAccess?,
         _ picture: ViewPicture
     ) throws(SyncError) -> [Result<Record, SyncError>] {
+        var refused: [SyncError.ItemError] = []
+        defer { note(refused, of: .fetchRecords, by: caller) }
         guard let limit = request.byteLimit else {
-            return try records(request.recordIDs[...], request, as: caller, access, picture)
+            return try records(
+                request.recordIDs[...],
+                request,
+                as: caller,
+                access,
+                picture,
+                &refused
+            )
         }
         var answers: [Result<Record, SyncError>] = []
         var byteCount = 0
@@ -56,7 +65,7 @@ extension Reader {
             }
             let slice = rest.prefix(Self.limitedCount)
             rest = rest.dropFirst(Self.limitedCount)
-            let found = try records(slice, request, as: caller, access, picture)
+            let found = try records(slice, request, as: caller, access, picture, &refused)
             for case .success(let record) in found { byteCount += record.body.bytes.count }
             answers += found
         }
@@ -68,7 +77,8 @@ extension Reader {
         _ request: FetchRecordsRequest,
         as caller: Caller,
         _ access: PublicAccess?,
-        _ picture: ViewPicture
+        _ picture: ViewPicture,
+        _ refused: inout [SyncError.ItemError]
     ) throws(SyncError) -> [Result<Record, SyncError>] {
         let selection = request.desiredKeys.map { FieldSelection($0) }
         let facts = picture.facts
@@ -88,7 +98,6 @@ extension Reader {
         }
         let found = try ConsultedItems(items, in: zones, facts)
         var answers: [Result<Record, SyncError>] = []
-        var refused: [SyncError.ItemError] = []
         for (record, item) in zip(recordIDs, found.items) {
             // A default zone that nothing was written to has no records, which is no error of the
             // zone.
@@ -114,7 +123,6 @@ extension Reader {
                 answers.append(.failure(.recordNotFound(record)))
             }
         }
-        note(refused, of: .fetchRecords, by: caller)
         return answers
     }
 }

@@ -5,97 +5,127 @@ import TidemarkEvents
 import TidemarkLock
 import TidemarkModel
 
-/// The bytes that users have uploaded within a day and that no record names yet, by database.
+/// The bytes that users have uploaded within a day and that no record names yet.
 ///
-/// A quota limits them apart from the records: an upload is before the record that names it, and would
-/// otherwise count for nothing. They are only in memory, so after a restart they count no more.
+/// The quotas of databases and containers limit them apart from the records: an upload comes before the
+/// record that names it, and would otherwise count for nothing. They are only in memory, so after a
+/// restart they count no more.
 final class UnnamedUploads: Sendable {
-    private struct Uploads {
-        /// Bytes of uploads that have not ended.
-        var arriving = 0
-        /// Bytes of uploads that have ended.
-        private var held = 0
-        /// The bytes of each blob, and the time in milliseconds at which it may be collected.
-        private var blobs: [BlobID: (byteCount: Int, end: Int64)] = [:]
+    /// The uploads of one user to one database.
+    struct Uploader: Hashable {
+        var database: DatabaseID
+        var user: UserID?
+    }
 
-        var byteCount: Int { arriving.clampedSum(held) }
+    private struct Blob: Hashable {
+        var blob: BlobID
+        var database: DatabaseID
+    }
 
-        mutating func set(_ blob: BlobID, _ value: (byteCount: Int, end: Int64)?) {
-            held += (value?.byteCount ?? 0) - (blobs[blob]?.byteCount ?? 0)
-            blobs[blob] = value
+    private struct Upload {
+        var uploader: Uploader
+        var byteCount: Int
+        /// The time in milliseconds at which the blob may be collected.
+        var end: Int64
+    }
+
+    private struct State {
+        var byUploader: [Uploader: Int] = [:]
+        var byDatabase: [DatabaseID: Int] = [:]
+        var byContainer: [ContainerID: Int] = [:]
+        /// The uploads that have ended.
+        var blobs: [Blob: Upload] = [:]
+        /// The earliest end of an upload; may be one that a record names by now.
+        var firstEnd = Int64.max
+
+        mutating func add(_ count: Int, of uploader: Uploader) {
+            func add<Key: Hashable>(_ sums: inout [Key: Int], _ key: Key) {
+                let sum = (sums[key] ?? 0) + count
+                sums[key] = sum == 0 ? nil : sum
+            }
+            add(&byUploader, uploader)
+            add(&byDatabase, uploader.database)
+            add(&byContainer, uploader.database.container)
         }
 
-        mutating func removeBlobs(endedAt now: Int64) {
-            for (blob, value) in blobs where value.end <= now { set(blob, nil) }
+        mutating func remove(_ blob: Blob) {
+            guard let upload = blobs.removeValue(forKey: blob) else { return }
+            add(-upload.byteCount, of: upload.uploader)
+        }
+
+        mutating func expire(at now: Int64) {
+            guard now >= firstEnd else { return }
+            for (blob, upload) in blobs where upload.end <= now { remove(blob) }
+            firstEnd = blobs.values.lazy.map(\.end).min() ?? .max
         }
     }
 
-    private let databases = Lock<[DatabaseID: Uploads]>([:])
+    private let state = Lock(State())
 
     /// The milliseconds after which an upload that no record names may be collected.
     private static let lifetime: Int64 = 24 * 60 * 60 * 1000
     /// The bytes that the smallest blob occupies on disk.
     private static let smallestByteCount = 4096
 
-    /// Counts bytes that arrive for a database; returns false if its quota or that of its container
-    /// leaves no room for them.
-    ///
-    /// O(databases with such uploads).
-    func take(_ count: Int, in database: DatabaseID, _ quotas: Quotas, at now: Int64) -> Bool {
+    /// Counts bytes that arrive; returns false if a quota leaves no room for them.
+    func take(_ count: Int, of uploader: Uploader, _ quotas: Quotas, at now: Int64) -> Bool {
+        let database = uploader.database
         let (quota, containerQuota) = quotas.quotas(of: database)
-        return databases.withLock { databases in
-            func room(_ quota: Int?, _ isCounted: (DatabaseID) -> Bool) -> Int {
-                guard let quota else { return .max }
-                return databases.reduce(quota) { room, entry in
-                    isCounted(entry.key) ? room.clampedSum(-entry.value.byteCount) : room
-                }
+        return state.withLock { state in
+            state.expire(at: now)
+            let own = (state.byUploader[uploader] ?? 0).clampedSum(count)
+            func leavesRoom(_ quota: Int?, _ sum: Int?) -> Bool {
+                guard let quota else { return true }
+                // All together may have twice as much as one user, so that one user keeps nobody else
+                // from uploading.
+                return own <= quota && (sum ?? 0).clampedSum(count) <= quota.clampedSum(quota)
             }
-            func leavesRoom() -> Bool {
-                count <= room(quota) { $0 == database }
-                    && count <= room(containerQuota) { $0.container == database.container }
-            }
-            if !leavesRoom() {
-                for id in databases.keys { databases[id]?.removeBlobs(endedAt: now) }
-                guard leavesRoom() else { return false }
-            }
-            databases[database, default: Uploads()].arriving += count
+            guard leavesRoom(quota, state.byDatabase[database]),
+                leavesRoom(containerQuota, state.byContainer[database.container])
+            else { return false }
+            state.add(count, of: uploader)
             return true
         }
     }
 
     /// Ends an upload of some bytes, which are those of a blob now, or gone.
-    func end(_ count: Int, in database: DatabaseID, as blob: BlobID?, at now: Int64) {
-        databases.withLock { databases in
-            databases[database, default: Uploads()].arriving -= count
-            if let blob {
-                databases[database]?.set(
-                    blob,
-                    (max(count, Self.smallestByteCount), now + Self.lifetime)
-                )
-            }
-            if databases[database]?.byteCount == 0 { databases[database] = nil }
+    func end(_ count: Int, of uploader: Uploader, as blob: BlobID?, at now: Int64) {
+        state.withLock { state in
+            state.add(-count, of: uploader)
+            guard let blob else { return }
+            let key = Blob(blob: blob, database: uploader.database)
+            state.remove(key)
+            let byteCount = max(count, Self.smallestByteCount)
+            let end = now + Self.lifetime
+            state.blobs[key] = Upload(uploader: uploader, byteCount: byteCount, end: end)
+            state.firstEnd = min(state.firstEnd, end)
+            state.add(byteCount, of: uploader)
         }
     }
 
     /// Counts blobs of a database no more, because a record names them.
     func name(_ blobs: [BlobID], in database: DatabaseID) {
-        databases.withLock { databases in
-            for blob in blobs { databases[database]?.set(blob, nil) }
-            if databases[database]?.byteCount == 0 { databases[database] = nil }
+        state.withLock { state in
+            for blob in blobs { state.remove(Blob(blob: blob, database: database)) }
         }
     }
 }
 
 /// An upload that counts in the quotas of its database while it arrives, and until a record names it.
 final class CountedUpload: Sendable {
-    private let database: DatabaseID
+    private let uploader: UnnamedUploads.Uploader
     private let quotas: QuotaSettings
     private let now: @Sendable () -> Int64
     /// The bytes that were counted.
     private let count = Lock(0)
 
-    init(in database: DatabaseID, _ quotas: QuotaSettings, now: @escaping @Sendable () -> Int64) {
-        self.database = database
+    init(
+        of user: UserID?,
+        in database: DatabaseID,
+        _ quotas: QuotaSettings,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        uploader = UnnamedUploads.Uploader(database: database, user: user)
         self.quotas = quotas
         self.now = now
     }
@@ -108,9 +138,9 @@ final class CountedUpload: Sendable {
     /// Counts bytes that arrive; throws `quotaExceeded` if there is no room for them.
     func take(_ byteCount: Int) throws(SyncError) {
         let quotas = quotas.state.withLock { $0 }
-        guard quotas.has(database) else { return }
-        guard self.quotas.unnamed.take(byteCount, in: database, quotas, at: now()) else {
-            throw .uploadsExceedQuota(of: database)
+        guard quotas.has(uploader.database) else { return }
+        guard self.quotas.unnamed.take(byteCount, of: uploader, quotas, at: now()) else {
+            throw .uploadsExceedQuota(of: uploader.database)
         }
         count.withLock { $0 += byteCount }
     }
@@ -121,6 +151,6 @@ final class CountedUpload: Sendable {
             defer { count = 0 }
             return count
         }
-        if counted > 0 { quotas.unnamed.end(counted, in: database, as: blob, at: now()) }
+        if counted > 0 { quotas.unnamed.end(counted, of: uploader, as: blob, at: now()) }
     }
 }

@@ -257,7 +257,8 @@ extension JSONReader {
         }
         // A caller may write the own name for `__defaultOwner__` (Docs/semantics.md, "Who asks").
         // Clients of Apple's service also write `_defaultOwner`.
-        if let webForm, ownerName == webForm.callerName || ownerName == "_defaultOwner" {
+        // As bytes: another user may have a name that looks the same.
+        if let webForm, ownerName.hasBytes(of: webForm.callerName) || ownerName == "_defaultOwner" {
             ownerName = ZoneID.currentOwner
         }
         return ZoneID(zoneName: zoneName, ownerName: ownerName)
@@ -311,5 +312,12 @@ extension String {
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         return utf8.first != UInt8(ascii: "+")
             && utf8.allSatisfy { digits.contains($0) || "-+.eE".utf8.contains($0) }
+    }
+}
+
+extension String {
+    /// Returns true if another text has the same bytes.
+    fileprivate func hasBytes(of other: String?) -> Bool {
+        other.map { utf8.elementsEqual($0.utf8) } ?? false
     }
 }

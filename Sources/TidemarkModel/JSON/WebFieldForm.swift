@@ -136,8 +136,9 @@ extension JSONReader {
         var type: FieldType?
         var object = try ahead.openObject()
         while let key = try ahead.nextKey(of: &object) {
+            // An entry of assets/rereference is an asset, and has the name of its record too.
             if ahead.isWord(key, "recordName") {
-                type = .reference
+                type = type ?? .reference
             } else if ahead.isWord(key, "latitude") {
                 type = .location
             } else if ahead.isWord(key, "fileChecksum") || ahead.isWord(key, "receipt") {

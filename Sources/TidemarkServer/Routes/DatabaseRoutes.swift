@@ -26,80 +26,39 @@ extension Server {
     ) async -> Response {
         let span = RequestSpan(head, tracer)
         let incoming = Incoming(head, body, options, from: address, trace: span.trace)
-        var origin = incoming.origin
-        var line = RequestLine(incoming, span)
-        metrics.begins()
-        var response: Response
-        var session: Session?
-        do throws(WebError) {
-            // Before the limits: only the token's origins tell if a page may read the answer, and
-            // that holds for errors too.
-            let token = try await callers.token(incoming)
-            // Without the headers of `allow`, a browser does not show the answer to a page of that
-            // origin.
-            if let known = token, let asking = origin, !known.allows(asking) { origin = nil }
-            if head.method == .options {
-                line.endpoint = "preflight"
-                response = .preflight(incoming, origin)
-            } else {
-                try limits.take(.address, of: incoming.address)
-                try limits.take(.token, of: token?.id.text)
-                response = try await answer(incoming, token, &line, &session)
-            }
-        } catch {
-            line.fails(error)
-            response = Response(error, incoming)
+        return await answer(AppCall(incoming, span)) { (call) async throws(WebError) in
+            try await answer(&call)
         }
-        // Also with an error: if tokens are valid once, the request has used up the previous one.
-        if let session { response.add(webToken: directory.webToken(of: session)) }
-        if let origin { response.allow(origin) }
-        line.end(metrics, requestLog, status: response.status.code)
-        return response
     }
 
-    private func answer(
-        _ incoming: Incoming,
-        _ token: APIToken?,
-        _ line: inout RequestLine,
-        _ session: inout Session?
-    ) async throws(WebError) -> Response {
+    private func answer(_ call: inout AppCall) async throws(WebError) -> Response {
+        let incoming = call.incoming
         let place = try place(incoming)
         guard let endpoint = WebEndpoint(path: place.endpoint) else {
             throw .noHandler(place.endpoint)
         }
-        line.endpoint = endpoint.path
+        call.line.endpoint = endpoint.path
         let method = incoming.head.method
         guard method == .post || method == .get && endpoint.allowsGET else {
             return .wrongMethod(endpoint.allowsGET ? "GET, POST" : "POST", incoming)
         }
         // The body before the caller: the signature of a key covers it.
         let body = try await incoming.body(upTo: options.bodyByteLimit)
-        do throws(WebError) {
-            let found = try await callers.find(incoming, body, token, for: place)
-            line.caller = found.caller
-            session = found.session
-            try limits.take(found.caller)
-            let answer = try await self.answer(
-                WebRequest(
-                    endpoint.path,
-                    body: body,
-                    as: found.caller,
-                    isExtended: incoming.isExtended,
-                    // Clients in Python send `True`.
-                    wantsSyncToken: incoming.query["getCurrentSyncToken"]?.lowercased() == "true"
-                ),
-                endpoint,
-                RequestHost(server: self, incoming: incoming, token: token)
-            )
-            return try await offLoop(if: incoming.takesGzip && answer.count > Self.longAnswer) {
-                () async throws(WebError) in Response(json: answer, incoming)
-            }
-        } catch {
-            var failure = error
-            if failure.code == "AUTHENTICATION_REQUIRED", let token {
-                failure.redirectURL = signInURL(token, incoming)
-            }
-            throw failure
+        let found = try await findSender(&call, body, for: place)
+        let answer = try await self.answer(
+            WebRequest(
+                endpoint.path,
+                body: body,
+                as: found.caller,
+                isExtended: incoming.isExtended,
+                // Clients in Python send `True`.
+                wantsSyncToken: incoming.query["getCurrentSyncToken"]?.lowercased() == "true"
+            ),
+            endpoint,
+            RequestHost(server: self, incoming: incoming, token: call.token)
+        )
+        return try await offLoop(if: incoming.takesGzip && answer.count > Self.longAnswer) {
+            () async throws(WebError) in Response(json: answer, incoming)
         }
     }
 

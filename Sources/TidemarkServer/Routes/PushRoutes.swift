@@ -59,69 +59,22 @@ extension Server {
         _ context: some RequestContext
     ) async -> Response {
         let incoming = Incoming(request, options, from: context.address)
-        var origin = incoming.origin
-        var line = RequestLine(incoming, RequestSpan(incoming.head, tracer))
-        line.endpoint = endpoint.rawValue
-        metrics.begins()
-        var response: Response
-        var session: Session?
-        do throws(WebError) {
-            let token = try await callers.token(incoming)
-            if let known = token, let asking = origin, !known.allows(asking) { origin = nil }
-            if request.method == .options {
-                response = .preflight(incoming, origin)
-            } else if endpoint.methods.contains(request.method) {
-                try limits.take(.address, of: incoming.address)
-                try limits.take(.token, of: token?.id.text)
-                response = try await answer(
-                    endpoint,
-                    incoming,
-                    token,
-                    context.connection,
-                    &line,
-                    &session
-                )
-            } else {
+        let call = AppCall(incoming, RequestSpan(incoming.head, tracer))
+        return await answer(call) { (call) async throws(WebError) in
+            call.line.endpoint = endpoint.rawValue
+            guard endpoint.methods.contains(request.method) else {
                 let allowed = endpoint.methods.map(\.rawValue).joined(separator: ", ")
-                response = .wrongMethod(allowed, incoming)
+                return .wrongMethod(allowed, incoming)
             }
-        } catch {
-            line.fails(error)
-            response = Response(error, incoming)
-        }
-        if let session { response.add(webToken: directory.webToken(of: session)) }
-        if let origin { response.allow(origin) }
-        line.end(metrics, requestLog, status: response.status.code)
-        return response
-    }
-
-    private func answer(
-        _ endpoint: PushEndpoint,
-        _ incoming: Incoming,
-        _ token: APIToken?,
-        _ connection: (any Channel)?,
-        _ line: inout RequestLine,
-        _ session: inout Session?
-    ) async throws(WebError) -> Response {
-        let body = try await incoming.body(upTo: 64 << 10)
-        do throws(WebError) {
+            let body = try await incoming.body(upTo: 64 << 10)
             let place = try pushPlace(incoming, endpoint)
-            let found = try await callers.find(incoming, body, token, for: place)
-            line.caller = found.caller
-            session = found.session
-            try limits.take(found.caller)
+            let found = try await findSender(&call, body, for: place)
             guard found.caller.user != nil else { throw .authenticationRequired }
             switch endpoint {
-            case .stream: return try await stream(incoming, found, connection)
+            case .stream: return try await stream(incoming, found, context.connection)
             case .createToken: return try await createToken(incoming, body, found)
             case .registerToken: return try await registerToken(incoming, body, found)
             }
-        } catch {
-            var failure = error
-            if failure.code == "AUTHENTICATION_REQUIRED", let token {
-                failure.redirectURL = signInURL(token, incoming)
-            }
-            throw failure
         }
     }
 

@@ -26,9 +26,10 @@ extension WebServices {
         let isUniform = names.allSatisfy { $0.desiredKeys == nil }
         var fetch = FetchRecordsRequest(
             names.map { RecordID(recordName: $0.name, zone: zone) },
-            // All fields are fetched if the selections differ, and each record is narrowed when it
-            // is written.
-            desiredKeys: isUniform ? desiredKeys : nil
+            // If the selections differ, the fields of all are fetched, and each record is narrowed
+            // when it is written.
+            desiredKeys: isUniform
+                ? desiredKeys : Self.allKeys(names.map(\.desiredKeys), desiredKeys)
         )
         fetch.byteLimit = Self.answerByteLimit
         let asked = fetch
@@ -54,6 +55,18 @@ extension WebServices {
         }
         writer.member("syncToken", token)
         return writer.finished()
+    }
+}
+
+extension WebServices {
+    /// Returns the fields that some of the selections have; `nil` if one has all.
+    private static func allKeys(_ own: [[String]?], _ common: [String]?) -> [String]? {
+        var all: Set<String> = []
+        for keys in own {
+            guard let keys = keys ?? common else { return nil }
+            all.formUnion(keys)
+        }
+        return all.sorted()
     }
 }
 

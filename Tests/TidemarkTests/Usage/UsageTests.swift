@@ -78,10 +78,12 @@ import TidemarkModel
             client.caller.user = UserID(user)
             return try await client.upload([UInt8](repeating: UInt8(count % 251), count: count))
         }
-        _ = try await upload("anna", 60_000)
-        _ = try await upload("ben", 30_000)
-        #expect(await refusal { try await upload("cleo", 20_000) } == .quotaExceeded)
-        _ = try await upload("cleo", 10_000)
+        _ = try await upload("anna", 90_000)
+        #expect(await refusal { try await upload("anna", 20_000) } == .quotaExceeded)
+        // One user does not keep others from uploading.
+        _ = try await upload("ben", 80_000)
+        #expect(await refusal { try await upload("cleo", 40_000) } == .quotaExceeded)
+        _ = try await upload("cleo", 30_000)
     }
 
     // MARK: Counting
