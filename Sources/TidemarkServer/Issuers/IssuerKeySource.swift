@@ -18,8 +18,6 @@ final class IssuerKeySource: Sendable {
         var version = 0
         var lastAttempt: ContinuousClock.Instant?
         var lastSuccess: ContinuousClock.Instant?
-        /// The number of times that keys were read.
-        var readCount = 0
         var reading: Task<Void, Never>?
     }
 
@@ -60,25 +58,27 @@ final class IssuerKeySource: Sendable {
     /// The keys that were read last.
     var keys: IssuerKeys { state.withLock(\.keys) }
 
-    /// The number of times that keys were read.
-    var readCount: Int { state.withLock(\.readCount) }
+    /// True if the last attempt to read the keys succeeded.
+    var isCurrent: Bool { state.withLock { $0.lastSuccess == $0.lastAttempt } }
 
     /// True if keys were read at least once.
     var hasKeys: Bool { state.withLock { $0.bytes != nil } }
 
     /// Reads the keys if that is due, or if a token names an unknown one; returns their version.
     ///
+    /// If it is not awaited, and the keys are not in a file, the version may be the one before.
     /// A client that invents names of keys causes one request a minute to the issuer.
     @discardableResult
     func refresh(
         forUnknownKey isUnknown: Bool = false,
+        isAwaited: Bool = true,
         at now: ContinuousClock.Instant = .now
     ) async -> Int {
         let reading = state.withLock { state -> Task<Void, Never>? in
             let isOld = state.lastSuccess.map { now - $0 >= lifetime } ?? true
-            // Keys that are only old, or of which no token has asked yet, arrive meanwhile; a file is
-            // read at once.
-            let waits = isUnknown || file != nil
+            // Keys that are only old are used until the new ones have arrived; a file is read at
+            // once.
+            let waits = file != nil || isAwaited && (isUnknown || state.bytes == nil)
             if let reading = state.reading { return waits ? reading : nil }
             guard isOld || isUnknown, state.lastAttempt.map({ now - $0 >= pause }) ?? true else {
                 return nil
@@ -105,7 +105,6 @@ final class IssuerKeySource: Sendable {
                     state.version += 1
                 }
                 state.lastSuccess = now
-                state.readCount += 1
                 state.reading = nil
             }
         } catch {

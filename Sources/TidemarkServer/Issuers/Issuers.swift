@@ -66,7 +66,7 @@ final class Issuers: Sendable {
         // A change of any key is a change of the sum: tokens of withdrawn keys are checked again.
         var version = 0
         // Only the keys of the token's own issuer are waited for, in `check`.
-        for entry in entries { version += await entry.keys.refresh() }
+        for entry in entries { version += await entry.keys.refresh(isAwaited: false) }
         let name = "\(version) \(container.identifier) \([UInt8].sha256(text).hexadecimal)"
         let identity = try await known.credential(name) { try await check(text, entries) }
         guard let identity, Clock.now() < identity.end else {
@@ -96,14 +96,10 @@ final class Issuers: Sendable {
                     : "The bearer token is for another audience."
             )
         }
-        var isCurrent = true
-        if !entry.keys.keys.has(header) {
-            let readCount = entry.keys.readCount
-            await entry.keys.refresh(forUnknownKey: true)
-            isCurrent = entry.keys.readCount > readCount
-        }
-        // The issuer may have another key since the keys were read.
-        guard entry.keys.hasKeys, isCurrent || entry.keys.keys.has(header) else {
+        if !entry.keys.keys.has(header) { await entry.keys.refresh(forUnknownKey: true) }
+        // The issuer may have had another key since the keys were read.
+        let knows = entry.keys.keys.has(header) || entry.keys.isCurrent
+        guard entry.keys.hasKeys, knows else {
             throw WebError(
                 "TRY_AGAIN_LATER",
                 status: 503,
