@@ -120,9 +120,9 @@ extension QueryIndex {
         isFirst: Bool
     ) throws(SyncError) {
         // The pages after the first also compare with the last record of the page before.
-        // All but the first of its values are bound twice.
+        // The first of its values is bound twice.
         let valueCount = query.selection.order.count + (query.selection.hasZones ? 0 : 1)
-        let placeCount = isFirst ? 2 * valueCount - 1 : 0
+        let placeCount = isFirst ? valueCount + 1 : 0
         let count = query.arguments.count + query.searchedWordCount + placeCount
         guard count > QueryStatement.valueCountLimit else { return }
         let advice =

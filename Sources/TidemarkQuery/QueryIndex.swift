@@ -155,7 +155,9 @@ package final class QueryIndex: Sendable {
                 }
             } catch {
                 columnCounts.withLock { counts in
-                    for type in added.keys { counts[type] = nil }
+                    for id in added.keys {
+                        counts[id] = known.types.first { $0.id == id }?.columns.count
+                    }
                 }
                 throw error
             }

@@ -144,7 +144,10 @@ extension SyncLoop {
 
     /// Sets whether the app has changes to send that it does not name; each `true` schedules a send.
     public mutating func setUntrackedChanges(_ isThere: Bool, at now: Int64) {
-        if isThere { schedule.sendSoon(now) }
+        if isThere {
+            isCancelled = false
+            schedule.sendSoon(now)
+        }
         guard state.hasUntrackedChanges != isThere else { return }
         state.hasUntrackedChanges = isThere
     }

@@ -217,7 +217,7 @@ extension ViewIndexError {
     /// Creates the error for an index of a writer that would not see the reader.
     static func noReaderTable(_ path: String) -> ViewIndexError {
         ViewIndexError(
-            .system,
+            .unseen,
             "\(path): the table of readers cannot be written, so a writer would reuse pages that are "
                 + "being read."
         )

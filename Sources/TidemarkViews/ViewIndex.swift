@@ -228,6 +228,8 @@ package struct ViewIndexError: Error, Hashable, Sendable {
         case outgrown
         /// A system call failed.
         case system
+        /// A writer would not see the reader, and would reuse pages under it.
+        case unseen
     }
 
     package var reason: Reason

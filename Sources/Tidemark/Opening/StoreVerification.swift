@@ -39,6 +39,8 @@ public struct StoreVerification: Hashable, Codable, Sendable {
         case ahead
         /// Writers kept appearing while they were being opened.
         case changing
+        /// A process has the store open, which would not see that this one reads the views.
+        case unseen
         /// The log is damaged, so the fold lacks events and decides nothing about the views.
         case logDamaged
     }

@@ -78,8 +78,8 @@ package struct ViewsCheck {
             guard let checkpoint = snapshot.checkpoint else { return }
             try begin(snapshot, checkpoint)
         } catch {
-            outcome = .unreadable
-            damage.append(finding(error.message))
+            outcome = error.reason == .unseen ? .unseen : .unreadable
+            if outcome == .unreadable { damage.append(finding(error.message)) }
         }
         // A writer does not know of a snapshot that was taken without a lock after the writer
         // started. While there is a writer, views that cannot be opened may be in the process of
@@ -202,6 +202,9 @@ extension StoreVerification.ViewsOutcome {
                 + "confirmed in the log so far. Verify again when the writer is idle."
         case .changing:
             "The views were not compared: other processes kept opening the store. Verify again."
+        case .unseen:
+            "The views were not compared: a process has the store open and could not see that this one "
+                + "reads them, because their folder cannot be written from here."
         case .logDamaged:
             "The views were not compared: the log that they are computed from is damaged."
         }

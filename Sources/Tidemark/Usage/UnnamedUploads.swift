@@ -29,8 +29,20 @@ final class UnnamedUploads: Sendable {
         var end: Int64
     }
 
+    /// A user of a container, whatever the databases.
+    private struct Member: Hashable {
+        var container: ContainerID
+        var user: UserID?
+
+        init(_ uploader: Uploader) {
+            container = uploader.database.container
+            user = uploader.user
+        }
+    }
+
     private struct State {
         var byUploader: [Uploader: Int] = [:]
+        var byMember: [Member: Int] = [:]
         var byDatabase: [DatabaseID: Int] = [:]
         var byContainer: [ContainerID: Int] = [:]
         /// The uploads that have ended.
@@ -44,6 +56,7 @@ final class UnnamedUploads: Sendable {
                 sums[key] = sum == 0 ? nil : sum
             }
             add(&byUploader, uploader)
+            add(&byMember, Member(uploader))
             add(&byDatabase, uploader.database)
             add(&byContainer, uploader.database.container)
         }
@@ -73,15 +86,24 @@ final class UnnamedUploads: Sendable {
         let (quota, containerQuota) = quotas.quotas(of: database)
         return state.withLock { state in
             state.expire(at: now)
-            let own = (state.byUploader[uploader] ?? 0).clampedSum(count)
-            func leavesRoom(_ quota: Int?, _ sum: Int?) -> Bool {
+            func leavesRoom(_ quota: Int?, own: Int?, all: Int?) -> Bool {
                 guard let quota else { return true }
                 // All together may have twice as much as one user, so that one user keeps nobody else
                 // from uploading.
-                return own <= quota && (sum ?? 0).clampedSum(count) <= quota.clampedSum(quota)
+                return (own ?? 0).clampedSum(count) <= quota
+                    && (all ?? 0).clampedSum(count) <= quota.clampedSum(quota)
             }
-            guard leavesRoom(quota, state.byDatabase[database]),
-                leavesRoom(containerQuota, state.byContainer[database.container])
+            guard
+                leavesRoom(
+                    quota,
+                    own: state.byUploader[uploader],
+                    all: state.byDatabase[database]
+                ),
+                leavesRoom(
+                    containerQuota,
+                    own: state.byMember[Member(uploader)],
+                    all: state.byContainer[database.container]
+                )
             else { return false }
             state.add(count, of: uploader)
             return true

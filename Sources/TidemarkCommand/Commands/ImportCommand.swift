@@ -94,6 +94,11 @@ struct ImportCommand: AsyncParsableCommand, FolderCommand {
         guard (file == nil) != (git == nil) else {
             throw ValidationError("Name a file, or a repository with --git, and not both.")
         }
+        if git != nil, assets != nil {
+            throw ValidationError(
+                "--assets is for a file: the records of a repository have no assets."
+            )
+        }
         if let acknowledgeEvery, acknowledgeEvery < 1 {
             throw ValidationError("--acknowledge-every must be at least 1.")
         }

@@ -59,9 +59,9 @@ extension Server {
         _ context: some RequestContext
     ) async -> Response {
         let incoming = Incoming(request, options, from: context.address)
-        let call = AppCall(incoming, RequestSpan(incoming.head, tracer))
+        var call = AppCall(incoming, RequestSpan(incoming.head, tracer))
+        call.line.endpoint = endpoint.rawValue
         return await answer(call) { (call) async throws(WebError) in
-            call.line.endpoint = endpoint.rawValue
             guard endpoint.methods.contains(request.method) else {
                 let allowed = endpoint.methods.map(\.rawValue).joined(separator: ", ")
                 return .wrongMethod(allowed, incoming)

@@ -87,7 +87,7 @@ import TidemarkModel
         #expect(damage.allSatisfy { $0.code == .newerVersion })
         for error in damage {
             #expect(error.message.contains("format version 9"))
-            #expect(error.message.contains("this one reads up to 2"))
+            #expect(error.message.contains("this one reads up to 1"))
         }
         #expect(found.filter { !$0.hasPrefix("finding: ") } == kept)
         for (url, bytes) in newer { #expect(try [UInt8](Data(contentsOf: url)) == bytes) }

@@ -63,12 +63,9 @@ import TidemarkModel
             return save
         }
         if isReversed { saves.reverse() }
-        let result = try await anna.modify(saves)
-        #expect(
-            result.saves.allSatisfy {
-                [.referenceViolation, .batchRequestFailed].contains($0.error?.code)
-            }
-        )
+        let request = ModifyRecordsRequest(saves: saves, isAtomic: false)
+        let result = try await store.modifyRecords(request, as: anna.caller)
+        #expect(result.saves.allSatisfy { $0.error?.code == .referenceViolation })
         #expect(result.saves.contains { $0.error?.message.contains("missing") == true })
     }
 

@@ -80,6 +80,11 @@ import TidemarkModel
         }
         _ = try await upload("anna", 90_000)
         #expect(await refusal { try await upload("anna", 20_000) } == .quotaExceeded)
+        // Nor in another database of the container.
+        var open = scratch.client(of: DatabaseID(scope: .public))
+        open.caller.user = UserID("anna")
+        let bytes = [UInt8](repeating: 1, count: 20_000)
+        #expect(await refusal { try await open.upload(bytes) } == .quotaExceeded)
         // One user does not keep others from uploading.
         _ = try await upload("ben", 80_000)
         #expect(await refusal { try await upload("cleo", 40_000) } == .quotaExceeded)
