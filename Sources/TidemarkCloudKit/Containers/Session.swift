@@ -55,12 +55,6 @@ struct Session: Sendable {
     private let rules: RetryRules
     private let end: ContinuousClock.Instant
 
-    private struct Begun: Sendable {
-        var service: any DatabaseService
-        var caller: Caller
-        var both: (any DatabaseService, Caller) { (service, caller) }
-    }
-
     /// Opens the store if it is not open, and waits until the device receives notifications.
     static func begin(
         as device: TidemarkDevice,
@@ -81,9 +75,9 @@ struct Session: Sendable {
                 let service = try await device.cloud.service()
                 let caller = try await device.caller(of: container, scope.model, user)
                 await device.listen(to: container, service)
-                return Begun(service: service, caller: caller)
+                return (service, caller)
             }
-        }.both
+        }
         return Session(
             device: device,
             service: service,

@@ -27,17 +27,20 @@ import TidemarkTesting
         return (operation, record.recordID)
     }
 
+    /// Begins an operation in a process that ends before the service has answered.
+    private func begin(_ operation: CKDatabaseOperation, _ faulty: FaultyService) async throws {
+        let kept = Heard<Bool>()
+        operation.longLivedOperationWasPersistedBlock = { kept.add(true) }
+        faulty.hold()
+        phone(TidemarkCloud(faulty)).container().privateCloudDatabase.add(operation)
+        try await kept.wait(for: 1)
+    }
+
     @Test func `A long-lived operation is found after a restart and runs once`() async throws {
         let store = TidemarkCloud.temporary(userNames: .same)
         let faulty = FaultyService(store)
-        let before = phone(TidemarkCloud(faulty)).container()
         let (operation, recordID) = upload()
-        let kept = Heard<Bool>()
-        operation.longLivedOperationWasPersistedBlock = { kept.add(true) }
-        // The process ends before the service has answered.
-        faulty.hold()
-        before.privateCloudDatabase.add(operation)
-        try await kept.wait(for: 1)
+        try await begin(operation, faulty)
 
         let after = phone(store).container()
         #expect(try await after.allLongLivedOperationIDs() == [operation.operationID])
@@ -97,16 +100,11 @@ import TidemarkTesting
     {
         let store = TidemarkCloud.temporary(userNames: .same)
         let faulty = FaultyService(store)
-        let before = phone(TidemarkCloud(faulty)).container()
         let (operation, _) = upload()
         operation.configuration.qualityOfService = .utility
         operation.configuration.timeoutIntervalForRequest = 17
         operation.configuration.timeoutIntervalForResource = 1700
-        let kept = Heard<Bool>()
-        operation.longLivedOperationWasPersistedBlock = { kept.add(true) }
-        faulty.hold()
-        before.privateCloudDatabase.add(operation)
-        try await kept.wait(for: 1)
+        try await begin(operation, faulty)
 
         let after = phone(store).container()
         let found = try #require(try await after.longLivedOperation(for: operation.operationID))
