@@ -11,6 +11,8 @@ struct ChildReport: Codable {
     var milliseconds: Double
     /// The most memory the process had, its code and libraries included.
     var peakMiB: Double
+    /// The speed of a replay.
+    var eventsPerSecond: Double?
 }
 
 /// Runs this program again as another process, for what only a fresh or a dying one can show.
@@ -19,9 +21,16 @@ enum Child {
         _ task: String,
         engine: String,
         store: String,
-        _ arguments: [String]
+        _ arguments: [String] = [],
+        onOneProcessor: Bool = false
     ) throws -> ChildReport {
-        let (process, output) = try start(task, engine: engine, store: store, arguments)
+        let (process, output) = try start(
+            task,
+            engine: engine,
+            store: store,
+            arguments,
+            onOneProcessor: onOneProcessor
+        )
         let bytes = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         guard process.terminationStatus == 0 else {
@@ -54,12 +63,18 @@ enum Child {
         _ task: String,
         engine: String,
         store: String,
-        _ arguments: [String]
+        _ arguments: [String],
+        onOneProcessor: Bool = false
     ) throws -> (Process, Pipe) {
         let process = Process()
         let output = Pipe()
-        process.executableURL = Bundle.main.executableURL
-        process.arguments = ["child", task, "--engine", engine, "--store", store] + arguments
+        guard let program = Bundle.main.executablePath else {
+            throw WrongAnswer("this program cannot find itself")
+        }
+        var command = [program, "child", task, "--engine", engine, "--store", store] + arguments
+        if onOneProcessor { command = ["taskset", "--cpu-list", "0"] + command }
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = command
         process.standardOutput = output
         try process.run()
         return (process, output)
@@ -71,7 +86,7 @@ struct ChildCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "child",
         shouldDisplay: false,
-        subcommands: [OpenChild.self, DeltaChild.self, WriteChild.self]
+        subcommands: [OpenChild.self, DeltaChild.self, WriteChild.self, ReplayChild.self]
     )
 }
 
@@ -125,6 +140,22 @@ struct DeltaChild: AsyncParsableCommand {
         let milliseconds = start.microsecondsUntilNow / 1000
         guard sink.recordCount >= 100 else { throw WrongAnswer("\(sink.recordCount) changes") }
         try ChildReport(milliseconds: milliseconds, peakMiB: Memory.peakMiB()).print()
+    }
+}
+
+/// Computes all views from the log.
+struct ReplayChild: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "replay")
+    @OptionGroup var options: ChildOptions
+
+    func run() async throws {
+        let start = ContinuousClock.now
+        let speed = try await options.contender.replay(options.store)
+        try ChildReport(
+            milliseconds: start.microsecondsUntilNow / 1000,
+            peakMiB: Memory.peakMiB(),
+            eventsPerSecond: speed
+        ).print()
     }
 }
 

@@ -19,6 +19,8 @@ struct LayoutsCommand: AsyncParsableCommand {
     var repetitions = 5
     @Option(help: "Only the works whose title has this in it.")
     var only: String?
+    @Option(help: "Only the layouts whose description has this in it.")
+    var layout: String?
     @Option(help: "An empty folder for the stores, on the disk that is to be measured.")
     var folder: String = FileManager.default.currentDirectoryPath + "/.build/bench-stores"
 
@@ -55,7 +57,9 @@ struct LayoutsCommand: AsyncParsableCommand {
         var folders: [String] = []
         defer { for folder in folders { try? FileManager.default.removeItem(atPath: folder) } }
         var trials: [any Trial] = []
-        let layouts = Self.candidates(for: suite)
+        let layouts = Self.candidates(for: suite).filter {
+            layout.map($0.description.contains) ?? true
+        }
         for layout in layouts {
             let own = folder + "/layout-\(UUID())"
             try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: true)
@@ -99,19 +103,25 @@ struct LayoutsCommand: AsyncParsableCommand {
         return Double(time.tv_sec) * 1000 + Double(time.tv_nsec) / 1e6
     }
 
-    /// Writing depends on how often the WAL is emptied, reading on whether the file is mapped.
+    /// Writing depends on how often the WAL is emptied, reading on whether the file is mapped, and both on
+    /// the cache: a walk is faster if the memory of its pages is used again while it is in the processor's.
     private static func candidates(for suite: Suite) -> [SQLiteLayout] {
         let isWriting = [.oneWriter, .insertBatches, .updateBatches].contains(suite)
-        return SQLiteLayout.Tables.allCases.flatMap { tables in
-            [4096, 8192, 16_384].flatMap { pageByteCount in
-                [false, true].map { isTuned in
-                    var layout = SQLiteLayout(tables)
-                    layout.pageByteCount = pageByteCount
-                    if isTuned, isWriting { layout.checkpointPageCount = 10_000 }
-                    if isTuned, !isWriting { layout.mapByteCount = 2 << 30 }
-                    return layout
+        var layouts: [SQLiteLayout] = []
+        for tables in SQLiteLayout.Tables.allCases {
+            for pageByteCount in [4096, 8192, 16_384] {
+                for cacheByteCount in [SQLiteLayout.defaultCacheByteCount, 64 << 20] {
+                    for isTuned in [false, true] {
+                        var layout = SQLiteLayout(tables)
+                        layout.pageByteCount = pageByteCount
+                        layout.cacheByteCount = cacheByteCount
+                        if isTuned, isWriting { layout.checkpointPageCount = 10_000 }
+                        if isTuned, !isWriting { layout.mapByteCount = 2 << 30 }
+                        layouts.append(layout)
+                    }
                 }
             }
         }
+        return layouts
     }
 }

@@ -37,17 +37,26 @@ final class LongLog<Engine: Contender>: Trial {
 
     func measure(_ repetition: Int) async throws -> [String: Double] {
         var results: [String: Double] = [:]
-        if repetition == 0 {
+        guard repetition >= setting.scale.killCount else {
             // All of them before the first kill: what is written there makes deltas longer.
             results[Name.delta(setting.eventCount, .warm)] = try await warmDelta()
-            let cold = try (0..<setting.scale.killCount).map { try coldDelta(zone: 7 * $0) }
-            results[Name.delta(setting.eventCount, .cold)] = cold.median
+            results[Name.delta(setting.eventCount, .cold)] = try coldDelta(zone: 7 * repetition)
+            return results
         }
-        let opening = try openAfterKill(repetition)
+        let opening = try openAfterKill(repetition - setting.scale.killCount)
         results[Name.open(setting.eventCount)] = opening.milliseconds
         results[Name.openMemory(setting.eventCount)] = opening.peakMiB
         if setting.eventCount == setting.scale.eventCounts.last {
             results[Name.replay] = try await Engine.replay(setting.folder)
+            if results[Name.replay] != nil {
+                results[Name.replayOnOneProcessor] =
+                    try Child.run(
+                        "replay",
+                        engine: Engine.name,
+                        store: setting.folder,
+                        onOneProcessor: true
+                    ).eventsPerSecond
+            }
         }
         return results
     }
@@ -98,6 +107,6 @@ final class LongLog<Engine: Contender>: Trial {
             // How much is to be folded depends on when it dies.
             afterCommits: 20 + 70 * repetition
         )
-        return try Child.run("open", engine: Engine.name, store: setting.folder, [])
+        return try Child.run("open", engine: Engine.name, store: setting.folder)
     }
 }

@@ -43,11 +43,11 @@ struct Report: Encodable {
             }
             line.floor = samples.floors[line.name]
             line.disturbance = samples.disturbances[line.name]?.median
-            // The probe of Tidemark's own turns is the nearest in time to its saves.
+            // The probes of all engines' turns: an engine that is still at work slows its own.
             line.met = line.bar.isMet(
                 tidemark: line.medians["tidemark"],
                 sqlite: line.medians["sqlite"],
-                sync: samples.values[Name.sync]?["tidemark"]?.median
+                sync: fdatasyncMicroseconds
             )
             results[index] = line
         }

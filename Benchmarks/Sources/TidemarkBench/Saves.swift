@@ -13,6 +13,10 @@ final class OneWriter<Engine: Contender>: Trial {
     init(_ setting: Setting) async throws {
         self.setting = setting
         store = try await Engine.filled(setting, .oneWriter, setting.scale.startHistory)
+        for number in 0..<setting.scale.warmUpSaveCount {
+            let change = Change(zone: number % 4, number: 6_000_000 + number)
+            try await store.save(store.prepare(Batch([change], isInsert: true), setting.pages))
+        }
         probe = try SyncProbe(setting.folder, writeCount: setting.scale.saveCount)
     }
 
@@ -44,22 +48,29 @@ final class ManyWriters<Engine: Contender>: Trial {
     init(_ setting: Setting) async throws {
         self.setting = setting
         store = try await Engine.filled(setting, .manyWriters, setting.scale.startHistory)
+        let perWriter = setting.scale.warmUpSaveCount / 64
+        try await store.save(writers: try commits(perWriter, from: 6_000_000))
     }
 
     func measure(_ repetition: Int) async throws -> [String: Double] {
         let perWriter = max(1, setting.scale.saveCount / 10)
-        let writers = try (0..<64).map { writer in
-            try (0..<perWriter).map { index in
-                let number = 1_000_000 + (repetition * 64 + writer) * perWriter + index
-                let batch = Batch([Change(zone: writer % 4, number: number)], isInsert: true)
-                return try store.prepare(batch, setting.pages)
-            }
-        }
+        let writers = try commits(perWriter, from: 1_000_000 + repetition * 64 * perWriter)
         let start = ContinuousClock.now
         try await store.save(writers: writers)
         let seconds = start.secondsUntilNow
         withExtendedLifetime(writers) {}
         return [Name.manyWriters: Double(64 * perWriter) / seconds]
+    }
+
+    /// New records of 64 writers, each a commit.
+    private func commits(_ perWriter: Int, from first: Int) throws -> [[Engine.Prepared]] {
+        try (0..<64).map { writer in
+            try (0..<perWriter).map { index in
+                let number = first + writer * perWriter + index
+                let batch = Batch([Change(zone: writer % 4, number: number)], isInsert: true)
+                return try store.prepare(batch, setting.pages)
+            }
+        }
     }
 
     func end() async throws { try await store.close() }

@@ -192,8 +192,7 @@ struct Rounds {
                 turns[index].append(try await Self.turn(of: trials[index].trial, repetition))
             }
         }
-        // Works of one repetition count bytes, which nothing disturbs.
-        if count > 1 {
+        if suite.repeatsDisturbed {
             for repetition in count..<2 * count {
                 for index in trials.indices where turns[index].contains(where: \.isDisturbed) {
                     turns[index].append(try await Self.turn(of: trials[index].trial, repetition))

@@ -103,8 +103,20 @@ enum Suite: Hashable {
     func repetitionCount(_ scale: Scale) -> Int {
         switch self {
         case .history: 1
-        case .longLog: scale.killCount
+        // First the deltas, and then the openings.
+        case .longLog: 2 * scale.killCount
         default: scale.repetitionCount
+        }
+    }
+
+    /// True if disturbed repetitions are made again.
+    ///
+    /// Not where the worst one counts, which may have been the disturbed one, nor for works of one
+    /// repetition, which count bytes.
+    var repeatsDisturbed: Bool {
+        switch self {
+        case .history, .longLog: false
+        default: true
         }
     }
 }
@@ -125,6 +137,9 @@ struct Scale: Sendable {
     var eventCounts = [10_000, 100_000, 1_000_000, 10_000_000]
     /// Single saves in one repetition.
     var saveCount = 500
+    /// Single saves before the first repetition: SQLite and RocksDB then write into a log that they have
+    /// used before, and no longer into one that grows with every sync.
+    var warmUpSaveCount = 5_000
     /// Batches of 400 in one repetition.
     var batchCount = 50
 
@@ -165,6 +180,7 @@ struct Scale: Sendable {
         zoneRecordCount: 2_000,
         eventCounts: [10_000],
         saveCount: 5,
+        warmUpSaveCount: 64,
         batchCount: 2
     )
 }

@@ -99,15 +99,20 @@ import TidemarkViews
         let image = whole.crash(.keepingEverything)
         let start = whole.callCount
         try Self.backUp(whole)
+        var checkedCount = 0
         for call in 1...whole.callCount - start {
             let disk = image.crash(.keepingEverything)
             disk.failCall(disk.callCount + call, with: call % 2 == 0 ? 5 : 28)
             let report = try? Self.backUp(disk)
             disk.clearFaults()
             // Assets that cannot be read are told, and are not there.
-            if report?.damage.isEmpty ?? true { try await Self.check(disk, oneOf: [old, new]) }
+            if report?.damage.isEmpty ?? true {
+                try await Self.check(disk, oneOf: [old, new])
+                checkedCount += 1
+            }
             try Self.backUp(disk)
             try await Self.check(disk, oneOf: [new])
         }
+        #expect(checkedCount > (whole.callCount - start) / 2)
     }
 }

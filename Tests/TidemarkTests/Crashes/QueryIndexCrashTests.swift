@@ -146,7 +146,11 @@ import TidemarkViews
         // Before the first save the record type is not known.
         if !all.isEmpty { #expect(try await found(client, "n >= 0") == all, "\(place)") }
         if let first = last.first {
-            guard case .int64(let n) = try await client.fetch(first)[0].get()["n"] else { return }
+            let n = try await client.fetch(first)[0].get()["n"]
+            guard case .int64(let n) = n else {
+                Issue.record("\(place): the record has \(n.map { "\($0)" } ?? "nothing") as n")
+                return
+            }
             #expect(try await found(client, "n == \(n)") == last, "\(place)")
         }
         try await client.modify([try client.save("late", ["n": 99], policy: .changedKeys)])

@@ -22,7 +22,7 @@ package final class SQLiteTasks: QueriedTasks {
         try database.run(
             """
             PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;
-            PRAGMA cache_size=-65536;
+            PRAGMA cache_size=-65536; PRAGMA mmap_size=2147483648;
             CREATE TABLE task(
                 id INTEGER PRIMARY KEY, zone INTEGER NOT NULL, name TEXT NOT NULL, title TEXT,
                 note TEXT, shelf INTEGER, price REAL, due INTEGER, done INTEGER,
@@ -98,11 +98,15 @@ package final class SQLiteTasks: QueriedTasks {
     /// The speed of FTS5 and of the table with an index for each query: each row stays where it is.
     package func replacementFloor(version: Int) throws -> Double? {
         guard let words else { return nil }
-        let tasks = replaced(version)
+        // In the order of the rows, and in transactions as long as those of the words: what is fastest.
+        let tasks = replaced(version).sorted { $0.number < $1.number }
         let start = ContinuousClock.now
         try words.add(tasks.lazy.map(\.task))
         try database.run("BEGIN")
-        for (number, task) in tasks {
+        for (index, (number, task)) in tasks.enumerated() {
+            if index > 0, index % SQLiteWords.batchCount == 0 {
+                try database.run("COMMIT; BEGIN")
+            }
             update.bind(1, Int64(number + 1))
             update.bind(4, task.shelf)
             update.bind(5, real: task.price)

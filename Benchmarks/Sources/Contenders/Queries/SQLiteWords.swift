@@ -14,7 +14,7 @@ final class SQLiteWords {
     private let inserts: [SQLiteStatement]
     private var lastRow: Int64 = 0
     /// The number of rows per transaction, as when Tidemark makes an index.
-    private static let batchCount = 16_384
+    static let batchCount = 16_384
 
     init(_ folder: String, recordCount: Int) throws {
         let database = try SQLiteDatabase(folder + "/words.sqlite")

@@ -25,6 +25,8 @@ package struct SQLiteLayout: Sendable, CustomStringConvertible {
     package var pageByteCount = 4096
     /// Pages kept in memory.
     package var cacheByteCount = 64 << 20
+    /// SQLite's own choice.
+    package static let defaultCacheByteCount = 2 << 20
     /// How much of the file may be read through a mapping; 0 for none.
     package var mapByteCount = 0
     /// After how many pages in the WAL a commit moves them into the database.
@@ -50,8 +52,10 @@ package struct SQLiteLayout: Sendable, CustomStringConvertible {
         case .updateBatches:
             layout.tables = .rowid
             layout.checkpointPageCount = 10_000
-        case .insertBatches, .firstSync, .firstSyncAfterUpdates, .firstSyncUncached,
-            .smallDelta:
+        case .insertBatches, .firstSync, .firstSyncAfterUpdates, .firstSyncUncached:
+            layout.pageByteCount = 16_384
+            layout.cacheByteCount = SQLiteLayout.defaultCacheByteCount
+        case .smallDelta:
             layout.pageByteCount = 16_384
         }
         return layout
