@@ -62,6 +62,32 @@ extension String {
     }
 }
 
+extension URL {
+    /// The folder of the user's documents.
+    @_disfavoredOverload
+    public static var documentsDirectory: URL { folder(.documentDirectory) }
+
+    /// The folder of files that support programs.
+    @_disfavoredOverload
+    public static var applicationSupportDirectory: URL { folder(.applicationSupportDirectory) }
+
+    /// The folder of files that may be deleted.
+    @_disfavoredOverload
+    public static var cachesDirectory: URL { folder(.cachesDirectory) }
+
+    /// A folder of the user, or their home if the system names none.
+    private static func folder(_ place: FileManager.SearchPathDirectory) -> URL {
+        FileManager.default.urls(for: place, in: .userDomainMask).first
+            ?? FileManager.default.homeDirectoryForCurrentUser
+    }
+}
+
+extension FileManager {
+    /// The folder of an iCloud container: `nil`, which means that there is no iCloud Drive.
+    @_disfavoredOverload
+    public func url(forUbiquityContainerIdentifier identifier: String?) -> URL? { nil }
+}
+
 extension NSKeyedUnarchiver {
     /// Reads an archived array of objects of one class; `nil` if the archive holds something else.
     public static func unarchivedArrayOfObjects<Object: NSObject & NSCoding>(

@@ -37,6 +37,16 @@ struct GapTests {
         }
     }
 
+    @Test func `Folders of the user are below their home, and there is no iCloud Drive`() {
+        let home = FileManager.default.homeDirectoryForCurrentUser.path
+        for folder in [
+            URL.documentsDirectory, URL.applicationSupportDirectory, URL.cachesDirectory,
+        ] {
+            #expect(folder.path.hasPrefix(home), "\(folder)")
+        }
+        #expect(FileManager.default.url(forUbiquityContainerIdentifier: nil) == nil)
+    }
+
     @Test func `Time constants, autorelease pools and clocks work`() throws {
         #expect(NSEC_PER_SEC == NSEC_PER_MSEC * MSEC_PER_SEC)
         #expect(NSEC_PER_SEC == NSEC_PER_USEC * USEC_PER_SEC)

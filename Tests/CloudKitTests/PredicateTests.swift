@@ -12,6 +12,25 @@ struct PredicateTests {
         try CKQuery(recordType: "Note", predicate: predicate).model.predicate
     }
 
+    @Test func `Formats of text have the descriptions of objects`() throws {
+        let zone = CKRecordZone(zoneName: "notes")
+        let record = CKRecord(
+            recordType: "Note",
+            recordID: CKRecord.ID(recordName: "a", zoneID: zone.zoneID)
+        )
+        let reference = CKRecord.Reference(record: record, action: .none)
+        let place = CLLocation(latitude: 1, longitude: 2)
+        let objects: [any CVarArg & NSObject] = [
+            zone.zoneID, record, record.recordID, reference, place, NSNumber(value: 7),
+            NSArray(array: ["a"]), NSDate(timeIntervalSince1970: 0),
+        ]
+        for object in objects {
+            #expect(String(format: "<%@>", object) == "<\(object.description)>")
+        }
+        let date = Date(timeIntervalSince1970: 0)
+        #expect(String(format: "%@ %@", date, ["a", "b"]).contains("1970"))
+    }
+
     @Test func `Formats with arguments convert to predicate trees`() throws {
         let date = Date(timeIntervalSince1970: 1.5)
         let id = CKRecord.ID(recordName: "list")
