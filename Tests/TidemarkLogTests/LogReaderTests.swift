@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import SimulatedDisk
 import TestSupport
 import Testing
 
@@ -49,6 +50,41 @@ import Testing
         let lines = try log.lines()
         try log.close()
         return lines
+    }
+
+    @Test func `A commit of a writer that opened meanwhile is not shown before it is durable`()
+        throws
+    {
+        let disk = SimulatedFileSystem()
+        var drafts = DraftSource(seed: 3)
+        let (log, _) = try CrashWorkload.open(disk, seed: 3, segmentByteCount: 1 << 20)
+        for _ in 0..<5 { try log.commit(drafts.draft(events: 1...7)) }
+        let last = log.durableSequence
+        let folder = StoreFolder(CrashWorkload.path)
+        let active = folder.segment(try #require(log.manifest.manifest.active).id)
+        try log.close()
+        // The bytes of a writer that has written one more commit.
+        let copy = disk.crash(.keepingEverything)
+        let (next, _) = try CrashWorkload.open(copy, seed: 4, segmentByteCount: 1 << 20)
+        try next.commit(drafts.draft(events: 1...7))
+        let bytes = try copy.contents(of: active)
+        let lock = try disk.open(folder.lock, .readWrite)
+        let files = HookedFileSystem(disk)
+        files.beforeOpening(active, time: 1) {
+            #expect(throws: Never.self) {
+                #expect(try lock.lock(.exclusive))
+                try disk.setContents(of: active, to: bytes)
+            }
+        }
+        let reader = try LogReader(CrashWorkload.path, fileSystem: files)
+        #expect(reader.durableSequence == last)
+        // A writer that has ended has synced its commits.
+        lock.close()
+        _ = try reader.refresh()
+        #expect(reader.durableSequence == next.durableSequence)
+        #expect(next.durableSequence > last)
+        #expect(reader.damage == [])
+        try next.close()
     }
 
     @Test func `A temporarily locked manifest is not treated as missing`() throws {

@@ -211,14 +211,12 @@ package struct LogBackup {
                     framesEnd: framesEnd,
                     path: file.path
                 )
-                switch means {
-                case .copies:
-                    if isThere(segment, summary.eventHash) { continue }
-                case .links:
-                    if try link(file, as: segment) {
-                        figures.sharedSegmentCount += 1
-                        continue
-                    }
+                if means == .copies, isThere(segment, summary.eventHash) { continue }
+                // Its directory and postings too, without which a writer does not open the copy.
+                _ = try SegmentReader.footer(of: file, header: header)
+                if means == .links, try link(file, as: segment) {
+                    figures.sharedSegmentCount += 1
+                    continue
                 }
             }
             let byteCount = segment.fileByteCount ?? framesEnd

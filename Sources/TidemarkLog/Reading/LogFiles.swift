@@ -219,7 +219,8 @@ struct FoundBlocks {
             switch try scan.step() {
             case .frame(let frame):
                 if frame.header.kind.holdsEvents { blocks.append(contentsOf: frame.blocks) }
-            case .stop(.limit):
+            // The limit comes earlier if the file is shorter than its frames; `tail` then reports it.
+            case .stop(.limit) where framesEnd == nil || scan.offset == framesEnd:
                 return damage
             case .stop(let stop):
                 if case .corrupted(let error) = try scan.tail(after: stop, promised: framesEnd) {

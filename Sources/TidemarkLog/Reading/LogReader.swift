@@ -420,23 +420,19 @@ package final class LogReader: EventSource {
         _ walk: inout FrameScan,
         promised: UInt64?
     ) throws(LogError) {
-        // The writer may have ended without another frame.
-        if !state.isLive { accept(&state) { _ in true } }
         while true {
             switch try walk.step() {
             case .frame(let frame):
                 state.unvouched.append(frame)
-                if state.isLive {
-                    // What a frame says about earlier ones counts at once. Whether the frame itself
-                    // is on disk, only a later one says.
-                    accept(&state) { $0.end <= frame.header.syncedOffset }
-                } else {
-                    accept(&state) { _ in true }
-                }
+                // What a frame says about earlier ones counts at once. Whether the frame itself is on
+                // disk, a later one says, or that no writer has the store.
+                accept(&state) { $0.end <= frame.header.syncedOffset }
             case .stop(let stop):
                 // A write in progress looks torn but is not, and neither is anything written since
                 // the lock was checked.
                 if !state.isLive { state.isLive = try isLiveNow() }
+                // Not before: a writer may have opened the store since the lock was checked.
+                if !state.isLive { accept(&state) { _ in true } }
                 let tail: Tail =
                     state.isLive
                     ? .clean

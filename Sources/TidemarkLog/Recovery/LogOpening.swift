@@ -23,8 +23,8 @@ struct LogOpening {
         guard isThere || creating else {
             throw notAStore(
                 "Nothing is at this path",
-                remedy: "To create a store here, open it with the access `creating`, or import "
-                    + "into it."
+                remedy: "Check the path. The access `creating` creates a store here, and so do "
+                    + "`tidemark import`, `save` and `serve`."
             )
         }
         var held = environment
@@ -97,8 +97,8 @@ struct LogOpening {
         guard creating else {
             throw notAStore(
                 "The folder is empty",
-                remedy: "To create a store here, open it with the access `creating`, or import "
-                    + "into it."
+                remedy: "Check the path. The access `creating` creates a store here, and so do "
+                    + "`tidemark import`, `save` and `serve`."
             )
         }
     }

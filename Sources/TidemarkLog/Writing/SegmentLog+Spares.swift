@@ -56,11 +56,7 @@ extension SegmentLog {
     /// that fails.
     private func finishPreparing(least: Int) -> SpareSegment? {
         guard let begun = preparation.withLock({ $0.take() })?.preparation else { return nil }
-        if begun.room >= least, let sample = try? takeSample(),
-            let spare = try? begun.finish(sample)
-        {
-            return spare
-        }
+        if begun.room >= least, let spare = try? begun.finish(takeSample()) { return spare }
         begun.remove()
         return nil
     }
@@ -78,9 +74,12 @@ extension SegmentLog {
         )
     }
 
-    private func takeSample() throws(LogError) -> DictionarySample {
+    /// Samples the active segment for the dictionary of the next one.
+    ///
+    /// Without a sample blocks are longer. So a block that cannot be read must not stop commits.
+    private func takeSample() -> DictionarySample {
         guard let reader = files.segments.last?.reader else { return DictionarySample() }
-        return try .taken(from: reader)
+        return (try? .taken(from: reader)) ?? DictionarySample()
     }
 
     /// Prepares a part of the next segment in the background if one is due.
@@ -140,14 +139,7 @@ extension SegmentLog {
                 self.preparation.withLock { $0 = (preparation, room) }
                 return .part(next: next)
             }
-            let sample: DictionarySample
-            do throws(LogError) {
-                sample = try takeSample()
-            } catch {
-                preparation.remove()
-                throw error
-            }
-            return .whole(try preparation.finish(sample))
+            return .whole(try preparation.finish(takeSample()))
         } catch {
             // A nearly full disk may have space for a shorter one.
             guard error.code == .full else { throw error }

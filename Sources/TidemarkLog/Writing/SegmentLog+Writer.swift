@@ -65,6 +65,8 @@ extension SegmentLog {
         _ batch: AppendQueue.Batch,
         to disk: inout Disk
     ) throws(LogError) -> Written {
+        // After the lock of the store was released, the segment may be another writer's.
+        if disk.isClosed { throw LogError.closed }
         // First, because `disk.active` is the segment of this batch only after that.
         if let spare = batch.spare { try begin(spare, first: batch.builder.first, &disk) }
         let start = disk.active.offset

@@ -275,6 +275,23 @@ import Testing
         #expect(try LogReader(Self.path, fileSystem: disk).written() == old)
     }
 
+    @Test func `A damaged directory of a segment is not copied to the backup`() throws {
+        let disk = SimulatedFileSystem()
+        var (log, drafts) = try Self.makeLog(on: disk, seed: 8)
+        try Self.compact(log, &drafts)
+        let segment = try #require(log.manifest.manifest.segments.first)
+        try log.close()
+        let name = StoreFolder(CrashWorkload.path).segment(segment.id)
+        let file = try disk.open(name, .readWrite)
+        let directory = try #require(segment.framesEnd) + UInt64(Layout.footerHeaderByteCount)
+        try file.write([0xff, 0xff, 0xff].span.bytes, at: directory + 1)
+        try file.sync()
+        let error = #expect(throws: LogError.self) { try Self.backUp(disk) }
+        #expect(error?.code == .corrupted)
+        #expect(error?.path == name)
+        #expect(error?.offset == directory)
+    }
+
     @Test func `A segment that is cut while it is copied is not in the backup`() throws {
         let disk = SimulatedFileSystem()
         let (log, _) = try Self.makeLog(on: disk, seed: 8)
