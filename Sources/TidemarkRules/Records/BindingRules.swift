@@ -280,11 +280,11 @@ extension BindingRules {
                     // A record that several deletions would delete belongs to the first of them,
                     // and a cycle ends here.
                     if gone.contains(place) { continue }
-                    if referrer.binding.contains(.deleteSelf) {
+                    if referrer.binding.contains(.deleteSelf), !referrer.item.isUserRecord {
                         gone.insert(place)
                         cascades[root, default: []].append(referrer.item)
                         open.append(place)
-                    } else {
+                    } else if referrer.binding != .deleteSelf {
                         obstacles[root, default: []].append(place)
                     }
                 }

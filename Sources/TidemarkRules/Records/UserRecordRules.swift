@@ -28,16 +28,23 @@ extension RecordRules {
 
     /// Rejects the deletion of a user's record.
     func checkUsers(_ deletion: RecordDeletion, _ item: ConsultedItem) throws(SyncError) {
-        guard scope != .shared, deletion.recordID.zone.name == ZoneID.default.name,
-            let type = item.liveBody?.recordTypeBytes
-        else { return }
         // The type is that of the existing record: a deletion does not state one.
-        guard type.elementsEqual(Schema.RecordType.usersName.string.utf8) else { return }
+        guard scope != .shared, deletion.recordID.zone.name == ZoneID.default.name,
+            item.isUserRecord
+        else { return }
         throw SyncError(
             .permissionFailure,
             "DELETE operation not permitted: \(deletion.recordID) is the record of a user, which "
                 + "exists as long as its user does. Remove its fields instead."
         )
+    }
+}
+
+extension ConsultedItem {
+    /// True for the record of a user, which exists as long as its user does.
+    var isUserRecord: Bool {
+        let type = liveBody?.recordTypeBytes
+        return type?.elementsEqual(Schema.RecordType.usersName.string.utf8) ?? false
     }
 }
 

@@ -97,6 +97,28 @@ import TidemarkModel
         #expect(try await anna.fetch("_anna")[0].get().changeTag != nil)
     }
 
+    @Test(arguments: [DatabaseScope.public, .private])
+    func `A user record stays when the record that it belongs to is deleted`(
+        scope: DatabaseScope
+    ) async throws {
+        let anna = client("_anna", scope)
+        _ = try await save(anna, "team", type: "Team").get()
+        let link = FieldValue.reference(Reference(recordName: "team", action: .deleteSelf))
+        _ = try await save(anna, "_anna", ["team": link]).get()
+        _ = try await save(anna, "badge", ["team": link], type: "Badge").get()
+        let deletion = RecordDeletion(anna.id("team"))
+        #expect(try await anna.modify([], delete: [deletion]).deletions[0].error == nil)
+        #expect(try await anna.fetch("badge")[0].error?.code == .unknownItem)
+        #expect(try await anna.fetch("_anna")[0].get()["team"] == link)
+        // A reference that must be valid prevents the deletion, as that of any record.
+        _ = try await save(anna, "club", type: "Team").get()
+        let held = FieldValue.reference(Reference(recordName: "club", action: .validate))
+        let me = try await anna.fetch("_anna")[0].get()
+        _ = try await save(anna, "_anna", ["club": held], tag: me.changeTag).get()
+        let refused = try await anna.modify([], delete: [RecordDeletion(anna.id("club"))])
+        #expect(refused.deletions[0].error?.code == .referenceViolation)
+    }
+
     @Test func `User records exist only in default zones`() async throws {
         var anna = client("_anna", .private)
         anna.zone = ZoneID(zoneName: "Notes")
