@@ -71,6 +71,7 @@ struct TidemarkCommand: AsyncParsableCommand {
             // Before the command runs, because no thread may have started.
             try AddressSpace.prepareProcess(named: CommandLine.arguments[0])
             let arguments = Array(CommandLine.arguments.dropFirst())
+            try checkCommand(arguments)
             var command = try parseAsRoot(try ServerAddress.withStore(arguments, of: Self.self))
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
@@ -86,6 +87,16 @@ struct TidemarkCommand: AsyncParsableCommand {
         } catch {
             end(with: error)
         }
+    }
+
+    /// Rejects arguments that begin with no command; the parser would call all of them unexpected.
+    private static func checkCommand(_ arguments: [String]) throws {
+        guard let name = arguments.first, !name.hasPrefix("-"), name != "help" else { return }
+        let commands = configuration.groupedSubcommands.flatMap(\.subcommands)
+        guard !commands.contains(where: { $0.configuration.commandName == name }) else { return }
+        throw ValidationError(
+            "There is no command '\(name.printable)'; `tidemark --help` lists them."
+        )
     }
 
     /// Ends the process with an error, whose message echoes long input only in part.

@@ -113,7 +113,7 @@ extension SyncError.Code {
         case .batchRequestFailed: "Fix or leave out the item that failed, and send the rest again."
         case .badDatabase: "Use a database that can do this; custom zones are private ones."
         case .quotaExceeded: "Free space, or raise the quota, then repeat the request."
-        case .zoneNotFound: "Create the zone, then repeat the request."
+        case .zoneNotFound: "Check the zone's name, or create the zone, then repeat the request."
         case .limitExceeded: "Split the request in half and send both parts, or shrink the record."
         case .userDeletedZone: "Ask the user before creating the zone again."
         case .tooManyParticipants: "Remove participants before adding others."

@@ -108,8 +108,37 @@ import Testing
         #expect(unknown.status == 0 && unknown.output.isEmpty)
         #expect(unknown.errors.hasPrefix("No user account:ben is known: "))
         // A user with an account is known without a zone, and so is the default owner.
-        #expect(try await list("_anna").errors.isEmpty)
-        #expect(try await Command.run("zones", path).errors.isEmpty)
+        #expect(try await list("_anna").errors.contains("database of _anna in development"))
+        #expect(try await Command.run("zones", path).errors.contains("has no zones"))
+    }
+
+    @Test func `A read of a database without zones notes that others have some`() async throws {
+        let path = folder.path("others.tide")
+        let save = ["save", path, "r", "--type", "T", "--owner", "_ben", "--as", "_ben"]
+        let saved = try await Command.run(save)
+        #expect(saved.errors == "Created the store \(path).\n")
+        #expect(try await Command.run(save).errors.contains("Created") == false)
+        let query = ["query", path, "--type", "T"]
+        for command in [["export", path], ["zones", path], query, query + ["--json"]] {
+            let empty = try await Command.run(command)
+            #expect(empty.status == 0 && empty.output.isEmpty, "\(command)")
+            #expect(empty.errors.contains("has no zones. `tidemark usage`"), "\(empty.errors)")
+            let unknown = try await Command.run(command + ["--owner", "_anna"])
+            #expect(unknown.status == 0 && unknown.output.isEmpty, "\(command)")
+            #expect(unknown.errors.hasPrefix("No user _anna is known"), "\(unknown.errors)")
+            let typo = try await Command.run(command + ["--container", "iCloud.typo"])
+            // A query for a type that the container does not have is an error.
+            let reason = command[0] == "query" ? "Did not find record type: T" : "has no zones"
+            #expect(typo.errors.contains(reason), "\(typo.errors)")
+            let found = try await Command.run(command + ["--owner", "_ben"])
+            #expect(found.lines.isEmpty == false && found.errors.isEmpty, "\(found.errors)")
+        }
+    }
+
+    @Test func `A word that is no command is called so`() async throws {
+        let outcome = try await Command.run("histroy", "notes.tide", "milk")
+        #expect(outcome.status == 64)
+        #expect(outcome.errors.hasPrefix("Error: There is no command 'histroy'"))
     }
 
     @Test func `changes prints only the changes that the user may read`() async throws {

@@ -70,8 +70,8 @@ import Testing
         let error = SyncError.zoneNotFound(ZoneID(zoneName: "lists"))
         #expect(
             error.description
-                == "zoneNotFound (26): There is no zone lists. Create the zone, then repeat the "
-                + "request."
+                == "zoneNotFound (26): There is no zone lists. Check the zone's name, or create the "
+                + "zone, then repeat the request."
         )
         let late = SyncError(.requestRateLimited, "Too many.", retryAfter: .seconds(2.5))
         #expect(late.description.hasSuffix("Retry after 2.5 seconds."))

@@ -121,5 +121,6 @@ struct ExportCommand: AsyncParsableCommand {
             }
         }
         try output.flush()
+        if count == 0, !changes { try await database.noteIfEmpty(by: service) }
     }
 }

@@ -85,8 +85,10 @@ struct QueryCommand: AsyncParsableCommand {
         try await store.ask { service in
             let position = try await point.position(by: service)
             var output = StandardOutput()
+            var isEmpty = true
             if options.isJSON(output) {
                 try await visit(service, position) { record in
+                    isEmpty = false
                     try output.line { $0.append(json: record) }
                 }
             } else {
@@ -94,9 +96,11 @@ struct QueryCommand: AsyncParsableCommand {
                 // is printed page by page.
                 var records: [Record] = []
                 try await visit(service, position) { records.append($0) }
+                isEmpty = records.isEmpty
                 for line in table(of: records).lines { try output.line(line) }
             }
             try output.flush()
+            if isEmpty { try await database.noteIfEmpty(by: service) }
         }
     }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Foundation
 import Tidemark
 import TidemarkLog
 import TidemarkModel
@@ -62,7 +63,10 @@ struct WrittenStoreArgument: ParsableArguments {
         _ access: StoreAccess = .writing,
         _ command: (Store) async throws -> Void
     ) async throws {
+        // A mistyped path would otherwise become a store without a word.
+        let isNew = access == .creating && !FileManager.default.fileExists(atPath: argument.store)
         let store = try await open(access)
+        if isNew { note("Created the store \(argument.store.printable).") }
         do {
             try await command(store)
         } catch {

@@ -137,7 +137,16 @@ extension Directory {
             answer.text = try await resetPath(ofAccount: email)
             answer.address = state.withLock { $0.address }
         case .sessions(let email): answer.sessions = try await entries(of: email)
-        case .endSession(let id): try await endSession(id)
+        case .endSession(let id):
+            do {
+                try await endSession(id)
+            } catch let error as SyncError where error.code == .unknownItem {
+                throw SyncError(
+                    .unknownItem,
+                    "There is no session \(id).",
+                    remedy: "`tidemark sessions list` lists them."
+                )
+            }
         case .addWebhook(let webhook): answer.text = try await addWebhook(webhook)
         case .webhooks: answer.webhooks = try await webhooks().map(\.value)
         case .removeWebhook(let id): try await removeWebhook(id)

@@ -355,6 +355,13 @@ extension SyncError {
         case let error as SyncError: self = error
         case let error as LogError where error.code == .cancelled:
             self = SyncError(.operationCancelled, error.description)
+        case let error as LogError where error.code == .locked:
+            // The message says what has the store.
+            self = SyncError(
+                .serviceUnavailable,
+                error.description,
+                remedy: "Then repeat the call."
+            )
         case let error as LogError: self = SyncError(.internalError, error.description)
         case is CancellationError:
             self = SyncError(.operationCancelled, "The call was cancelled.")

@@ -110,7 +110,9 @@ struct BisectCommand: AsyncParsableCommand {
     /// Returns the advice for a first point that is not good.
     private func beginning(_ first: SequenceNumber, isEarlier: Bool) -> String {
         if from == nil, first > .zero { return "The history that is kept begins there." }
-        return isEarlier ? "Begin earlier." : "Begin at a point where it is."
+        if isEarlier { return "Begin earlier." }
+        let empty = first == .zero ? " The store was empty then." : ""
+        return "Begin at a point where it is, with --from.\(empty)"
     }
 
     private var zoneID: ZoneID? { zone.map { ZoneID(zoneName: $0) } }

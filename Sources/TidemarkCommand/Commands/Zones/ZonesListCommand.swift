@@ -20,7 +20,7 @@ struct ZonesListCommand: AsyncParsableCommand {
             zones that others share with its owner. As of a point, and for a shared database, only \
             names are printed. The default zone, which every other database has, is listed as of \
             each point, and now if it was ever written. A note says if no user is known by the name \
-            of --owner.
+            of --owner, or that the database has no zones.
             """
     )
 
@@ -33,7 +33,7 @@ struct ZonesListCommand: AsyncParsableCommand {
         try await store.ask { service in
             let position = try await point.position(by: service)
             let zones = try await service.answer(ZonesCall(of: database.id, asOf: position))
-            if zones.isEmpty, position == nil { try await noteUnknownOwner(by: service) }
+            if zones.isEmpty, position == nil { try await database.noteIfEmpty(by: service) }
             if database.database == .shared { return try printShared(zones.map(\.zone)) }
             // As of a point there are no figures: views have those of the present only.
             if position != nil { return try printNames(zones.map(\.zone)) }
@@ -41,18 +41,6 @@ struct ZonesListCommand: AsyncParsableCommand {
                 zones.compactMap { entry in entry.content.map { (entry.zone.zoneName, $0) } }
             )
         }
-    }
-
-    /// Notes that the owner of a database without zones may be misspelled.
-    private func noteUnknownOwner(by service: any AdministrationService) async throws {
-        let id = database.id
-        guard id.scope != .public, id.owner != .current else { return }
-        let call = UsersCall(of: id.container, in: id.environment, user: id.owner)
-        guard try await service.answer(call).isEmpty else { return }
-        note(
-            "No user \(database.owner.printable) is known: there are no zones of that user, and "
-                + "`tidemark users list` has no such user. Check --owner."
-        )
     }
 
     private func print(_ zones: [(name: String, content: ZonesCall.Content)]) throws {
