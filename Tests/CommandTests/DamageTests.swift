@@ -133,13 +133,17 @@ import TidemarkLog
         for command in [["log", "verify"], ["log", "dump"], ["log", "stat"], ["export"]] {
             let outcome = try await Command.run(command + [store])
             #expect(outcome.status == 0, "\(command)")
-            #expect(
-                outcome.errors == """
-                    The last write was cut short before it was acknowledged; the next writer \
-                    discards its \(cut) bytes. Nothing is lost.
+            let note = """
+                The last write was cut short before it was acknowledged; the next writer \
+                discards its \(cut) bytes. Nothing is lost.
 
-                    """
-            )
+                """
+            if command == ["export"] {
+                // The zones are of another database, which has a note too.
+                #expect(outcome.errors.hasSuffix(note) && outcome.errors.contains("no zones"))
+            } else {
+                #expect(outcome.errors == note)
+            }
         }
         #expect(try folder.files() == torn)
         #expect(try await Command.run("log", "dump", store).lines.count == 10)

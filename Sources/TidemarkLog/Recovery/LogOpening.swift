@@ -23,7 +23,7 @@ struct LogOpening {
         guard isThere || creating else {
             throw notAStore(
                 "Nothing is at this path",
-                remedy: "Check the path. The access `creating` creates a store here, and so do "
+                remedy: "The access `creating` creates a store here, and so do "
                     + "`tidemark import`, `save` and `serve`."
             )
         }
@@ -97,7 +97,7 @@ struct LogOpening {
         guard creating else {
             throw notAStore(
                 "The folder is empty",
-                remedy: "Check the path. The access `creating` creates a store here, and so do "
+                remedy: "The access `creating` creates a store here, and so do "
                     + "`tidemark import`, `save` and `serve`."
             )
         }
