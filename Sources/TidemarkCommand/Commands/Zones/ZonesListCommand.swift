@@ -19,7 +19,7 @@ struct ZonesListCommand: AsyncParsableCommand {
             tombstones, and the sequence number of its last event. For a shared database, the \
             zones that others share with its owner. As of a point, and for a shared database, only \
             names are printed. The default zone, which every other database has, is listed as of \
-            each point, and now if it was ever written. A note says if no user is known by the name \
+            each point, and now if it was ever written. A note says that no user is known by the name \
             of --owner, or that the database has no zones.
             """
     )
